@@ -65,8 +65,8 @@ def _is_users(action: JsonValue) -> bool:
 
 def usage_fields(usage: JsonObject) -> JsonObject:
     """Returns token counts that are in OpenAI's or the canonical spelling."""
-    prompt_details = usage.get("prompt_tokens_details") or {}
-    completion_details = usage.get("completion_tokens_details") or {}
+    details = (usage.get(f"{name}_tokens_details") for name in ("prompt", "completion"))
+    prompt_details, completion_details = (each if isinstance(each, dict) else {} for each in details)
     return {
         "input_tokens": usage.get("input_tokens", usage.get("prompt_tokens")),
         "output_tokens": usage.get("output_tokens", usage.get("completion_tokens")),

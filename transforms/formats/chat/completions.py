@@ -11,8 +11,10 @@ from turnwise.transforms.formats.chat.message import (
     words,
 )
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import objects
+from turnwise.transforms.formats.messages.values import as_object, objects
 from turnwise.transforms.formats.spellings import usage_fields
+
+_SAID, _AUDIO = ("content", "refusal"), "audio"
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
@@ -37,6 +39,7 @@ def read_reply(reply: JsonObject, log: Dialogue) -> None:
     choices = list(objects(reply.get("choices"), "choices"))
     first = next((choice for choice in choices if choice.get("index") in (0, None)), None)
     message = first.get("message") if first else None
+    log.alternatives(len(choices))
     if isinstance(message, dict):
         read_messages([{"role": "assistant", **message}], log)
     if isinstance(reply.get("usage"), dict):
@@ -48,7 +51,7 @@ def read_reply(reply: JsonObject, log: Dialogue) -> None:
 def join_chunks(chunks: list[JsonObject]) -> JsonObject:
     """Returns the reply that chunks make: texts joined, calls joined by their index."""
     said: dict[str, str] = {}
-    calls: dict[JsonValue, JsonObject] = {}
+    calls: list[JsonObject] = []
     reply: JsonObject = {"usage": None}
     finish: JsonValue = None
     for chunk in chunks:
@@ -58,13 +61,27 @@ def join_chunks(chunks: list[JsonObject]) -> JsonObject:
             if choice.get("index") not in (0, None) or not isinstance(delta, dict):
                 continue
             finish = choice.get("finish_reason") or finish
-            for key in ("content", "refusal"):
-                if isinstance(delta.get(key), str):
-                    said[key] = said.get(key, "") + delta[key]
-            for piece in objects(delta.get("tool_calls"), "tool_calls"):
-                _add(calls.setdefault(piece.get("index"), {}), piece)
-    message = {"role": "assistant", "content": None, **said, "tool_calls": list(calls.values())}
+            heard = as_object(delta.get(_AUDIO)).get("transcript")
+            for key, text in (*((key, delta.get(key)) for key in _SAID), (_AUDIO, heard)):
+                if isinstance(text, str):
+                    said[key] = said.get(key, "") + text
+            older = delta.get("function_call")
+            pieces = [{"index": "function_call", "function": older}] if isinstance(older, dict) else []
+            for piece in (*pieces, *objects(delta.get("tool_calls"), "tool_calls")):
+                _add(_call_of(piece, calls), piece)
+    spoken = {_AUDIO: {"transcript": said.pop(_AUDIO)}} if _AUDIO in said else {}
+    message = {"role": "assistant", "content": None, "tool_calls": calls, **said, **spoken}
     return {**reply, "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
+
+
+def _call_of(piece: JsonObject, calls: list[JsonObject]) -> JsonObject:
+    """Returns the call that a piece belongs to: the last of its index, unless it has another id."""
+    index, call_id = piece.get("index"), piece.get("id")
+    call = next((call for call in reversed(calls) if call["index"] == index), None)
+    if call is None or (call_id and call.get("id") not in (None, call_id)):
+        call = {"index": index}
+        calls.append(call)
+    return call
 
 
 def _add(call: JsonObject, piece: JsonObject) -> None:

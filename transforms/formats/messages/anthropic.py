@@ -1,7 +1,7 @@
 """Anthropic's Messages API: `tool_use` and `tool_result` blocks, and tools that run on its servers."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.messages.base import Dialect, register_dialect
+from turnwise.transforms.formats.messages.base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.blocks import as_blocks, is_block, read_block, usage_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.streams import block_stream
@@ -17,6 +17,7 @@ _STEPLESS = key_set(
     "thinking redacted_thinking compaction fallback tool_addition tool_removal mid_conv_system "
     "container_upload"
 )
+_COMPACTED = "a summary stands in place of the earlier messages"
 _KEYS = key_set(
     "role content id type model stop_reason stop_sequence usage container context_management name "
     "timestamp stop_details"
@@ -81,6 +82,8 @@ def read_agent(blocks: list[JsonObject], log: Dialogue) -> None:
         if kind == "text":
             text += text_at(block, "text")
         elif kind in _STEPLESS:
+            if kind == "compaction" and not log.steps:
+                log.general.add(MISSING_HISTORY, _COMPACTED, calls=True, words=True)
             continue
         else:
             log.agent(text)

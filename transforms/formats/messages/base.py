@@ -160,7 +160,7 @@ def _conversation(dialect: Dialect, value: JsonValue, record: Record, settings: 
     read_half(dialect, holder, log)
     if dialect.reply and dialect.is_reply(holder):
         dialect.reply(holder, log)
-        if not messages_in(holder)[0]:
+        if not any(step[0] == "user" for step in log.steps):
             log.general.add(MISSING_HISTORY, NO_REQUEST)
     return conversation(dialect, log, holder, record_place(record))
 

@@ -2,22 +2,13 @@
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.base import Dialect, register_dialect
+from turnwise.transforms.formats.messages.bedrock_stream import is_event, joined_events
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.streams import block_stream
 from turnwise.transforms.formats.messages.values import as_object, decoded, joined_texts, objects, text_at
 from turnwise.transforms.formats.spellings import length
 
-_STEPLESS = ("reasoningContent", "cachePoint", "guardContent", "toolAddition", "toolRemoval")
+_STEPLESS = frozenset(("reasoningContent", "cachePoint", "toolAddition", "toolRemoval"))
 _KEYS = frozenset(("role", "content"))
-_EVENTS = (
-    "messageStart",
-    "contentBlockStart",
-    "contentBlockDelta",
-    "contentBlockStop",
-    "messageStop",
-    "metadata",
-)
-_FLAT = frozenset(("contentBlockIndex", "stopReason", "metrics"))
 
 
 def _fits(message: JsonObject) -> bool:
@@ -31,7 +22,11 @@ def _fits(message: JsonObject) -> bool:
 def _read(messages: list[JsonValue], log: Dialogue) -> None:
     for message in objects(messages, "messages"):
         role, content = message.get("role"), message.get("content")
-        blocks = [{"text": content}] if isinstance(content, str) else list(objects(content, "content"))
+        blocks = (
+            [{"text": content}]
+            if isinstance(content, str)
+            else list(map(_stated, objects(content, "content")))
+        )
         if role in ("system", "developer"):
             continue
         if role == "user":
@@ -45,23 +40,33 @@ def _read(messages: list[JsonValue], log: Dialogue) -> None:
 
 
 def _read_user(blocks: list[JsonObject], log: Dialogue) -> None:
-    """Adds a user's message: results, and then a turn if it holds anything else."""
+    """Adds a user's message: results, and then a turn if it says anything else."""
+    results = [block for block in blocks if "toolResult" in block]
     others = [block for block in blocks if "toolResult" not in block]
-    for block in blocks:
-        if "toolResult" in block:
-            _read_block(block, log, by_agent=False)
-    if others or not blocks:
-        log.user(joined_texts([text_at(block, "text") for block in others]))
+    for block in results:
+        _read_block(block, log, by_agent=False)
+    if not results or any(not block.keys() <= _STEPLESS for block in others):
+        log.user(joined_texts(list(map(_text, others))))
         for block in others:
-            if "text" not in block:
+            if not _text(block) and "text" not in block:
                 _read_block(block, log, by_agent=False)
 
 
+def _stated(block: JsonObject) -> JsonObject:
+    return {key: value for key, value in block.items() if value is not None}
+
+
+def _text(block: JsonObject) -> str:
+    """Returns the text of a block, also where it is marked for the guardrail."""
+    marked = as_object(as_object(block.get("guardContent")).get("text"))
+    return text_at(marked or block, "text")
+
+
 def _read_block(block: JsonObject, log: Dialogue, by_agent: bool) -> None:
-    kind = next((key for key, value in block.items() if value is not None), "an empty block")
+    kind = next(iter(block), "an empty block")
     inner = block.get(kind)
-    if kind == "text":
-        log.agent(text_at(block, "text"))
+    if _text(block) or kind == "text":
+        log.agent(_text(block))
     elif kind == "citationsContent" and isinstance(inner, dict):
         log.agent(
             "".join(text_at(part, "text") for part in objects(inner.get("content"), "citationsContent"))
@@ -71,6 +76,8 @@ def _read_block(block: JsonObject, log: Dialogue, by_agent: bool) -> None:
     elif kind == "toolResult" and isinstance(inner, dict):
         value = _result(inner.get("content"), log)
         log.result(value, inner.get("toolUseId"), error=inner.get("status") == "error")
+    elif kind == "guardContent":
+        log.unread.part(next(iter(as_object(inner)), kind), by_agent)
     elif kind not in _STEPLESS:
         log.unread.part(kind, by_agent)
 
@@ -111,30 +118,6 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     log.finish = reply.get("stopReason")
 
 
-def _join(events: list[JsonObject]) -> JsonObject:
-    """Returns the reply that events make, each under its name or as its payload alone."""
-    reply: JsonObject = {"stopReason": None}
-    steps: list[JsonObject] = []
-    for event in events:
-        inner = next((event[name] for name in _EVENTS if isinstance(event.get(name), dict)), event)
-        place, start, delta = (inner.get(key) for key in ("contentBlockIndex", "start", "delta"))
-        if isinstance(start, dict):
-            steps.append({"type": "content_block_start", "index": place, "content_block": dict(start)})
-        elif isinstance(delta, dict):
-            spelt = as_object(delta.get("toolUse"))
-            piece = {"text": delta.get("text"), "partial_json": spelt.get("input")}
-            steps.append({"type": "content_block_delta", "index": place, "delta": piece})
-        reply |= {key: inner[key] for key in ("stopReason", "usage", "metrics") if key in inner}
-    content = [_block(block) for block in block_stream(steps)["content"]]
-    return {**reply, "output": {"message": {"role": "assistant", "content": content}}}
-
-
-def _block(block: JsonObject) -> JsonObject:
-    if isinstance(block.get("toolUse"), dict):
-        return {"toolUse": {**block["toolUse"], "input": block.get("input", {})}}
-    return {"text": block.get("text")} if "text" in block else {"reasoningContent": {}}
-
-
 BEDROCK = register_dialect(
     Dialect(
         name="bedrock_converse",
@@ -144,7 +127,7 @@ BEDROCK = register_dialect(
         read=_read,
         reply=_reply,
         is_reply=lambda value: "stopReason" in value and isinstance(value.get("output"), dict),
-        join=_join,
-        is_event=lambda value: bool(value.keys() & {*_FLAT, *_EVENTS[:-1]}) and "output" not in value,
+        join=joined_events,
+        is_event=is_event,
     )
 )

@@ -96,6 +96,11 @@ class Dialogue:
         self.turn.tool_responses = [*self.turn.tool_responses, made]
         self._step("result", made.id, made.name)
 
+    def alternatives(self, number: int) -> None:
+        """Adds a finding if a reply has several alternatives; only the first one is read."""
+        if number > 1:
+            self.unread.add(UNREAD, f"the reply has {number} alternatives; only the first is read")
+
     def transfer(self, agent: str) -> None:
         """Adds an agent that took over."""
         self.turn.transfers = [*self.turn.transfers, agent]

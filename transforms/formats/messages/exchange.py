@@ -10,12 +10,12 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.base import EventReader, Format, register_format
 from turnwise.transforms.formats.messages.base import (
     DIALECTS,
-    KEPT_BY,
     Dialect,
     conversation,
     messages_in,
     read_half,
 )
+from turnwise.transforms.formats.messages.chains import chains
 from turnwise.transforms.formats.messages.dialogue import Dialogue, added
 from turnwise.transforms.formats.messages.halves import dialects_of_halves, halves
 from turnwise.transforms.formats.messages.values import key_set
@@ -107,33 +107,32 @@ def _place(value: JsonObject) -> tuple[str, int]:
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     """Returns the conversation of records: the longest list of messages; the others are its beginnings.
 
-    Where the server keeps the history, each request has only the new messages, and all are put together.
-
     Raises:
         ValueError: They cannot be read.
     """
-    requests = [halves(value)[0] for value in values]
-    if any(request.get(key) is not None for request in requests for key in KEPT_BY):
-        whole = Dialogue()
-        parts = [_read(value, whole) for value in values]
-        return conversation(parts[-1].dialect, whole, {**parts[-1].request, "id": session_id}, session_id)
-    exchanges = sorted(map(_read, values), key=lambda each: len(each.log.steps))
+    exchanges = sorted(map(_read_chain, chains(values)), key=lambda each: len(each.log.steps))
     *others, (dialect, log, request) = exchanges
     for other in others:
         if other.log.steps != log.steps[: len(other.log.steps)] or other.dialect is not dialect:
             said = "a request is not among the messages of the longest one; its reply is not read"
             log.general.add("OtherBranch", said, calls=True)
-        elif other.log.turns:
+        else:
             _add_measures(log, other.log)
     return conversation(dialect, log, {**request, "id": session_id}, session_id)
 
 
+def _read_chain(values: Sequence[JsonObject]) -> _Exchange:
+    """Reads records of which each has only the new messages."""
+    whole = Dialogue()
+    return [_read(value, whole) for value in values][-1]
+
+
 def _add_measures(log: Dialogue, other: Dialogue) -> None:
-    """Adds the tokens and the time of an earlier reply to its turn."""
-    turn, its = log.turns[len(other.turns) - 1], other.turns[-1]
-    turn.usage = added(turn.usage, its.usage)
-    if its.model_ms is not None:
-        turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
+    """Adds the tokens and the time of earlier replies to their turns."""
+    for turn, its in zip(log.turns, other.turns, strict=False):
+        turn.usage = added(turn.usage, its.usage)
+        if its.model_ms is not None:
+            turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
 
 
 register_format(

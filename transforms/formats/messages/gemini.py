@@ -1,101 +1,41 @@
-"""Gemini's `contents`, as the REST interface and as the Python library spell them."""
+"""Gemini's API, as the REST interface and as the Python library spell it: requests and replies."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import as_object, joined_texts, objects, text_at
-from turnwise.transforms.formats.unread import snake
+from turnwise.transforms.formats.messages.gemini_contents import PARTS, plain, read_contents
+from turnwise.transforms.formats.messages.values import as_object, objects, text_at
+from turnwise.transforms.formats.unread import UNREAD, snake
 
-_CALLS = ("function_call", "executable_code", "tool_call")
-_RESULTS = ("function_response", "code_execution_result", "tool_response")
-_MEDIA = ("inline_data", "file_data")
-_ABOUT = frozenset(("thought", "thought_signature", "video_metadata", "part_metadata", "media_resolution"))
-_PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
-_RUN = "code_execution"
-_KEYS = frozenset(("role", "parts"))
 _FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
-
-
-def _plain(part: JsonObject) -> JsonObject:
-    """Returns an object with its keys in snake_case, without null values."""
-    return {snake(key): value for key, value in part.items() if value is not None}
+_AUTOMATIC = "automatic_function_calling_history"
+_KEPT = ("usage_metadata", "prompt_feedback", _AUTOMATIC)
 
 
 def _fits(message: JsonObject) -> bool:
     parts = message.get("parts")
     given = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    return any(part.get("type") is None and not _PARTS.isdisjoint(map(snake, part)) for part in given)
-
-
-def read_contents(contents: list[JsonValue], log: Dialogue) -> None:
-    """Adds contents to a dialogue, in order.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
-    for content in objects(contents, "contents"):
-        parts = [_plain(part) for part in objects(content.get("parts"), "parts")]
-        role = content.get("role")
-        results = [part for part in parts if not part.keys().isdisjoint(_RESULTS)]
-        if role in ("user", None) and (len(results) < len(parts) or not parts):
-            others = [part for part in parts if part not in results]
-            _read(results, log, by_agent=False)
-            log.user(joined_texts([text_at(part, "text") for part in others if not part.get("thought")]))
-            _read([part for part in others if "text" not in part], log, by_agent=False)
-        elif role in ("user", "model", "function", "tool", None):
-            _read(parts, log, by_agent=role == "model")
-        elif role != "system":
-            log.unread.part(f"message of the role {str(role)[:40]}")
-        log.unread.keys(content, _KEYS, role != "user")
-
-
-def _read(parts: list[JsonObject], log: Dialogue, by_agent: bool) -> None:
-    said: list[str] = []
-    for part in parts:
-        if "text" in part:
-            said += [] if part.get("thought") else [text_at(part, "text")]
-            continue
-        log.agent(joined_texts(said))
-        said = []
-        kind = next((name for name in part if name not in _ABOUT), None)
-        if kind in _CALLS and isinstance(part[kind], dict):
-            _call(kind, _plain(part[kind]), log)
-        elif kind in _RESULTS and isinstance(part[kind], dict):
-            _result(kind, _plain(part[kind]), log)
-        elif kind is not None:
-            log.unread.part(kind, by_agent)
-    log.agent(joined_texts(said))
-
-
-def _call(kind: str, call: JsonObject, log: Dialogue) -> None:
-    if kind == "executable_code":
-        log.call(_RUN, {key: call[key] for key in ("language", "code") if key in call}, call.get("id"))
-    else:
-        log.call(call.get("name") or call.get("tool_type"), call.get("args", {}), call.get("id"))
-
-
-def _result(kind: str, result: JsonObject, log: Dialogue) -> None:
-    if kind == "code_execution_result":
-        failed = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.") not in ("OUTCOME_OK", "1")
-        log.result(result.get("output"), result.get("id"), _RUN, failed)
-        return
-    response = result.get("response")
-    error = response.get("error") if isinstance(response, dict) else None
-    log.result(response, result.get("id"), result.get("name") or result.get("tool_type"), error)
+    return any(part.get("type") is None and not PARTS.isdisjoint(map(snake, part)) for part in given)
 
 
 def _reply(reply: JsonObject, log: Dialogue) -> None:
-    found = _plain(reply)
-    candidates = list(objects(found.get("candidates"), "candidates"))
+    found = plain(reply)
+    before = len(log.steps)
+    if found.get(_AUTOMATIC):
+        _automatic(list(objects(found[_AUTOMATIC], _AUTOMATIC)), log)
+    has_others = len(log.steps) > before
+    candidates = list(map(plain, objects(found.get("candidates"), "candidates")))
     if candidates:
-        first = _plain(candidates[0])
+        first = next((one for one in candidates if one.get("index") == 0), candidates[0])
+        log.alternatives(len(candidates))
         if isinstance(first.get("content"), dict):
-            read_contents([{"role": "model", **_plain(first["content"])}], log)
+            read_contents([{"role": "model", **plain(first["content"])}], log)
         log.finish = _finish(first.get("finish_reason"))
-    blocked = _plain(as_object(found.get("prompt_feedback"))).get("block_reason")
+    blocked = plain(as_object(found.get("prompt_feedback"))).get("block_reason")
     if blocked:
         log.failure = f"the prompt was blocked: {blocked}"
-    usage = _plain(as_object(found.get("usage_metadata")))
+    # The reply counts the tokens of the last call of the model only.
+    usage = {} if has_others else plain(as_object(found.get("usage_metadata")))
     outputs = (usage.get("candidates_token_count"), usage.get("thoughts_token_count"))
     counts = [count for count in outputs if type(count) is int]
     log.usage(
@@ -108,23 +48,36 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     )
 
 
+def _automatic(contents: list[JsonObject], log: Dialogue) -> None:
+    """Adds the calls that the library made by itself; in its reply they follow the request's contents."""
+    seen, place = Dialogue(), 0
+    while len(seen.steps) < len(log.steps) and place < len(contents):
+        read_contents([contents[place]], seen)
+        place += 1
+    if seen.steps == log.steps:
+        read_contents(list(contents[place:]), log)
+    else:
+        said = f"{_AUTOMATIC} does not begin with the request's contents, and is not read"
+        log.unread.add(UNREAD, said, calls=True)
+
+
 def _join(events: list[JsonObject]) -> JsonObject:
     """Returns the reply that chunks make: their parts in order, pieces of one text joined."""
     reply: JsonObject = {}
     parts: list[JsonObject] = []
     finish: JsonValue = None
-    for event in map(_plain, events):
+    for event in map(plain, events):
         for candidate in list(objects(event.get("candidates"), "candidates"))[:1]:
-            one = _plain(candidate)
+            one = plain(candidate)
             finish = one.get("finish_reason") or finish
             content = as_object(one.get("content"))
-            for part in map(_plain, objects(content.get("parts"), "parts")):
+            for part in map(plain, objects(content.get("parts"), "parts")):
                 last = parts[-1] if parts else {}
                 if "text" in part and "text" in last and part.get("thought") == last.get("thought"):
                     last["text"] = text_at(last, "text") + text_at(part, "text")
                 else:
                     parts.append(part)
-        reply |= {key: event[key] for key in ("usage_metadata", "prompt_feedback") if key in event}
+        reply |= {key: event[key] for key in _KEPT if key in event}
     return {**reply, "candidates": [{"content": {"parts": parts}, "finish_reason": finish}]}
 
 

@@ -5,6 +5,7 @@ from turnwise.transforms.formats.chat.message import message_calls
 from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.blocks import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.langchain_kwargs import add_usage, finish_reason, refusal_of
 from turnwise.transforms.formats.messages.langchain_types import (
     ROLES,
     joined_chunks,
@@ -14,7 +15,6 @@ from turnwise.transforms.formats.messages.langchain_types import (
     unwrapped,
 )
 from turnwise.transforms.formats.messages.values import (
-    as_object,
     key_set,
     kind_of,
     listed,
@@ -92,7 +92,7 @@ _SERVER = ("server_tool_call", "server_tool_result")
 
 
 def _agent(message: JsonObject, log: Dialogue) -> None:
-    log.agent(_words(message, log, True))
+    log.agent(_words(message, log, True) or refusal_of(message))
     calls = list(objects(message.get("tool_calls"), "tool_calls"))
     for call in calls:
         log.call(call.get("name"), call.get("args", call.get("arguments")), call.get("id"))
@@ -110,7 +110,8 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
     if isinstance(extra, dict) and not calls and not bad and not any(kind_of(b) in _CALLS for b in blocks):
         for made in message_calls(extra):
             log.call(made.name, made.args, made.id)
-    _usage(message, log)
+    add_usage(message, log)
+    log.finish = finish_reason(message)
 
 
 def _block(block: JsonObject, log: Dialogue, has_none: bool) -> None:
@@ -126,18 +127,6 @@ def _block(block: JsonObject, log: Dialogue, has_none: bool) -> None:
     elif kind in ("tool_use", "tool_call", "function_call") and has_none:
         args = next((block[key] for key in ("input", "args", "arguments") if key in block), None)
         log.call(block.get("name"), args, block.get("call_id") or block.get("id"))
-
-
-def _usage(message: JsonObject, log: Dialogue) -> None:
-    usage, about = as_object(message.get("usage_metadata")), as_object(message.get("response_metadata"))
-    log.usage(
-        {
-            **{name: usage.get(name) for name in ("input_tokens", "output_tokens")},
-            "cached_tokens": as_object(usage.get("input_token_details")).get("cache_read"),
-            "reasoning_tokens": as_object(usage.get("output_token_details")).get("reasoning"),
-        }
-    )
-    log.finish = about.get("finish_reason") or about.get("stop_reason") or about.get("stopReason")
 
 
 LANGCHAIN = register_dialect(

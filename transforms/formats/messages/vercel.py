@@ -11,6 +11,7 @@ from turnwise.transforms.formats.messages.values import (
     objects,
     text_at,
 )
+from turnwise.transforms.formats.unread import UNREAD
 
 _STEPLESS = ("reasoning", "redacted-reasoning", "step-start", "source", "source-url", "source-document")
 _OWN = ("tool-call", "tool-result", "tool-error", "tool-invocation", "dynamic-tool", "tool-approval-request")
@@ -60,20 +61,35 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
 
 def _given(message: JsonObject) -> list[JsonObject]:
     """Returns the parts of a message; version 4 holds its text and calls beside each other."""
-    if message.get("parts"):
-        return list(objects(message["parts"], "parts"))
-    content = message.get("content")
-    said = (
+    content, parts = message.get("content"), list(objects(message.get("parts"), "parts"))
+    said = parts or (
         [{"type": "text", "text": content}] if isinstance(content, str) else list(objects(content, "content"))
     )
-    called = listed(message.get("toolInvocations"), "toolInvocations")
-    return [*({"type": "tool-invocation", "toolInvocation": call} for call in called), *said]
+    called = list(objects(message.get("toolInvocations"), "toolInvocations"))
+    inside = [_both_of(part).get("toolCallId") for part in parts]
+    beside = [call for call in called if call.get("toolCallId") not in inside]
+    files = listed(message.get("experimental_attachments"), "experimental_attachments")
+    return [
+        *({"type": "tool-invocation", "toolInvocation": call} for call in beside),
+        *said,
+        *({"type": "file"} for _ in files),
+    ]
+
+
+def _both_of(part: JsonObject) -> JsonObject:
+    """Returns what holds the id of a part's call: the part, or in version 4 its invocation."""
+    inner = part.get("toolInvocation")
+    return inner if isinstance(inner, dict) else part
 
 
 def _read(part: JsonObject, log: Dialogue, by_agent: bool) -> None:
     kind = str(part.get("type"))
     if kind == "text":
         log.agent(text_at(part, "text"))
+        if part.get("state") == "streaming":
+            log.unread.add(UNREAD, "a text was not all there when the message was stored", words=True)
+    elif kind in _APPROVALS:
+        return
     elif kind == "tool-call":
         log.call(part.get("toolName"), _first(part, "input", "args"), part.get("toolCallId"))
     elif kind in ("tool-result", "tool-error"):
@@ -84,7 +100,7 @@ def _read(part: JsonObject, log: Dialogue, by_agent: bool) -> None:
         _both({"toolName": kind.removeprefix("tool-"), **part}, log)
     elif kind.startswith("data-"):
         log.turn.payloads = [*log.turn.payloads, {key: part[key] for key in ("type", "data") if key in part}]
-    elif kind not in _STEPLESS and kind not in _APPROVALS:
+    elif kind not in _STEPLESS:
         log.unread.part(kind, by_agent)
 
 
