@@ -1,66 +1,81 @@
 """Runs the sample and generated conversations on every engine that can be started here."""
 
 import argparse
+import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from benchmarks.children import ROOT, Cost, measured
-from benchmarks.data import write_turnwise
-from benchmarks.engines.engines import ENGINES, Engine, Tools, find_tools
+from benchmarks.children import Cost, measured
+from benchmarks.engines.cases import Case
+from benchmarks.engines.engines import CACHE, ENGINES, Engine, Tools, find_tools
+from benchmarks.engines.every_case import CASES
+from benchmarks.engines.runs import CaseError, Tables, made_job, made_logs, sample_job
 from benchmarks.engines.tables import differences, tables
-
-_SAMPLE = ROOT / "pipeline/sample_data"
-_JARS = Path.home() / ".cache/turnwise-benchmarks/jars"
-_SAME_ID = ("--run_id", "engines")
-Tables = Mapping[str, Counter[str]]
 
 
 def main() -> int:
-    """Prints a table; returns 1 if an engine's tables differ from DirectRunner's."""
+    """Prints two tables; returns 1 if an engine's tables differ from DirectRunner's, or a case failed."""
     options = _parser().parse_args()
     tools = find_tools(options.jars)
-    chosen = [engine for engine in ENGINES if options.engine is None or engine.name in options.engine]
-    status = 0
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        print(f"{date.today()}; seconds on the clock, with start-up\n")
-        print(f"| engine | sample | {options.turns} turns |\n|---|---|---|")
-        jobs = [_sample_job(), _made_job(folder, options.turns)]
-        expected = [_run("DirectRunner", job, (), folder)[1] for job in jobs]
-        for engine in chosen:
-            cells = [_cell(engine, tools, job, own, folder) for job, own in zip(jobs, expected, strict=True)]
-            status |= any("differ" in cell for cell in cells)
-            print(f"| {engine.name} | {' | '.join(cells)} |", flush=True)
-    return status
+    print(f"{date.today()}; seconds on the clock, with start-up\n")
+    with tempfile.TemporaryDirectory(prefix="turnwise-engines-") as made:
+        engines = [one for one in ENGINES if _is_chosen(one.name, options.engine, options.case)]
+        cases = [one for one in CASES if _is_chosen(one.name, options.case, options.engine)]
+        is_right = not engines or _compare(engines, tools, options.turns, Path(made))
+        return not (_run_cases(cases, tools, options.turns, Path(made)) and is_right)
+
+
+def _is_chosen(name: str, chosen: Sequence[str] | None, others: Sequence[str] | None) -> bool:
+    return any(part in name for part in chosen) if chosen else not others
+
+
+def _compare(engines: Sequence[Engine], tools: Tools, turns: int, folder: Path) -> bool:
+    print(f"| engine | sample | {turns} turns |\n|---|---|---|")
+    jobs = [sample_job(), made_job(made_logs(folder, turns))]
+    expected = [_run("DirectRunner", job, (), folder)[1] for job in jobs]
+    is_right = True
+    for engine in engines:
+        cells = [_cell(engine, tools, job, own, folder) for job, own in zip(jobs, expected, strict=True)]
+        is_right &= not any("differ" in cell for cell in cells)
+        print(f"| {engine.name} | {' | '.join(cells)} |", flush=True)
+    return is_right
+
+
+def _run_cases(cases: Sequence[Case], tools: Tools, turns: int, folder: Path) -> bool:
+    print("\n| case | result |\n|---|---|")
+    is_right = True
+    for case in cases:
+        start = time.monotonic()
+        lack = case.lacks(tools)
+        try:
+            with tempfile.TemporaryDirectory(dir=folder) as own:
+                found = f"not run: no {lack}" if lack else case.run(tools, Path(own), turns)
+        except (CaseError, RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+            print(f"{case.name}: {error}", file=sys.stderr)
+            found, is_right = "failed", False
+        print(f"| {case.name} | {found}, {time.monotonic() - start:.0f} s |", flush=True)
+    return is_right
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    names = [engine.name for engine in ENGINES]
-    parser.add_argument("--engine", action="append", choices=names, help="may be repeated (default: all)")
+    parser.add_argument(
+        "--engine", action="append", metavar="TEXT", help="compare engines with this in their names"
+    )
+    parser.add_argument("--case", action="append", metavar="TEXT", help="cases with this in their name")
     parser.add_argument("--turns", type=int, default=20_000, metavar="N", help="default: 20000")
     parser.add_argument(
         "--jars",
         type=Path,
-        default=_JARS,
+        default=CACHE / "jars",
         metavar="DIR",
-        help=f"jars of Beam's job servers, see pom.xml (default: {_JARS})",
+        help=f"jars of Beam's job servers and Kafka, see pom.xml (default: {CACHE / 'jars'})",
     )
     return parser
-
-
-def _sample_job() -> tuple[str, ...]:
-    config = ("--config", f"{_SAMPLE}/config.json", "--judge", "local")
-    return "--input", f"{_SAMPLE}/conversations", "--eval_cases", f"{_SAMPLE}/cases", *config
-
-
-def _made_job(folder: Path, turns: int) -> tuple[str, ...]:
-    write_turnwise(folder / "logs.jsonl", turns)
-    return "--input", str(folder / "logs.jsonl"), "--judge", "none"
 
 
 def _cell(engine: Engine, tools: Tools, job: Sequence[str], expected: Tables, folder: Path) -> str:
@@ -83,7 +98,6 @@ def _run(name: str, job: Sequence[str], options: Sequence[str], folder: Path) ->
             "turnwise",
             "run",
             *job,
-            *_SAME_ID,
             "--output",
             str(output),
             *options,

@@ -29,7 +29,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.scoring.config import build_criteria
 
 [LOCAL_SERVICE] = (engine for engine in ENGINES if engine.name == "job_service")
-TOOLS = find_tools(Path.home() / ".cache/turnwise-benchmarks/jars")
+TOOLS = find_tools()
 DATAFLOW = [
     "--runner=DataflowRunner",
     "--dry_run=True",

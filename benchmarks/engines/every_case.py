@@ -1,0 +1,5 @@
+"""All cases."""
+
+from benchmarks.engines.elsewhere import ELSEWHERE
+
+CASES = (*ELSEWHERE,)
