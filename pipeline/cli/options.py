@@ -142,7 +142,7 @@ def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -
     """
     try:
         problems = PipelineOptionsValidator(options, runner).validate()
-    except (ValueError, ImportError, AttributeError) as error:
+    except Exception as error:  # of Beam's validators, or of Google's clients
         raise ConfigError(f"--runner={name}: {' '.join(str(error).split())}") from None
     if problems:
         raise ConfigError(f"--runner={name}: {' '.join(problem.strip() for problem in problems)}")

@@ -95,4 +95,4 @@ def _dataflow_processes(options: PipelineOptions) -> int | None:
     if "no_use_multiple_sdk_containers" in (options.view_as(DebugOptions).experiments or ()):
         return machines
     found = _CPUS.search(worker.machine_type or "")
-    return machines * int(found[1] or found[2]) if machines and found else None
+    return machines * int(found[1] or found[2]) or None if machines and found else None

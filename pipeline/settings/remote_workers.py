@@ -43,9 +43,11 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
     """Returns whether workers lack access to the files and environment of this machine.
 
     Beam's runners for Prism, and for Flink and Spark without a cluster, start workers on this machine by
-    default; `--environment_type=LOOPBACK` does so on every portable runner.
+    default; `--environment_type=LOOPBACK` does so on every portable runner. Dataflow ignores that option.
     """
     kind, portable = type(runner).__name__, options.view_as(PortableOptions)
+    if kind in _HAVE_AN_IDENTITY:
+        return True
     if is_in_process(runner) or portable.environment_type == "LOOPBACK":
         return False
     if portable.environment_type or portable.output_executable_path:

@@ -83,6 +83,7 @@ def test_who_holds_the_limits(parsed: Any, arguments: list[str], shares: bool, w
         [*REMOTE, *DATAFLOW, "--max_num_workers=5"],
         [*REMOTE, *DATAFLOW, "--num_workers=5", ONE_A_MACHINE],
         [*REMOTE, *DATAFLOW, "--max_num_workers=5", "--machine_type=e2-medium"],
+        [*REMOTE, *DATAFLOW, "--max_num_workers=5", "--machine_type=n1-standard-0"],
         [*LOCAL, "--runner=PrismRunner", "--experiments=use_loopback_process_worker", "--judge_cache=none"],
         [*REMOTE, "--runner=PortableRunner", "--job_endpoint=h:8099"],
     ],

@@ -67,6 +67,7 @@ def judged(tmp_path: Path) -> str:
         (["--runner=PortableRunner", "--job_endpoint=localhost:8099", "--environment_type=LOOPBACK"], False),
         (["--runner=PortableRunner", "--job_endpoint=h:8099", "--environment_type=PROCESS"], True),
         (DATAFLOW, True),
+        ([*DATAFLOW, "--environment_type=LOOPBACK"], True),
     ],
 )
 def test_where_workers_are(arguments: list[str], elsewhere: bool) -> None:
