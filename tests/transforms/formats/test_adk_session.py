@@ -84,6 +84,27 @@ def test_a_long_running_call_makes_its_event_final():
     assert turn.agent_messages == []
 
 
+def identified(part, call_id):
+    return {kind: {**held, "id": call_id} for kind, held in part.items()}
+
+
+@pytest.mark.parametrize("resumed", ["i1", "i2"])
+def test_the_result_of_a_long_running_call_that_is_resumed(resumed):
+    conversation = session(
+        event("user", "Buy", at=1.0),
+        event("a", identified(call("approve"), "c"), at=2.0, long_running_tool_ids=["c"]),
+        event("a", identified(answer("approve", status="pending"), "c"), at=3.0),
+        event("a", "Waiting", at=4.0),
+        event("user", identified(answer("approve", status="yes"), "c"), at=900.0, turn=resumed),
+        event("a", "Bought", at=902.0, turn=resumed),
+    )
+    (turn,) = conversation.turns
+    assert (turn.user, turn.agent, turn.latency_ms) == ("Buy", "Bought", 5000.0)
+    assert [given.response for given in turn.tool_responses] == [{"status": "yes"}]
+    assert [problem.kind for problem in turn.findings] == ["InterimResult"]
+    assert turn.unknown_calls is None
+
+
 def test_code_results_at_the_end_are_not_final():
     result = {"code_execution_result": {"output": "4"}}
     assert only_turn(event("user", "q"), event("a", "ran", result)).agent == ""

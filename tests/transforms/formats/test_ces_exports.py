@@ -109,8 +109,29 @@ def test_goldens_in_csv(tmp_path):
     first, second = cases(tmp_path / "goldens.csv")
     asked = [("I want a refund", "Sure, done.", [("refund", {})]), ("Thanks", None, [])]
     assert expected(first) == ("Refund", asked, [])
-    assert first.unread == "rows of the types INPUT_IMAGE are not read"
+    assert first.unread == "not read: rows of the type INPUT_IMAGE"
     assert (second.eval_id, second.turns[0].user, second.unread) == ("Other", "Hi", None)
+
+
+HEAD = "display_name,turn_index,action_type,text_content,tool_name,tool_request_json\n"
+
+
+def test_cells_of_goldens_in_csv_that_are_not_read_are_said(tmp_path):
+    rows = 'a,,,,,\n,1,INPUT_TEXT,Hi,,\n,1,EXPECTATION_TOOL_CALL,,f,"{""id"": 7}"\n'
+    (tmp_path / "goldens.csv").write_text(HEAD + rows)
+    [case] = cases(tmp_path / "goldens.csv")
+    assert case.unread == "not read: the column tool_request_json"
+
+
+@pytest.mark.parametrize(
+    ("indexes", "message"),
+    [("21", "turn_index: 1 stands below 2"), ("1x", "a whole number is needed, not 'x'")],
+)
+def test_goldens_in_csv_whose_turns_are_out_of_order_are_refused(tmp_path, indexes, message):
+    rows = "".join(f",{index},INPUT_TEXT,Hi,,\n" for index in indexes)
+    (tmp_path / "goldens.csv").write_text(f"{HEAD}a,,,,,\n{rows}")
+    [found] = cases(tmp_path / "goldens.csv")
+    assert isinstance(found, ValueError) and message in str(found)
 
 
 def read(value):

@@ -108,6 +108,25 @@ def test_an_error_of_a_tool_and_an_unknown_message_of_dialogflow_cx():
     assert findings(found) == ["UnreadPart"]
 
 
+HI = {"text": {"text": "Hi"}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "count", "kinds"),
+    [
+        ([row(3, HI, text("A")), row(4, HI, text("B"))], 2, ["MissingTurn"]),
+        ([row(1, HI, text("A")), row(1, HI, text("B"))], 2, ["MissingTurn"]),
+        ([row(0, HI, text("A")), row(1, HI, text("B"))], 2, []),
+        ([row(1, HI, text("A")), {**row(2, HI, text("B")), "partial_responses": [{}]}], 2, ["UnreadPart"]),
+        ([row(1, HI, text("A")), {**row(2, HI), "response": None}], 2, ["NoAnswer"]),
+    ],
+)
+def test_rows_of_dialogflow_cx_that_are_not_all_there(rows, count, kinds):
+    found = one(*rows)
+    assert (len(found.turns), findings(found)) == (count, kinds)
+    assert any(turn.unknown_words for turn in found.turns) == bool(kinds)
+
+
 def trace(step, number=0, **more):
     about = {"sessionId": "s", "agentId": "a", "agentVersion": "3"}
     return {
@@ -142,6 +161,29 @@ def test_traces_of_bedrock_agents():
     ]
     assert (found.app_version, found.ended, tokens(found)[0]) == ("3", "normally", (5, 2))
     assert sorted(findings(found)) == ["MissingHistory", "MissingHistory", "SubAgent"]
+
+
+def step(number, **kinds):
+    return {**trace({}, number), "trace": kinds}
+
+
+POLISHED = {"modelInvocationOutput": {"parsedResponse": {"text": "It was shipped."}}}
+BLOCKED = step(6, guardrailTrace={"action": "INTERVENED"})
+
+
+def test_a_final_response_that_was_processed_is_one_turn():
+    found = one(BEDROCK[4], step(6, postProcessingTrace=POLISHED))
+    assert turns(found) == [(None, [], [], "It was shipped.")]
+    assert found.ended == "normally"
+
+
+@pytest.mark.parametrize(
+    ("records", "ended"),
+    [([BEDROCK[4], BLOCKED], "agent_error"), ([BLOCKED, trace(BEDROCK[4]["trace"]["orchestrationTrace"], 7)],
+     "agent_error"), ([step(1, failureTrace={"failureReason": "throttled"}), BEDROCK[4]], "normally")],
+)  # fmt: skip
+def test_a_guardrail_or_a_failure_counts_in_its_own_turn(records, ended):
+    assert one(*records).ended == ended
 
 
 def test_a_failure_of_bedrock_agents():

@@ -18,6 +18,7 @@ from turnwise.transforms.formats.adk.content import parts_of, unread_event
 from turnwise.transforms.formats.adk.end import by_user, is_final, session_end
 from turnwise.transforms.formats.adk.eval_sets import invocation_turn, stated_app_version, turn_context
 from turnwise.transforms.formats.adk.history import history
+from turnwise.transforms.formats.adk.pauses import joined_pauses, settle, working_seconds
 from turnwise.transforms.formats.adk.tables import PICKLED
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.spellings import length, spelt
@@ -71,13 +72,13 @@ def _stated(session: AdkSession, name: str) -> str | None:
 
 
 def _invocation_groups(events: Sequence[AdkEvent]) -> list[list[AdkEvent]]:
-    """Groups events by invocation id; where an id is missing, a user's event opens a group."""
+    """Groups events by invocation id, or where it is missing by the user's events; resumed ones are one."""
     groups: dict[str, list[AdkEvent]] = {}
     openings = 0
     for event in events:
         openings += by_user(event)
         groups.setdefault(event.invocation_id or f"#{openings}", []).append(event)
-    return list(groups.values())
+    return joined_pauses(groups.values())
 
 
 def _turn(events: Sequence[AdkEvent], invocation: Invocation, index: int) -> Turn:
@@ -90,7 +91,8 @@ def _turn(events: Sequence[AdkEvent], invocation: Invocation, index: int) -> Tur
     times = [event.timestamp for event in events if event.timestamp is not None]
     if times:
         turn.timestamp = times[0]
-        turn.latency_ms = length((times[-1] - times[0]) * 1000.0) if times[-1] > times[0] else None
+        turn.latency_ms = length(working_seconds(events) * 1000.0) or None
+    settle(turn)
     turn.inference_calls = turn.inference_calls or None
     unread = Unread()
     for event in events:

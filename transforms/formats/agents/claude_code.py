@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.agents.chain import blocks_of, chain, content_of, message_id, segments
-from turnwise.transforms.formats.agents.notices import users_blocks
+from turnwise.transforms.formats.agents.notices import typed_command, users_blocks
 from turnwise.transforms.formats.base import Format, ReadSettings, register_format
 from turnwise.transforms.formats.endings import End
 from turnwise.transforms.formats.messages.anthropic import read_agent, read_user
@@ -40,7 +40,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     found: list[Conversation] = []
     for entries in segments(list(objects(value, "lines"))):
         kept, beside = chain(entries)
-        if any(_said(entry) for entry in kept):
+        if any(map(_said, kept)):
             found.append(_conversation(kept, beside, entries, record, len(found)))
     return found
 
@@ -50,7 +50,10 @@ def _conversation(
 ) -> Conversation:
     log = Dialogue()
     usage: dict[str, tuple[int, JsonValue]] = {}
-    for entry in kept:
+    for entry, following in zip(kept, [*kept[1:], {}], strict=True):
+        command = typed_command(content_of(entry), entry, following)
+        if command:
+            log.user(command, entry.get("timestamp"))
         _add(entry, log)
         # An error of the API stands in the log as a message that no model wrote.
         if entry.get("type") == "assistant" and log.turns and not entry.get("isApiErrorMessage"):

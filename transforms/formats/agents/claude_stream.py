@@ -3,7 +3,7 @@
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.agents.notices import users_blocks
+from turnwise.transforms.formats.agents.notices import last_words, users_blocks
 from turnwise.transforms.formats.base import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.messages.anthropic import read_agent, read_user
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUEST
@@ -98,21 +98,16 @@ class _StreamReader:
             self.log.unread.add(MISSING_HISTORY, NO_REQUEST)
             self.is_over = False
         read_agent(self._blocks(entry), self.log)
-        error = entry.get("error")
-        if error:
-            self.log.failure = error
+        self.log.failure = entry.get("error") or self.log.failure
 
     def _result(self, entry: JsonObject) -> None:
         """Ends a turn: its tokens and times; its text repeats the last one."""
         log, turn = self.log, self.log.turn
-        said = entry.get("result")
-        if isinstance(said, str) and not turn.agent_messages:
-            log.agent(said)
+        said = last_words(entry)
+        log.agent("" if turn.agent_messages else said)
         log.usage(usage_of(entry.get("usage")))
-        turn.latency_ms, turn.model_ms = (
-            length(entry.get("duration_ms")),
-            length(entry.get("duration_api_ms")),
-        )
+        turn.latency_ms = length(entry.get("duration_ms"))
+        turn.model_ms = length(entry.get("duration_api_ms"))
         subtype = entry.get("subtype")
         failed = entry.get("is_error") or subtype != "success"
         words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {said}" if said else subtype
@@ -125,6 +120,8 @@ class _StreamReader:
         log = self.log
         if self.inner:
             log.general.add("SubAgent", f"{self.inner} calls and results of sub-agents are left out")
+        if self.about and not self.is_over:
+            log.check_end()
         end = log.end({})
         return Conversation(
             conversation_id=self.session or place,

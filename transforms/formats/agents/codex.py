@@ -1,11 +1,9 @@
 """Session logs of Codex (`rollout-*.jsonl`) and the events of `codex exec --json`."""
 
-import re
-
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.agents.codex_events import add_item, add_usage
+from turnwise.transforms.formats.agents.codex_events import add_item, add_usage, is_typed, marked
 from turnwise.transforms.formats.base import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.endings import End
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUEST
@@ -18,8 +16,7 @@ _ROLLOUT = key_set("session_meta turn_context response_item event_msg compacted 
 _EXEC = key_set(
     "thread.started turn.started turn.completed turn.failed item.started item.updated item.completed"
 )
-_OF_THE_TOOL = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<turn_", "<permissions")
-_EXIT = re.compile(r"(?:exited with code|exit code:?) (-?\d+)", re.IGNORECASE)
+_STARTS = ("task_started", "turn_started", "turn.started")
 
 
 def _is_line(value: JsonObject) -> bool:
@@ -57,6 +54,8 @@ class _RolloutReader:
         payloads = [as_object(line.get("payload")) for line in lines]
         self.typed = [str(p.get("message")).strip() for p in payloads if p.get("type") == "user_message"]
         self.end: End | None = None
+        self.is_running = False
+        self.started: dict[str, str] = {}
 
     def add(self, line: JsonObject, payload: JsonObject) -> None:
         """Adds a line of a rollout; events repeat what items hold, but only they tell what the user typed."""
@@ -64,31 +63,26 @@ class _RolloutReader:
         if kind == "session_meta":
             self.about = self.about or payload
         elif kind == "response_item":
-            if payload.get("role") != "user" or self._is_typed(payload):
-                read_items([{"timestamp": line.get("timestamp"), **_marked(payload)}], log)
+            if payload.get("role") != "user" or is_typed(payload, self.typed):
+                read_items([{"timestamp": line.get("timestamp"), **marked(payload)}], log)
                 self.end = None
         elif kind == "event_msg":
             self._event(payload)
         elif kind not in _ROLLOUT:
             log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
 
-    def _is_typed(self, payload: JsonObject) -> bool:
-        content = payload.get("content")
-        parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-        said = "\n".join(str(part.get("text") or "") for part in parts)
-        text = (content if isinstance(content, str) else said).strip()
-        if self.typed:
-            return any(text.startswith(typed) for typed in self.typed)
-        return not text.startswith(_OF_THE_TOOL)
-
     def _event(self, payload: JsonObject) -> None:
         kind, log = kind_of(payload), self.log
         if kind == "token_count" and log.turns:
             add_usage(log, as_object(as_object(payload.get("info")).get("last_token_usage")))
+        elif kind in _STARTS:
+            self.is_running, log.failure = True, None
         elif kind in ("task_complete", "turn_complete") and log.turns:
+            self.is_running = False
             log.turn.latency_ms = length(payload.get("duration_ms"))
             log.finish = "stop"
         elif kind == "turn_aborted":
+            self.is_running = False
             self.end = End("user_left", as_text(payload.get("reason")) or kind)
         elif kind == "error":
             log.failure = payload.get("message") or "error"
@@ -100,19 +94,30 @@ class _RolloutReader:
         kind, log = kind_of(line), self.log
         if kind == "thread.started":
             self.about = {"id": line.get("thread_id")}
-        elif kind == "turn.started":
+        elif kind in _STARTS:
             log.open()
             log.unread.add(MISSING_HISTORY, NO_REQUEST)
+            self.is_running, log.failure = True, None
+        elif kind == "item.started":
+            item = as_object(line.get("item"))
+            self.started[str(item.get("id"))] = kind_of(item)
         elif kind == "item.completed":
+            self.started.pop(str(as_object(line.get("item")).get("id")), None)
             add_item(as_object(line.get("item")), log)
         elif kind == "turn.completed":
+            self.is_running = False
             add_usage(log, as_object(line.get("usage")))
             log.finish = "stop"
         elif kind == "turn.failed":
+            self.is_running = False
             log.failure = line.get("error") or "turn.failed"
 
     def conversation(self, place: str) -> Conversation:
         """Returns the conversation of the lines."""
+        if self.is_running and not self.end:
+            self.log.check_end()
+        for kind in self.started.values():
+            self.log.unread.part(kind or "an item without a type")
         end = self.end or self.log.end({})
         return Conversation(
             conversation_id=as_text(self.about.get("id")) or place,
@@ -124,16 +129,6 @@ class _RolloutReader:
             ended_detail=end.detail,
             meta={key: self.about[key] for key in ("cwd", "originator") if key in self.about},
         )
-
-
-def _marked(payload: JsonObject) -> JsonObject:
-    """Returns an item, with an error if its output states an exit code that is not 0."""
-    output = payload.get("output")
-    text = output if isinstance(output, str) else str(as_object(output).get("content", ""))
-    found = _EXIT.search(text[:400]) or re.search(r'"exit_code"\s*:\s*(-?\d+)', text)
-    if found and found[1] != "0":
-        return {**payload, "error": f"exit code {found[1]}"}
-    return payload
 
 
 register_format(

@@ -1,9 +1,14 @@
 """Items of `codex exec --json`, and Codex's counts of tokens."""
 
+import re
+from collections.abc import Sequence
+
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import kind_of
+from turnwise.transforms.formats.messages.values import as_object, kind_of
 
+_OF_THE_TOOL = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<turn_", "<permissions")
+_EXIT = re.compile(r"(?:exited with code|exit code:?) (-?\d+)", re.IGNORECASE)
 _STEPLESS = ("reasoning", "todo_list")
 
 
@@ -43,3 +48,24 @@ def add_usage(log: Dialogue, usage: JsonObject) -> None:
             "reasoning_tokens": usage.get("reasoning_output_tokens"),
         }
     )
+
+
+def marked(payload: JsonObject) -> JsonObject:
+    """Returns an item, with an error if its output states an exit code that is not 0."""
+    output = payload.get("output")
+    text = output if isinstance(output, str) else str(as_object(output).get("content", ""))
+    found = _EXIT.search(text[:400]) or re.search(r'"exit_code"\s*:\s*(-?\d+)', text)
+    if found and found[1] != "0":
+        return {**payload, "error": f"exit code {found[1]}"}
+    return payload
+
+
+def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
+    """Returns whether the user wrote a message, given what the log says was typed ([]: it does not say)."""
+    content = payload.get("content")
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    said = "\n".join(str(part.get("text") or "") for part in parts)
+    text = (content if isinstance(content, str) else said).strip()
+    if typed:
+        return any(text.startswith(each) for each in typed)
+    return not text.startswith(_OF_THE_TOOL)

@@ -46,7 +46,9 @@ def _conversation(sample: JsonObject, about: JsonObject) -> Conversation:
     output = as_object(sample.get("output"))
     choices = output.get("choices")
     first = as_object(choices[0]) if isinstance(choices, list) and choices else {}
-    log.finish = first.get("stop_reason")
+    # Agents take their call of `submit` out of the last message.
+    is_submitted = first.get("stop_reason") == "tool_calls" and log.last == "agent"
+    log.finish = None if is_submitted else first.get("stop_reason")
     end = _end(sample, log)
     _measure(sample, output, log)
     scores = as_object(sample.get("scores"))

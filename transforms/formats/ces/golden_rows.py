@@ -11,6 +11,9 @@ from turnwise.transforms.formats.ces.cases import eval_case
 from turnwise.transforms.formats.messages.values import objects
 
 _NEEDED = frozenset(("display_name", "turn_index", "action_type"))
+_TEXT = ("text_content", "response_agent", "expectation_note")
+_READ = frozenset((*_NEEDED, *_TEXT, "tool_name", "updated_variables_json"))
+_ARGS = ("args_json", "call_json")
 
 
 def _is_row(row: JsonObject) -> bool:
@@ -40,21 +43,35 @@ def _case(rows: Sequence[JsonObject], settings: ReadSettings) -> EvalCase:
     name = rows[0].get("display_name")
     if not name:
         raise ValueError("the first row has no display_name")
-    turns: dict[str, list[JsonObject]] = {}
-    unread: list[str] = []
+    turns: dict[int, list[JsonObject]] = {}
+    unread: set[str] = set()
     for row in rows:
         if not row.get("action_type"):
             continue
-        steps = turns.setdefault(str(row.get("turn_index")), [])
-        step = _step(row)
+        index = _index(row)
+        if turns and index < max(turns):
+            raise ValueError(f"turn_index: {index} stands below {max(turns)}")
+        steps, step = turns.setdefault(index, []), _step(row)
         if step is None:
-            unread.append(str(row["action_type"]))
+            unread.add(f"rows of the type {row['action_type']}")
         else:
             steps.append(step)
+            unread |= {f"the column {key}" for key in row if row[key] and not _is_read(key)}
     golden = {"turns": [{"steps": steps} for steps in turns.values()]}
     case = eval_case(dump_json({"displayName": name, "golden": golden}), settings.ces)
-    case.unread = f"rows of the types {', '.join(sorted(set(unread)))} are not read" if unread else None
+    case.unread = f"not read: {', '.join(sorted(unread))}" if unread else None
     return case
+
+
+def _index(row: JsonObject) -> int:
+    try:
+        return int(str(row.get("turn_index")))
+    except ValueError:
+        raise ValueError(f"turn_index: a whole number is needed, not {row.get('turn_index')!r}") from None
+
+
+def _is_read(column: str) -> bool:
+    return column in _READ or column.endswith(_ARGS)
 
 
 def _step(row: JsonObject) -> JsonObject | None:
@@ -70,7 +87,7 @@ def _step(row: JsonObject) -> JsonObject | None:
         note = {"note": row["expectation_note"]} if row.get("expectation_note") else {}
         return {"expectation": {"agentResponse": message, **note}}
     if kind == "EXPECTATION_TOOL_CALL" and row.get("tool_name"):
-        args = next((_object(row, key) for key in row if key.endswith(("args_json", "call_json"))), {})
+        args = next((_object(row, key) for key in row if key.endswith(_ARGS)), {})
         return {"expectation": {"toolCall": {"tool": row["tool_name"], "args": args}}}
     return None
 

@@ -72,6 +72,9 @@ def _result(kind: str, result: JsonObject, log: Dialogue) -> None:
         failed = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.") not in ("OUTCOME_OK", "1")
         log.result(result.get("output"), result.get("id"), _RUN, failed)
         return
+    if result.get("will_continue"):
+        log.unread.add("InterimResult", "a result of a call that goes on is left out")
+        return
     response = result.get("response")
     error = response.get("error") if isinstance(response, dict) else None
     log.result(response, result.get("id"), result.get("name") or result.get("tool_type"), error)

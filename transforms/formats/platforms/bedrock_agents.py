@@ -8,10 +8,11 @@ from turnwise.transforms.formats.base import EventReader, Format, register_forma
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, decoded
-from turnwise.transforms.formats.platforms.bedrock_parameters import call_arguments
+from turnwise.transforms.formats.platforms.bedrock_calls import add_calls
 from turnwise.transforms.formats.spellings import as_text
 
 _STEPLESS = ("modelInvocationInput", "rationale", "modelInvocationOutput", "invocationInput", "observation")
+_POST = "postProcessingTrace"
 _NO_USER = "traces of Bedrock Agents hold what the user said only inside of prompts, which are not read"
 
 
@@ -38,11 +39,16 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         if part.get("collaboratorName"):
             inner += 1
             continue
+        trace = as_object(part.get("trace"))
+        if is_over and _POST in trace and log.turns:
+            _post_process(as_object(trace[_POST]), log)
+            continue
         if is_over:
             log.open()
+            log.failure = None
             log.turn.timestamp = part.get("eventTime")
             log.unread.add(MISSING_HISTORY, _NO_USER)
-        is_over = _step(as_object(part.get("trace")), log)
+        is_over = _step(trace, log)
     if inner:
         log.general.add("SubAgent", f"{inner} steps of collaborators are left out")
     end = log.end({})
@@ -59,6 +65,15 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     )
 
 
+def _post_process(step: JsonObject, log: Dialogue) -> None:
+    """Puts the text of the last step in the place of the final response."""
+    output = as_object(as_object(step.get("modelInvocationOutput")).get("parsedResponse"))
+    if output.get("text"):
+        log.turn.agent_messages = log.turn.agent_messages[:-1]
+        log.agent(str(output["text"]))
+        log.finish = "stop"
+
+
 def _step(trace: JsonObject, log: Dialogue) -> bool:
     """Adds a step; returns whether it ends the turn."""
     is_over = False
@@ -68,40 +83,18 @@ def _step(trace: JsonObject, log: Dialogue) -> bool:
             log.failure = step.get("failureReason") or "failureTrace"
             is_over = True
         elif kind in ("orchestrationTrace", "routingClassifierTrace"):
-            _input(as_object(step.get("invocationInput")), log)
+            add_calls(as_object(step.get("invocationInput")), log)
             is_over = _observation(as_object(step.get("observation")), log)
             output = as_object(as_object(step.get("modelInvocationOutput")).get("metadata"))
             usage = as_object(output.get("usage"))
             log.usage({"input_tokens": usage.get("inputTokens"), "output_tokens": usage.get("outputTokens")})
             for name in step.keys() - set(_STEPLESS):
                 log.unread.part(name)
+        elif kind == "guardrailTrace" and step.get("action") == "INTERVENED":
+            log.failure = "guardrail_intervened"
         elif kind == "customOrchestrationTrace":
             log.unread.part(kind)
     return is_over
-
-
-def _input(given: JsonObject, log: Dialogue) -> None:
-    for kind, held in given.items():
-        step = as_object(held)
-        call_id = step.get("invocationId")
-        if kind == "actionGroupInvocationInput":
-            path = f"{step.get('verb')} {step.get('apiPath')}".strip()
-            log.call(
-                step.get("function") or path,
-                call_arguments(step),
-                call_id,
-                str(step.get("actionGroupName") or ""),
-            )
-        elif kind == "knowledgeBaseLookupInput":
-            log.call(
-                "knowledge_base", {"text": step.get("text")}, None, str(step.get("knowledgeBaseId") or "")
-            )
-        elif kind == "codeInterpreterInvocationInput":
-            log.call("code_interpreter", {"code": step.get("code")})
-        elif kind == "agentCollaboratorInvocationInput":
-            log.call(step.get("agentCollaboratorName"), {"input": as_object(step.get("input")).get("text")})
-        elif isinstance(held, dict):
-            log.unread.part(kind)
 
 
 def _observation(given: JsonObject, log: Dialogue) -> bool:
