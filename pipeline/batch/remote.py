@@ -1,4 +1,4 @@
-"""Runs pipelines on runners other than this process, and says in one line why one failed."""
+"""Runs pipelines whose workers are other processes, and says in one line why one failed."""
 
 import logging
 import re
@@ -19,6 +19,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from turnwise.pipeline.io.terminal import complain_at_length
+from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.transforms.judging.backends.base import one_line
 
 _TRACEBACK = "Traceback (most recent call last)"
@@ -28,10 +29,13 @@ _ERROR = re.compile(
 )
 _STEP = re.compile(r" \[while running '[^']*'\].*")
 _LONGEST = 400
+_CLOSED = "Channel closed prematurely"
+_ENDED = "one of them ended (killed, or out of memory)"
+_NOISE = "No semi_persistent_directory found"
 
 
 class RemoteRunError(OSError):
-    """A job on another runner failed, or could not be started. The error that Beam raised is its cause."""
+    """A job with other workers failed, or could not be started. The error that Beam raised is its cause."""
 
 
 def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
@@ -83,9 +87,11 @@ def _cluster(options: PipelineOptions, kind: str) -> str:
 
 
 def _line(pipeline: beam.Pipeline, job: Any, error: Exception) -> str:
-    kind = type(pipeline.runner).__name__
+    kind, cause = type(pipeline.runner).__name__, cause_text(error)
+    if is_in_process(pipeline.runner):
+        return f"the run failed in its worker processes: {_ENDED if cause.startswith(_CLOSED) else cause}"
     what = "the job could not be started" if job is None else "the job failed"
-    return f"{what}: {job_address(pipeline.options, kind, job)}: {cause_text(error)}"
+    return f"{what}: {job_address(pipeline.options, kind, job)}: {cause}"
 
 
 def cause_text(error: Exception) -> str:
@@ -126,4 +132,5 @@ def _without_tracebacks() -> Iterator[None]:
 
 
 def _is_short(record: logging.LogRecord) -> bool:
-    return record.exc_info is None and _TRACEBACK not in record.getMessage()
+    text = record.getMessage()
+    return record.exc_info is None and _TRACEBACK not in text and _NOISE not in text

@@ -6,7 +6,12 @@ from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    TestOptions,
+)
 from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.build import build
@@ -99,7 +104,7 @@ def _run_built(pipeline: beam.Pipeline, settings: RunSettings) -> int:
         except Interrupted as error:
             _clear(settings)
             raise Interrupted(error.number, _left(settings), _kept(settings)) from None
-        except (KeyboardInterrupt, AuthenticationError):
+        except (KeyboardInterrupt, AuthenticationError, RemoteRunError):
             _clear(settings)
             raise
 
@@ -161,11 +166,16 @@ def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, setti
     return 0
 
 
+def _forks(options: PipelineOptions) -> bool:
+    """Returns whether Beam's runner on this machine starts worker processes."""
+    return options.view_as(DirectOptions).direct_running_mode == "multi_processing"
+
+
 def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
     """Runs a pipeline and waits for its end.
 
     Raises:
-        RemoteRunError: A runner other than this process failed.
+        RemoteRunError: Workers outside this process failed.
         AuthenticationError: The judge was refused.
         ConfigError: A setting cannot be used.
         OSError: A disk or network failed.
@@ -177,7 +187,7 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
     for name in ("common", "direct.executor"):
         logging.getLogger(f"apache_beam.runners.{name}").setLevel(logging.CRITICAL)
     try:
-        if not is_in_process(pipeline.runner):
+        if not is_in_process(pipeline.runner) or _forks(pipeline.options):
             return run_remotely(pipeline)
         result = pipeline.run()
         result.wait_until_finish()

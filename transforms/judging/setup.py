@@ -136,7 +136,7 @@ def check_judge(
     if kind.connect and config.max_cost is not None:
         _check_prices(config, stated)
     if kind.connect and config.cache:
-        open_place(config.cache).close()
+        open_place(config.cache, patience_s=0.0).close()
     with hook_errors(f"judge {kind.name}: check"):
         kind.check(config, environ, stated)
 

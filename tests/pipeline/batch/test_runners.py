@@ -201,3 +201,35 @@ def test_a_job_service_that_is_not_there_is_one_line(
     done = turnwise(*refused_judge, *nowhere, output=tmp_path / "out")
     assert (done.status, done.out, done.err.count("\n")) == (1, "", 1), done.err
     assert done.err.startswith("turnwise: the job could not be started: PortableRunner localhost:1: ")
+
+
+DEADLY = """
+import os, signal
+import turnwise
+
+
+class Deadly(turnwise.MeasuredCriterion):
+    name = "deadly"
+
+    def score(self, sample, pair):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of Beam
+def test_a_killed_worker_process_is_one_line(
+    turnwise: Callable[..., Any], tmp_path: Path, unchanged: None
+) -> None:
+    """A run whose worker is killed leaves no table and no `run.json`."""
+    turn = {"user": "Hi", "agent": "Hello"}
+    (tmp_path / "log.jsonl").write_text(json.dumps({"conversation_id": "c", "turns": [turn]}))
+    (tmp_path / "config.json").write_text('{"criteria": {"deadly": 1.0}}')
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    given = ["--input", tmp_path / "log.jsonl", "--config", tmp_path / "config.json"]
+    processes = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+    plugin = ["--plugin", tmp_path / "deadly.py"]
+    done = turnwise("run", *given, *processes, *plugin, output=tmp_path / "out")
+    assert (done.status, done.out) == (1, ""), done.err
+    said = "turnwise: the run failed in its worker processes: one of them ended (killed, or out of memory)\n"
+    assert done.err.endswith(said) and "Traceback" not in done.err and "Worker:" not in done.err
+    assert not list((tmp_path / "out").rglob("*"))

@@ -20,7 +20,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.cache import CachedReply, ReplyCache
 from turnwise.transforms.judging.limits.ledger import LARGEST_LEASE, SHARE
-from turnwise.transforms.judging.places.base import Account
+from turnwise.transforms.judging.places.base import Account, PlaceError
 from turnwise.transforms.judging.places.opening import open_place
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.judging.worker import JudgeWorker
@@ -306,6 +306,15 @@ def test_odd_replies_are_kept(postgres_url: str) -> None:
     place.write([row])
     assert list(place.read([b"\x00q", b"other"])) == [row]
     place.close()
+
+
+def test_a_database_that_does_not_answer_at_the_start_of_a_worker() -> None:
+    """The run has checked it before; it may be starting again."""
+    url = "postgresql://127.0.0.1:1/judge"
+    with pytest.raises(ConfigError, match=r"^judge\.cache: postgresql://127\.0\.0\.1:1/judge: "):
+        open_place(url, patience_s=0.0)
+    with closing(open_place(url, patience_s=0.3)) as place, pytest.raises(PlaceError):
+        place.read([b"q"])
 
 
 def test_a_price_is_needed_where_money_is_limited(server: Any, shared: Any, tmp_path: Path) -> None:

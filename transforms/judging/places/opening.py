@@ -11,7 +11,8 @@ def open_place(address: str, patience_s: float = PATIENCE_S) -> ReplyPlace:
 
     Args:
         address: Path of a file, or URL.
-        patience_s: Seconds for which a broken connection is tried again before calls fail.
+        patience_s: Seconds for which a broken connection is tried again before calls fail; 0: a database that
+            does not answer cannot be used.
 
     Raises:
         ConfigError: It cannot be used; one line.

@@ -81,6 +81,11 @@ class PostgresPlace:
     def __init__(self, url: str, patience_s: float):
         """Connects, and makes the tables where they are missing.
 
+        Args:
+            url: URL of the database.
+            patience_s: Seconds for which a connection is tried again; 0: a database that does not answer now
+                cannot be used.
+
         Raises:
             ConfigError: The database cannot be used.
         """
@@ -90,12 +95,16 @@ class PostgresPlace:
         self._lock = Lock()
         self._connection: _Connection | None = None
         self._down: tuple[float, str] | None = None
+        self._secret = ""
         try:
             self._secret = str(conninfo_to_dict(self._url).get("password") or "")
-            _make_tables(self._connected())
+            self._run(_make_tables)
         except psycopg.Error as error:
-            self._drop()
             raise ConfigError(f"judge.cache: {self.shown}: {self._line(error)}") from None
+        except PlaceError as error:
+            self.close()
+            if self._down is None or not patience_s:
+                raise ConfigError(str(error)) from None
 
     def __repr__(self) -> str:
         return f"PostgresPlace({self.shown})"
