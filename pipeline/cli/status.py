@@ -1,8 +1,10 @@
 """The command `turnwise status`. Without Beam, unless the directory is remote."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
+from turnwise.pipeline.io.listing import RUN_FOLDER
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.settings.parser import OptionParser
@@ -24,7 +26,7 @@ def status_parser() -> OptionParser:
     parser.add_argument(
         "--after",
         metavar="TIME",
-        help="refuse a run that ended before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
+        help="refuse a run that began before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
         "another has finished",
     )
     add_plugin_argument(parser)
@@ -47,7 +49,7 @@ def status_of_run(argv: Sequence[str]) -> int:
         raise ConfigError(f"--after {options.after}: is no time such as 2026-11-22T02:15:00Z")
     document = open_run(options.output).document
     if after is not None:
-        _check_time(options.output, document, after, options.after)
+        _check_start(options.output, document, after, options.after)
     for problem in document.problems:
         complain(problem)
     results = counted(_results(options.output, document), "conversation")
@@ -68,10 +70,14 @@ def _results(directory: str, document: RunDocument) -> int:
     return number
 
 
-def _check_time(directory: str, document: RunDocument, after: float, text: str) -> None:
-    ended = time_seconds(document.end_time)
-    if ended is None or ended < after:
-        when = f"ended {document.end_time}" if document.end_time else "does not say when it ended"
+def _check_start(directory: str, document: RunDocument, after: float, text: str) -> None:
+    named = RUN_FOLDER.fullmatch(document.folder)
+    began = document.create_time
+    if named:
+        began = datetime.strptime(named[1], "%Y%m%dT%H%M%SZ").strftime("%Y-%m-%dT%H:%M:%SZ")
+    seconds = time_seconds(began)
+    if seconds is None or seconds < int(after):
         raise ConfigError(
-            f"{directory}: no run has finished since {text}: the current one, {document.run_id}, {when}"
+            f"{directory}: no run that began since {text} has finished: the current one, {document.run_id}, "
+            f"began {began}"
         )

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-RUN_FOLDER = re.compile(r"run-\d{8}T\d{6}Z-[0-9a-f]{8}")
-"""The name of the folder that holds the tables of one execution of a run."""
+RUN_FOLDER = re.compile(r"run-(\d{8}T\d{6}Z)-[0-9a-f]{8}")
+"""The name of the folder that holds the tables of one execution of a run, with its start."""
 _ANY_RUN_FOLDER = "run-*"
 
 

@@ -131,18 +131,22 @@ class ConcludeFn(beam.DoFn):
         self._directory, self._conclude, self._discard = directory, conclude, discard
 
     def process(self, element: tuple[str, Iterable[Written]]) -> None:
-        """Writes `run.json` of everything that was published."""
+        """Writes `run.json` of everything that was published, once, also if a runner repeats it."""
         known = list(element[1])
         files: list[_NamedFile] = sorted(_rows(known, _PUBLISHED))
         folder = files[0].folder
-        counts: dict[str, int] = next(iter(_rows(known, COUNTS)), {})
-        to_read, versions, stored = (_rows(known, name) for name in (TO_READ, BY_VERSION, STORED))
-        document = self._conclude(Finished(counts, to_read, versions, self._tables(folder, files), stored))
         replaced = current_folder(self._directory)
-        write_run_file(self._directory, document, folder)
-        clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
+        if replaced != folder:
+            document = self._conclude(self._finished(known, folder, files))
+            write_run_file(self._directory, document, folder)
+            clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
         if self._discard:
             self._discard()
+
+    def _finished(self, known: Sequence[Written], folder: str, files: Sequence[_NamedFile]) -> Finished:
+        counts: dict[str, int] = next(iter(_rows(known, COUNTS)), {})
+        to_read, versions, stored = (_rows(known, name) for name in (TO_READ, BY_VERSION, STORED))
+        return Finished(counts, to_read, versions, self._tables(folder, files), stored)
 
     def _tables(self, folder: str, files: Sequence[_NamedFile]) -> JsonObject:
         """Returns what `run.json` says of the files; raises OSError if one is not there."""

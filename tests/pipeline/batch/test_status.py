@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tables import as_earlier_version, document_of, file_of
+from tests.tables import as_earlier_version, document_of, file_of, folder_of
 from turnwise.pipeline.cli.main import main
 
 
@@ -41,14 +41,17 @@ def test_the_status_is_that_of_the_run(copy: Path, capsys: pytest.CaptureFixture
     assert found.out.endswith("exit status 1\n")
 
 
-def test_a_run_that_ended_earlier_is_not_the_one_that_is_asked_for(
+def test_a_run_that_began_earlier_is_not_the_one_that_is_asked_for(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where tonight's job failed, last night's run is still current."""
-    change(copy, end_time="2026-11-21T02:20:00.000Z")
+    """Where tonight's job failed, last night's run is still current, however long it took."""
+    folder = "run-20261121T022000Z-0123abcd"
+    folder_of(copy).rename(copy / folder)
+    change(copy, folder=folder, create_time="2026-11-01T00:00:00Z", end_time="2026-11-22T00:00:00Z")
     for time, status in (
         ("2026-11-21T02:15:00Z", 0),
-        ("2026-11-21T02:21:00Z", 2),
+        ("2026-11-21T02:20:00.900Z", 0),
+        ("2026-11-21T02:20:01Z", 2),
         ("2026-11-21T05:15:00+02:00", 2),
         ("yesterday", 2),
     ):
@@ -86,7 +89,10 @@ def test_cut_aggregated_metrics_are_2(copy: Path, capsys: pytest.CaptureFixture[
     assert "has not the" in capsys.readouterr().err
 
 
-def test_a_run_of_an_earlier_version_does_not_say_when_it_ended(copy: Path) -> None:
+def test_a_run_beside_its_run_json_began_when_it_was_made(copy: Path) -> None:
+    """A stream, or a run of an earlier version."""
     as_earlier_version(copy)
+    change(copy, create_time="2026-11-21T02:20:00Z")
     assert main(["status", str(copy)]) == 0
-    assert main(["status", str(copy), "--after", "2020-01-01T00:00:00Z"]) == 2
+    assert main(["status", str(copy), "--after", "2026-11-21T02:19:00Z"]) == 0
+    assert main(["status", str(copy), "--after", "2026-11-21T02:21:00Z"]) == 2
