@@ -35,7 +35,8 @@ class RunCounts(NamedCounts, _OccasionalCounts):
 
     A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
     read). A stream has `replaced` (results that a later revision replaced), `repeated`
-    (conversations that arrived again unchanged), `late_conversations` and `unread_ends`.
+    (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
+    while it runs, so `cases` and `unused_cases` are None.
     """
 
     records: int
@@ -44,9 +45,9 @@ class RunCounts(NamedCounts, _OccasionalCounts):
     conversations: int
     lost_conversations: int
     results: int
-    cases: int
+    cases: int | None
     lost_cases: int
-    unused_cases: int
+    unused_cases: int | None
 
 
 def failure_counters(row: FailureRow) -> Iterator[str]:

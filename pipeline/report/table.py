@@ -139,8 +139,8 @@ def balance_text(counts: RunCounts) -> str:
         f"{counted(counts['results'], 'result')} + {counts['lost_conversations']} failed"
     ]
     if counts["lost_cases"] or counts["unused_cases"]:
-        untried = f"{counts['unused_cases']} without a recording"
-        lines.append(f"eval cases: {counts['cases']} read, {untried}, {counts['lost_cases']} failed")
+        known = f"{counts['cases']} read, {counts['unused_cases']} without a recording, "
+        lines.append(f"eval cases: {'' if counts['cases'] is None else known}{counts['lost_cases']} failed")
     if counts.get("late_conversations"):
         late = counts["late_conversations"]
         lines.append(

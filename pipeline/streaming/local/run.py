@@ -50,6 +50,7 @@ from turnwise.pipeline.streaming.local.steps import (
 )
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.metrics.rows import version_rows
 
@@ -88,6 +89,8 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
                 clear_directory(settings.output)
             raise
         stack.callback(source.close)
+        # What an earlier process concluded does not hold any more, also if this one is killed.
+        (Path(settings.output) / RUN_FILE).unlink(missing_ok=True)
         late = _stream(settings, options, store, source, stop)
         store.compact()
         return _report(settings, store, late, [*left, *source.unread()])

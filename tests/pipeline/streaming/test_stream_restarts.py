@@ -218,3 +218,8 @@ def test_a_killed_stream_with_a_judge_goes_on(stream, goes_on, turnwise, tmp_pat
         for run in (one, batch)
     ]
     assert values[0] == values[1] and len(values[0]) >= 150
+    assert turnwise("status", str(tmp_path / "out")).status == 0
+    third = stream(tmp_path / "out", *common)
+    third.until(lambda: not (tmp_path / "out/run.json").exists()).kill()
+    done = turnwise("status", str(tmp_path / "out"))
+    assert (done.status, "the run has not finished" in done.err) == (2, True)

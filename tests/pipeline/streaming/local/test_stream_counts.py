@@ -17,7 +17,7 @@ def test_counts_by_name():
     counts = stream_counts(COUNTS)
     assert counts == {
         **{name: COUNTS[name] for name in list(COUNTS)[:7]},
-        **{"parsed_records": 8, "conversations": 7, "cases": 0, "unused_cases": 0},
+        **{"parsed_records": 8, "conversations": 7, "cases": None, "unused_cases": None},
         "failures": {"score: KeyError": 7, "a: B": 2, "parse: ValueError": 2},
         "findings": {"OffsetError": 3},
         "failures_by_version": {"v1": 7, "": 1},
