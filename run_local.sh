@@ -109,7 +109,10 @@ run_tests() {
   "$env/bin/ruff" check .
   "$env/bin/ruff" format --check .
   "$env/bin/mypy"
-  "$env/bin/python" -m pytest -n auto --dist loadfile --no-loadscope-reorder "$@"
+  unset PYTHONDONTWRITEBYTECODE  # the processes that tests start would each compile everything
+  local workers  # more than processors, because some tests wait
+  workers=$("$env/bin/python" -c 'import os; print((3 * (os.cpu_count() or 1) + 1) // 2)')
+  "$env/bin/python" -m pytest -n "$workers" --dist loadfile --no-loadscope-reorder "$@"
 }
 
 prepare
