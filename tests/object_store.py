@@ -18,6 +18,8 @@ class StoredObject(NamedTuple):
 
 OBJECTS: dict[str, StoredObject] = {}
 """Path -> object."""
+READS = Counter[str]()
+"""Path -> number of reads."""
 
 
 class Faults:
@@ -43,6 +45,7 @@ FAULTS = Faults()
 def clear() -> None:
     """Empties the store and ends all faults."""
     OBJECTS.clear()
+    READS.clear()
     FAULTS.__init__()  # type: ignore[misc]
 
 
@@ -60,6 +63,29 @@ class _Upload(io.BytesIO):
         super().close()
         FAULTS.check("create", self._path)
         OBJECTS[self._path] = StoredObject(content, time.time())
+
+
+class _Download(io.BufferedIOBase):
+    """An object that is read, without lines of its own, as those of Google Cloud Storage."""
+
+    def __init__(self, path: str, content: bytes) -> None:
+        self._path, self._content = path, io.BytesIO(content)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        READS[self._path] += 1
+        return self._content.read(size)
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self._content.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._content.tell()
 
 
 class ObjectStore(FileSystem):
@@ -93,7 +119,7 @@ class ObjectStore(FileSystem):
 
     def open(self, path: str, mime_type: str = "", compression_type: Any = None) -> BinaryIO:
         FAULTS.check("open", path)
-        return io.BytesIO(self._object(path).content)
+        return _Download(path, self._object(path).content)  # type: ignore[return-value]
 
     def copy(self, source_file_names: Sequence[str], destination_file_names: Sequence[str]) -> None:
         for source, target in zip(source_file_names, destination_file_names, strict=True):

@@ -31,12 +31,14 @@ class Elsewhere(NamedTuple):
         objects: The server of objects.
         environ: The variables by which Google's clients find it, and the identity of their machine.
         pool: Address of the pool of workers.
+        leader: Id of the pool's process.
         folder: Folder of the launcher.
     """
 
     objects: Objects
     environ: Mapping[str, str]
     pool: str
+    leader: int
     folder: Path
 
     @property
@@ -75,8 +77,8 @@ def elsewhere(tools: Tools, folder: Path) -> Iterator[Elsewhere]:
     (folder / "pool").mkdir()
     with object_server(str(tools.servers), folder) as objects, machine_identity() as identity:
         environ = {**identity, "STORAGE_EMULATOR_HOST": objects.url}
-        with worker_pool(folder / "pool", environ) as pool:
-            yield Elsewhere(objects, environ, pool, folder)
+        with worker_pool(folder / "pool", environ) as (pool, leader):
+            yield Elsewhere(objects, environ, pool, leader, folder)
 
 
 def _run(engine: Engine, tools: Tools, folder: Path, turns: int) -> str:

@@ -114,3 +114,9 @@ ENGINES = (
     Engine("flink", lambda tools: tools.lacks_jars("flink"), _job_server("flink")),
     Engine("spark", lambda tools: tools.lacks_jars("spark"), _job_server("spark")),
 )
+
+
+def find_engine(name: str) -> Engine:
+    """Returns the engine of a name."""
+    [found] = (engine for engine in ENGINES if engine.name == name)
+    return found

@@ -1,5 +1,6 @@
 """All cases."""
 
 from benchmarks.engines.elsewhere import ELSEWHERE
+from benchmarks.engines.faults import FAULTS
 
-CASES = (*ELSEWHERE,)
+CASES = (*ELSEWHERE, *FAULTS)

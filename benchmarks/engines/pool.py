@@ -1,6 +1,5 @@
 """A pool of workers that has nothing of the launcher: another folder, environment, and set of packages."""
 
-import os
 import shutil
 import sysconfig
 import venv
@@ -27,8 +26,8 @@ def worker_environment(folder: Path) -> Path:
 
 
 @contextmanager
-def worker_pool(folder: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """Starts a pool of workers; yields its address.
+def worker_pool(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """Starts a pool of workers; yields its address and the id of its process.
 
     Args:
         folder: An empty folder, in which the workers run.
@@ -40,24 +39,5 @@ def worker_pool(folder: Path, environ: Mapping[str, str]) -> Iterator[str]:
     port = free_port()
     module = ("-m", "apache_beam.runners.worker.worker_pool_main")
     command = [str(programs / "python"), *module, f"--service_port={port}"]
-    with service(command, port, folder, {"PATH": str(programs), **environ}, home):
-        yield f"localhost:{port}"
-
-
-def workers_of(pool: str) -> list[int]:
-    """Returns the ids of the processes that work for a pool's launcher folder, youngest last.
-
-    Args:
-        pool: Folder in which the pool runs.
-    """
-    found = []
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit():
-            try:
-                words = (place / "cmdline").read_bytes()
-                where = os.readlink(place / "cwd")
-            except OSError:
-                continue
-            if where == pool and b"SdkHarness" in words:
-                found.append(int(place.name))
-    return sorted(found)
+    with service(command, port, folder, {"PATH": str(programs), **environ}, home) as pool:
+        yield f"localhost:{port}", pool.pid

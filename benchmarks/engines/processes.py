@@ -100,3 +100,16 @@ def free_port() -> int:
         free.bind(("localhost", 0))
         port: int = free.getsockname()[1]
         return port
+
+
+def started_by(leader: int, word: str) -> list[int]:
+    """Returns the ids of processes of Python in the session of a process, by a word in their command."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if os.getsid(int(place.name)) == leader and "python" in words[0] and word in "".join(words):
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return sorted(found)

@@ -9,6 +9,7 @@ from traceback import format_exception
 from typing import Any, TextIO, cast
 
 import apache_beam as beam
+import grpc
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     GoogleCloudOptions,
@@ -16,6 +17,7 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
     SparkRunnerOptions,
 )
+from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from turnwise.pipeline.io.terminal import complain_at_length
@@ -32,6 +34,7 @@ _LONGEST = 400
 _CLOSED = "Channel closed prematurely"
 _ENDED = "one of them ended (killed, or out of memory)"
 _NOISE = "No semi_persistent_directory found"
+_YEARS_S = 10 * 365 * 24 * 3600
 
 
 class RemoteRunError(OSError):
@@ -49,6 +52,7 @@ def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
     job: Any = None
     try:
         with _without_tracebacks():
+            _lift_deadline(pipeline)
             job = pipeline.run()
             job.wait_until_finish()
     except Exception as error:
@@ -58,6 +62,28 @@ def run_remotely(pipeline: beam.Pipeline) -> PipelineResult:
                 complain_at_length("".join(format_exception(error)))
             raise RemoteRunError(_line(pipeline, job, error)) from error
     return job
+
+
+def _lift_deadline(pipeline: beam.Pipeline) -> None:
+    """Lets a job take longer than a request to the job service may.
+
+    Beam gives `job_server_timeout` to the stream of a job's states, too, where the service lets it be opened
+    before the job begins, and stops such a job when the time is over.
+
+    Raises:
+        ConnectionError: The job service did not answer in that time.
+    """
+    if not isinstance(pipeline.runner, PortableRunner):
+        return
+    portable = pipeline.options.view_as(PortableOptions)
+    endpoint, seconds = portable.job_endpoint, portable.job_server_timeout
+    if endpoint and endpoint != "embed":
+        with grpc.insecure_channel(endpoint) as channel:
+            try:
+                grpc.channel_ready_future(channel).result(timeout=seconds)
+            except grpc.FutureTimeoutError:
+                raise ConnectionError(f"no answer in {seconds} s") from None
+    portable.job_server_timeout = _YEARS_S
 
 
 def job_address(options: PipelineOptions, kind: str, job: Any) -> str:

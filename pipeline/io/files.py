@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from turnwise.pipeline.io.containers import check_container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
+from turnwise.pipeline.io.listing import buffered
 from turnwise.pipeline.io.records import (
     GZIP_MAGIC,
     OTHER_SUFFIXES,
@@ -166,8 +167,7 @@ def opened(path: str) -> BinaryIO:
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
 
-    file: BinaryIO = FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
-    return file
+    return buffered(FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED))
 
 
 def file_records(path: str | Failure, limit: int, stage: Stage = "read") -> Iterator[Record | Failure]:

@@ -12,7 +12,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests import object_store
-from tests.object_store import FAULTS, OBJECTS, StoredObject
+from tests.object_store import FAULTS, OBJECTS, READS, StoredObject
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.cli.main import main
@@ -98,6 +98,14 @@ def test_gates_baselines_and_every_command(
         assert main(command) == status, (command, capsys.readouterr().err)
     assert html.exists() and "Is it?" in made.read_text()
     assert f"{OUT}/calibration.json" in OBJECTS
+
+
+def test_objects_are_read_in_large_pieces(tmp_path: Path) -> None:
+    path = "objects://bucket/logs.jsonl"
+    OBJECTS[path] = StoredObject(logs(tmp_path, "v1").read_bytes(), 0.0)
+    assert main(["run", "--input", path, "--judge", "none", "--output", OUT]) == 0
+    assert len(list(open_run(OUT).results())) == 24
+    assert READS[path] < 20 and sum(READS.values()) < 200, "not one read a byte"
 
 
 def test_what_was_copied_in_part_is_refused(score: Callable[..., int]) -> None:
