@@ -1,5 +1,8 @@
 """Writes JSON, and reads JSON in texts of logs."""
 
+import json
+from typing import Any
+
 import orjson
 from pydantic_core import from_json, to_json
 
@@ -22,4 +25,37 @@ def json_structure(text: str, *, allow_nan: bool = True) -> JsonObject | list[Js
         found: JsonObject | list[JsonValue] = from_json(text, allow_inf_nan=allow_nan)
     except ValueError:
         return None
+    return found
+
+
+class _Twice(ValueError):
+    pass
+
+
+def key_twice(text: bytes, value: JsonValue) -> str | None:
+    """Returns a key that an object of a JSON text states twice, with different values; None: there is none.
+
+    Parsers keep the last one. The text is parsed again only if it has more colons than its value has.
+
+    Args:
+        text: UTF-8 JSON.
+        value: What it was parsed into.
+    """
+    try:
+        if text.count(b":") == dump_json(value).count(b":"):
+            return None
+        json.loads(text, object_pairs_hook=_distinct, parse_int=str, parse_float=str)
+    except _Twice as error:
+        return str(error)
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for key, item in pairs:
+            if item != found[key]:
+                raise _Twice(key)
     return found

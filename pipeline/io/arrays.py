@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from turnwise.schemas.jsonio import key_twice
 from turnwise.schemas.values import JsonValue
 
 _MARKS = re.compile(rb'\\.|["\[\]{},]', re.DOTALL)
@@ -23,13 +24,19 @@ class _ArrayPart(NamedTuple):
 
 
 def array_elements(text: bytes) -> list[JsonValue] | None:
-    """Returns the elements of a JSON array; None if it is no array, malformed or nested too deeply."""
+    """Returns the elements of a JSON array.
+
+    Returns:
+        None: it is no array, malformed, nested too deeply, or an object in it states a key twice, so that its
+        texts are to be read.
+    """
     if text.lstrip()[:1] != b"[":
         return None
     try:
-        return json.loads(text)
+        elements: list[JsonValue] = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    return elements if key_twice(text, elements) is None else None
 
 
 def element_texts(text: bytes) -> Iterator[bytes | ArrayFault]:

@@ -8,7 +8,8 @@ import msgspec
 from pydantic import ValidationError
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import key_twice
+from turnwise.schemas.values import JsonObject, JsonValue
 
 T = TypeVar("T")
 _WITHOUT_TURNS = ("agent_error", "limit", "environment_error")
@@ -54,6 +55,17 @@ def problem(error: ValidationError) -> str:
     said = problems[0]["msg"].removeprefix("Value error, ")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return f"{path}: {said}{more}" if path else said + more
+
+
+def check_keys(data: bytes, value: JsonValue) -> None:
+    """Checks that no object of a record states one key twice.
+
+    Raises:
+        ValueError: One does, with different values; a parser would keep only the last one.
+    """
+    key = key_twice(data, value)
+    if key is not None:
+        raise ValueError(f"the key {key[:60]!r} stands twice in one object, with different values")
 
 
 @contextmanager

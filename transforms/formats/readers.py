@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import orjson
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
@@ -27,7 +28,7 @@ from turnwise.transforms.formats.base import (
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.mapped.choice import MAPPING, mapped_format, part_event
-from turnwise.transforms.formats.problems import checked, with_turns
+from turnwise.transforms.formats.problems import check_keys, checked, with_turns
 from turnwise.transforms.formats.recognise import recognise
 
 _DEFAULTS = ReadSettings()
@@ -73,6 +74,7 @@ class LogReader:
         quick = chosen or self._first
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
             conversation = quick.read_text(record.data)
+            check_keys(record.data, _quickly_parsed(record.data))
             if conversation.turns and conversation.conversation_id:
                 return [conversation]
             if conversation.turns or chosen:
@@ -103,9 +105,18 @@ class LogReader:
         return None
 
 
+def _quickly_parsed(data: bytes) -> JsonValue:
+    try:
+        value: JsonValue = orjson.loads(data)
+    except ValueError:
+        value = from_json(data)
+    return value
+
+
 def _parsed(record: Record) -> tuple[JsonValue, Record]:
     """Returns what a record holds, and the record itself, in whose place an array may be spelt out."""
     given = from_json(record.data)
+    check_keys(record.data, given)
     value = decoded(given)
     is_spelt_out = isinstance(given, list) and value is not given
     return value, record._replace(data=dump_json(value)) if is_spelt_out else record
@@ -195,6 +206,7 @@ class CaseReader:
             ValueError: It holds no valid case; one line.
         """
         value = from_json(record.data)
+        check_keys(record.data, value)
         name = recognise(value)
         read = FORMATS[name].read_cases
         if read is None:

@@ -1,0 +1,86 @@
+"""Objects that state one key twice: parsers would keep only the last value."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.readings import read_file, turns
+from turnwise.pipeline.io.files import file_records
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.jsonio import key_twice
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.readers import CaseReader
+
+TURN = '{"user": "Hi", "agent": "Yo: 7"}'
+GOOD = f'{{"conversation_id": "c", "turns": [{TURN}]}}'
+SAID = '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "%s"}]'
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (f'{{"conversation_id": "c", "turns": [], "turns": [{TURN}]}}', "turns"),
+        ('{"conversation_id": "c", "turns": [{"user": "Hi", "agent": "A", "agent" : "B"}]}', "agent"),
+        (f'{{"messages": {SAID % "A"}, "messages": {SAID % "B"}}}', "messages"),
+        (f'{{"resourceSpans": [], "x": {SAID % "A"}, "resourceSpans": [1]}}', "resourceSpans"),
+    ],
+)
+@pytest.mark.parametrize("form", ["{}\n", "[{}]", "[{}, " + GOOD + "]", "{}"])
+def test_a_key_with_two_values_is_a_failure(tmp_path, text, key, form):
+    path = tmp_path / ("log.jsonl" if form == "{}\n" else "log.json")
+    path.write_text(form.replace("{}", text))
+    found = read_file(path)
+    [failure] = found.failures
+    assert failure.message == f"the key {key!r} stands twice in one object, with different values"
+    assert len(found.conversations) == (GOOD in form)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f'{{"conversation_id": "c", "turns": [{TURN}], "turns" : [{TURN}]}}',
+        GOOD.replace("Yo:", "Yo\\u003a").replace('":', '" :\n'),
+    ],
+)
+def test_other_objects_are_read(tmp_path, text):
+    path = tmp_path / "log.json.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    [found] = read_file(path).conversations
+    assert turns(found) == [("Hi", [], [], "Yo: 7")]
+
+
+def test_eval_cases_are_refused(tmp_path):
+    case = b'{"eval_id": "e", "turns": [{"user": "a", "user": "b", "response": "c"}]}'
+    with pytest.raises(ValueError, match="'user' stands twice"):
+        CaseReader(CesConfig()).read(Record("cases.jsonl", 1, case))
+    path = tmp_path / "goldens.yaml"
+    path.write_text("conversations:\n- conversation: a\n  turns: []\n  turns:\n  - user: Hi\n    agent: Yo\n")
+    [failure] = file_records(str(path), 1 << 20)
+    assert "the key 'turns' stands twice" in failure.message
+
+
+def test_a_mapping_of_yaml_may_override_what_it_merges(tmp_path):
+    path = tmp_path / "goldens.yaml"
+    path.write_text("a: &a {agent: Yo, user: A}\nb:\n  <<: *a\n  user: Hi\n")
+    [record] = file_records(str(path), 1 << 20)
+    assert json.loads(record.data)["b"] == {"agent": "Yo", "user": "Hi"}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(VALUES, st.booleans())
+def test_a_value_that_was_written_states_no_key_twice(value, is_ascii):
+    text = json.dumps(value, ensure_ascii=is_ascii, indent=1).encode("utf-8", "replace")
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        return
+    assert key_twice(text, parsed) is None
