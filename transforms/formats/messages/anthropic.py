@@ -102,8 +102,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
         return
     read_messages([{"role": "assistant", **reply}], log)
     log.usage(usage_of(reply.get("usage")))
-    reason = reply.get("stop_reason")
-    log.finish = None if reason == "pause_turn" else reason
+    log.finish = reply.get("stop_reason")
 
 
 ANTHROPIC = register_dialect(

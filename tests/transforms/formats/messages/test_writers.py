@@ -165,6 +165,19 @@ def test_a_summary_in_place_of_earlier_messages_is_said():
     assert found.turns[0].unknown_calls and found.turns[0].unknown_words
 
 
+def test_a_reply_that_pauses_is_no_end():
+    reply = {"type": "message", "role": "assistant", "content": [YO], "stop_reason": "pause_turn"}
+    request = {"model": "m", "max_tokens": 9, "messages": [HI]}
+    found = one({"request": request, "response": reply})
+    assert (found.turns[0].agent, found.ended, found.ended_detail) == ("Yo", None, "pause_turn")
+    more = [HI, {"role": "assistant", "content": [YO]}]
+    last = {**reply, "stop_reason": "end_turn"}
+    found = one(
+        {"request": request, "response": reply}, {"request": {**request, "messages": more}, "response": last}
+    )
+    assert (len(found.turns), found.ended) == (1, "normally")
+
+
 def kept(name, asked, said, time, **request):
     output = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": said}]}]
     reply = {"id": name, "object": "response", "created_at": time, "status": "completed", "output": output}
