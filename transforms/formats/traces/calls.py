@@ -7,11 +7,18 @@ from turnwise.schemas.arguments import RAW, decoded_arguments
 from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.lines import TurnLine
-from turnwise.transforms.formats.traces.message import TRANSFER, MessageResult, SpanMessage
-from turnwise.transforms.formats.traces.message_repr import repr_calls
+from turnwise.transforms.formats.traces.message import (
+    AGENT,
+    TRANSFER,
+    MessageCall,
+    MessageResult,
+    SpanMessage,
+)
+from turnwise.transforms.formats.traces.message_repr import is_repr_call, repr_calls
 from turnwise.transforms.formats.traces.step import SpanStep
 from turnwise.transforms.formats.traces.tree import SpanNode
 
+_ASKING = ("tool_calls", "tool_call", "tool_use", "function_call", "function_calls")
 _TARGETS = ("agent_name", "agentName", "agent")
 
 
@@ -54,6 +61,11 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
         for call in (*message.calls, *repr_calls(message.texts))
     ]
     calls += _before(line) if line.main else _of_answers(line)
+    calls += [
+        TurnCall(ToolCall(call.name, _object(call.args), call.id), node.span.end or node.span.start)
+        for node, asked in _asked_later(line)
+        for call in asked
+    ]
     for tool in sorted(line.tools, key=lambda node: node.order):
         _add_tool(tool, calls)
     if not line.main:
@@ -62,6 +74,32 @@ def turn_calls(line: TurnLine) -> list[TurnCall]:
     calls.sort(key=lambda each: each.time)
     _add_given(line, calls)
     return calls
+
+
+def asks(node: SpanNode) -> bool:
+    """Returns whether a model call ended by asking for calls that its own output does not hold."""
+    output = node.step.output or []
+    finish = node.step.finish or next((each.finish for each in reversed(output) if each.finish), None) or ""
+    word = finish.rpartition(".")[2].lower().replace("-", "_")
+    return word in _ASKING and not any(each.calls or any(map(is_repr_call, each.texts)) for each in output)
+
+
+def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[MessageCall]]]:
+    """Returns the model calls that asked for what they do not state, with the calls in the next input."""
+    found: list[tuple[SpanNode, list[MessageCall]]] = []
+    for place, node in enumerate(line.main):
+        if asks(node):
+            following = line.main[place + 1].step.input if place + 1 < len(line.main) else line.after
+            known = len(after_user(node.step.input or ()))
+            added = after_user(following or ())[known:]
+            found.append((node, [call for each in added if each.role == AGENT for call in each.calls]))
+    return found
+
+
+def lacks_calls(line: TurnLine, calls: Sequence[TurnCall]) -> bool:
+    """Returns whether models asked for calls that neither a later input nor a tool's span names."""
+    lacking = sum(not asked for _, asked in _asked_later(line)) + sum(map(asks, line.inner))
+    return lacking > sum(not each.is_asked for each in calls)
 
 
 def _before(line: TurnLine) -> list[TurnCall]:

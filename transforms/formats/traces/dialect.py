@@ -9,7 +9,7 @@ from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.cut import is_cut
 from turnwise.transforms.formats.traces.history import HISTORIES
-from turnwise.transforms.formats.traces.message import HIDDEN, SYSTEM, SpanMessage
+from turnwise.transforms.formats.traces.message import HIDDEN, OBJECT, SYSTEM, SpanMessage
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
@@ -91,11 +91,16 @@ def messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        return read_messages(value, role) or None
+        return _readable(read_messages(value, role))
     if not value or value in HIDDEN:
         return None
     found = HISTORIES.read(value, role)
-    return [] if len(found) == 1 and found[0].texts == [value] and is_cut(value) else found or None
+    return [] if len(found) == 1 and found[0].texts == [value] and is_cut(value) else _readable(found)
+
+
+def _readable(messages: list[SpanMessage]) -> list[SpanMessage] | None:
+    """Returns messages; None: there are none, or all are objects of a program in place of their content."""
+    return messages if any(each.parts != [OBJECT] or each.texts for each in messages) else None
 
 
 def json_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end
 from turnwise.transforms.formats.traces.declared import declared
+from turnwise.transforms.formats.traces.doubles import mark_doubles
 from turnwise.transforms.formats.traces.events_of_calls import join_events
 from turnwise.transforms.formats.traces.history import HISTORIES
 from turnwise.transforms.formats.traces.labels import configured_version, environment_of, service_version
@@ -29,6 +30,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     """
     try:
         nodes = span_tree(spans)
+        mark_doubles(nodes)
         join_events(nodes)
     finally:
         HISTORIES.clear()

@@ -223,10 +223,18 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
 
     Where an agent states what it was asked, other texts are its own requests, such as a critique of a draft.
     """
-    if unit.given or _stated(unit) is not None:
+    if unit.given or _stated(unit) is not None or _tells_result(unit, node):
         return False
     before = line.main[-1]
     return _extends(users, line.users) or _follows(node, before) or _asks_apart(node, before)
+
+
+def _tells_result(unit: WorkUnit, node: SpanNode) -> bool:
+    """Returns whether a model is told the result of a tool in a message of a user, as ReAct agents do."""
+    messages = [each for each in node.step.input or () if each.role != SYSTEM]
+    results = (tool.step.result for tool in unit.tools if tool.span.end <= node.span.start)
+    told = messages[-1].text if messages else ""
+    return any(isinstance(each, str) and bool(each.strip()) and each.strip() in told for each in results)
 
 
 def _follows(node: SpanNode, before: SpanNode) -> bool:

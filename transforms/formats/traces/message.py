@@ -22,6 +22,8 @@ HIDDEN = frozenset(
 """What writers put in the place of a content that they hide."""
 HIDDEN_TEXT = "text that the writer left out"
 """Type of a part of a message of which the writer recorded no content."""
+OBJECT = "object of a program"
+"""Type of a part that is the text of a Python object."""
 FURTHER_CHOICE = "further choice"
 """Type of a part that stands for an alternative reply to the same request."""
 

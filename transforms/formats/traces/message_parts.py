@@ -21,7 +21,7 @@ _RESULTS = ("tool_call_response", "tool_result", "tool-result", "function_call_o
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "reasoning_content", "thought", "reasoningContent",
              "step-start", "cachePoint")  # fmt: skip
 _GEMINI = ("functionCall", "function_call", "toolUse", "functionResponse", "function_response", "toolResult")
-_ARGS = ("arguments", "args", "input", "kwargs", "parameters", "server_tool_call")
+_ARGS = ("arguments", "args", "input", "kwargs", "parameters", "server_tool_call", "tool_kwargs")
 _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "id")
 _NAMES = ("name", "toolName", "tool_name", "toolName")
 _VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response")
@@ -43,10 +43,10 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
     if isinstance(part, str):
         add_text(message, part)
     elif isinstance(part, dict):
-        kind = part.get("type")
+        kind = part.get("type", part.get("block_type"))
         inner = part.get("message_content")
         if isinstance(inner, dict):
-            add_part(message, inner)
+            add_part(message, {**inner, "tool_call": part["tool_call"]} if "tool_call" in part else inner)
         elif not isinstance(kind, str):
             _add_untyped(message, part)
         elif kind in _TEXTS:
@@ -100,7 +100,7 @@ def call_arguments(value: JsonValue) -> JsonValue:
     if isinstance(asked, dict) and "arguments" in asked:
         return loaded(asked["arguments"])
     named, placed = value.get("kwargs"), value.get("args")
-    if isinstance(named, dict) and (named or "args" in value) and value.keys() <= _OF_CALLS:
+    if isinstance(named, dict) and value.keys() <= _OF_CALLS:
         return named if not placed else {**named, "args": placed}
     return value.get("input_str", value)
 
@@ -132,6 +132,10 @@ def _plain_result(value: JsonValue) -> JsonValue:
     return value
 
 
+def _names_call(part: JsonObject) -> bool:
+    return "toolCallId" in part or "tool_kwargs" in part or part.keys() >= {"name", "arguments"}
+
+
 def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
     """Adds a part that its key names, as Gemini's and Bedrock's do."""
     key = next((name for name in _GEMINI if isinstance(part.get(name), dict)), None)
@@ -139,7 +143,7 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
         message.calls.append(call_of(part[key]))
     elif key is not None:
         message.results.append(result_of(part[key]))
-    elif isinstance(part.get("tool_call"), dict) or "toolCallId" in part:
+    elif isinstance(part.get("tool_call"), dict) or _names_call(part):
         message.calls.append(call_of(part))
     elif part.get("thought") is not True and isinstance(part.get("text"), str):
         add_text(message, part["text"])

@@ -1,12 +1,20 @@
-"""Calls that a writer left as the text of a Python object (OpenAI Agents through OpenTelemetry's contrib)."""
+"""Objects of Python that a writer left as their text: calls of OpenAI Agents, messages of LlamaIndex."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from turnwise.transforms.formats.traces.message import MessageCall
 
 _START = "ResponseFunctionToolCall("
 _LONGEST = 100_000
+_OBJECTS = re.compile(
+    r"""<[\w.]+(\ object\b|\ at\ 0x|\()      # <async_generator object f at 0x7f>, <TextNode(id_=1)>
+    |[A-Z]\w*\(\w+=['"<\[({A-Z\d]            # ChatMessage(role=<MessageRole.USER: 'user'>, ...)
+    |\w+='[^']*'\ \w+=(['"<\[({\d]|None)    # id='4f' source='user' models_usage=None ...
+    """,
+    re.VERBOSE,
+)
 
 
 def repr_calls(texts: Iterable[str]) -> Iterator[MessageCall]:
@@ -21,6 +29,11 @@ def repr_calls(texts: Iterable[str]) -> Iterator[MessageCall]:
 def is_repr_call(text: str) -> bool:
     """Returns whether a text is the representation of a call."""
     return text.startswith(_START) and len(text) <= _LONGEST
+
+
+def is_object(text: str) -> bool:
+    """Returns whether a text is how Python writes an object, and so nobody's words."""
+    return _OBJECTS.match(text) is not None and not is_repr_call(text)
 
 
 def _keywords(text: str) -> dict[str, str]:

@@ -4,27 +4,43 @@ from collections.abc import Iterable
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.cut import CUT, is_cut
-from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, TOOL, USER, MessageResult, SpanMessage
+from turnwise.transforms.formats.traces.message import (
+    AGENT,
+    OBJECT,
+    SYSTEM,
+    TOOL,
+    USER,
+    MessageResult,
+    SpanMessage,
+)
 from turnwise.transforms.formats.traces.message_parts import add_part, add_text, call_of, first_of, result_of
+from turnwise.transforms.formats.traces.message_repr import is_object
 from turnwise.transforms.formats.traces.values import loaded
 
+_EXECUTED, _THOUGHT, _SPOKEN = "ToolCallExecutionEvent", "ThoughtEvent", "TextMessage"
+"""Types of messages of AutoGen: several results, a thought, and what `source` said."""
 _ROLES = {
+    **dict.fromkeys(("user", "human", "HumanMessage", "HumanMessageChunk", "UserMessage", _SPOKEN), USER),
     **dict.fromkeys(
-        ("user", "human", "HumanMessage", "HumanMessageChunk", "UserMessage", "TextMessage"), USER
-    ),
-    **dict.fromkeys(
-        ("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage", "agent", "tool-call"),
+        (
+            *("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage", "agent"),
+            *("tool-call", "ToolCallRequestEvent", "ToolCallSummaryMessage"),
+        ),
         AGENT,
     ),
     **dict.fromkeys(
-        ("tool", "function", "ToolMessage", "FunctionMessage", "function_call_output", "tool-response"), TOOL
+        (
+            *("tool", "function", "ToolMessage", "FunctionMessage", "function_call_output", "tool-response"),
+            _EXECUTED,
+        ),
+        TOOL,
     ),
     **dict.fromkeys(("system", "developer", "SystemMessage", "instructions"), SYSTEM),
 }
 _LISTS = ("messages", "contents", "input_messages", "new_messages", "generations", "choices", "candidates",
           "output", "message", "new_message", "input", "prompt", "question", "query", "user_input",
           "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs",
-          "prompts", "input_args", "answer")  # fmt: skip
+          "prompts", "input_args", "answer", "user_msg", "raw")  # fmt: skip
 _EVENT = "event.name"
 _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
 _FINISHES = ("finish_reason", "finishReason", "stop_reason")
@@ -49,16 +65,18 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
     if depth > _MOST_DEPTH or value is None or value == "":
         return []
     if isinstance(value, str):
-        return [SpanMessage(role, [value])]
+        return [_spoken(role, [value])]
     if isinstance(value, list):
         if value and all(map(_is_otel, value)):
             return _given([_of_otel(each) for each in value])
         if value and not any(isinstance(each, dict | list) for each in value):
-            return [SpanMessage(role, [each for each in value if isinstance(each, str)])]
+            texts = [each for each in value if isinstance(each, str)]
+            pair = _ROLES.get(texts[0]) if len(texts) == len(value) == 2 else None
+            return [_spoken(pair, texts[1:]) if pair else _spoken(role, texts)]
         if value and all(map(_is_part, value)):
             return _given([read_message({"parts": value}, role)])
         return [found for each in value for found in read_messages(each, role, depth + 1)]
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or value.get("type") == _THOUGHT:
         return []
     if _is_message(value):
         return _given([read_message(value, role)])
@@ -66,6 +84,12 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
     if key is None:
         return []
     return [*_system_of(value), *read_messages(value[key], role, depth + 1)]
+
+
+def _spoken(role: str, texts: list[str]) -> SpanMessage:
+    """Returns a message of texts, of which those of Python objects are nobody's words."""
+    words = [text for text in texts if not is_object(text)]
+    return SpanMessage(role, words, parts=[OBJECT] if len(words) < len(texts) else [])
 
 
 def read_message(value: JsonObject, role: str) -> SpanMessage:
@@ -81,6 +105,8 @@ def read_message(value: JsonObject, role: str) -> SpanMessage:
     elif kind in _OUTPUTS:
         found.role = TOOL
         found.results.append(result_of({**value, "id": None}))
+    elif kind == _EXECUTED and isinstance(value.get("content"), list):
+        found.results += [result_of(each) for each in value["content"] if isinstance(each, dict)]
     elif found.role == TOOL and not isinstance(value.get("parts"), list) and not _has_results(value):
         found.results.append(_tool_result(value))
     else:
@@ -107,7 +133,7 @@ def _of_otel(value: JsonObject) -> SpanMessage:
 
 
 def _add_content(found: SpanMessage, value: JsonObject) -> None:
-    for key in ("content", "contents", "parts", "text"):
+    for key in ("content", "contents", "parts", "text", "blocks"):
         content = value.get(key)
         if key == "content" and isinstance(content, dict):
             content = content.get("parts", [content])
@@ -168,6 +194,8 @@ def _inner(value: JsonObject) -> JsonObject:
 
 
 def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
+    if value.get("type") == _SPOKEN and isinstance(value.get("source"), str):
+        return USER if value["source"] == USER else AGENT
     names = [value.get("role"), value.get("type"), outer.get("role"), outer.get("type")]
     event, lc = outer.get(_EVENT), outer.get("id")
     if isinstance(event, str) and event.startswith("gen_ai."):
@@ -185,7 +213,8 @@ def _is_message(value: JsonObject) -> bool:
     if isinstance(kind, str) and kind in _ROLES and value.keys() & {"content", "data"}:
         return True
     inner = next((value[key] for key in ("message", "kwargs") if isinstance(value.get(key), dict)), None)
-    return "tool_calls" in value or (inner is not None and _is_message(inner))
+    is_message = "tool_calls" in value and not isinstance(value.get("response"), dict)
+    return is_message or (inner is not None and _is_message(inner))
 
 
 def _is_part(value: JsonValue) -> bool:

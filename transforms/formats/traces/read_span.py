@@ -5,6 +5,7 @@ from functools import lru_cache
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.traces.dialect import DIALECTS, SpanDialect, dialects_in_order, text_at
 from turnwise.transforms.formats.traces.labels import LABELLED, add_labels
+from turnwise.transforms.formats.traces.message import SYSTEM
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
 
@@ -57,14 +58,29 @@ def read_span(span: TraceSpan) -> SpanStep:
     if not words.isdisjoint(LABELLED):
         step = SpanStep() if step is _EMPTY else step
         add_labels(span, words, step)
-    if step.kind == "tool" and step.name in _MERGED:
+    if (step.kind == "tool" and step.name in _MERGED) or _is_helper(span, step):
         step.kind = "other"
+    if step.usage is not None and not (step.usage.input_tokens or step.usage.output_tokens):
+        # No request has no tokens: the writer did not know them.
+        step.usage = None
     if step.error is None and step.kind in ("tool", "agent", "model", "chain"):
         step.error = error_of(span)
     return step
 
 
 _EMPTY = SpanStep()
+
+
+def _is_helper(span: TraceSpan, step: SpanStep) -> bool:
+    """Returns whether a span that is marked as a model's is a function around it: it states no reply.
+
+    Its output is a request, or it is a private function without an output.
+    """
+    if step.kind != "model" or span.error or step.usage is not None or step.response_id:
+        return False
+    if step.output:
+        return any(each.role == SYSTEM or each.is_users for each in step.output)
+    return span.name.rpartition(".")[2].startswith("_")
 
 
 def words_of(span: TraceSpan) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The tree of spans: doubles merged, parents found, calls that several writers recorded counted once."""
+"""The tree of spans: deliveries merged, parents found."""
 
 from collections.abc import Iterable
 from operator import attrgetter
@@ -6,7 +6,6 @@ from operator import attrgetter
 import msgspec
 from msgspec.structs import replace
 
-from turnwise.transforms.formats.traces.message import SpanMessage
 from turnwise.transforms.formats.traces.read_span import read_span
 from turnwise.transforms.formats.traces.span import PENDING, TraceSpan
 from turnwise.transforms.formats.traces.step import SpanStep
@@ -98,7 +97,7 @@ def _merged(one: TraceSpan, other: TraceSpan) -> TraceSpan:
 
 
 def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
-    """Returns the spans in order, each below its parent, with doubles marked and read into their first."""
+    """Returns the spans in order, each below its parent; doubles are not marked."""
     nodes = {
         span.key if span.id else id(span): SpanNode(span, read_span(span)) for span in merged_spans(spans)
     }
@@ -111,7 +110,6 @@ def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
         _set_depth(node)
         node.order = (node.span.start, node.depth, *node.span.key)
     ordered = sorted(nodes.values(), key=attrgetter("order"))
-    _mark_doubles([node for node in ordered if node.step.kind is not None])
     return ordered
 
 
@@ -143,41 +141,3 @@ def _set_depth(node: SpanNode) -> None:
     for depth, each in enumerate(reversed(seen.values()), first_depth):
         each.depth = depth
     return None
-
-
-def _is_same_reply(one: SpanNode, other: SpanNode) -> bool:
-    """Returns whether model calls with one reply id are one: the same reply, at one time or to one request.
-
-    Gateways and test doubles give the same id to many replies.
-    """
-    if not _signs(one.step.output, other.step.output):
-        return False
-    if _signs(one.step.input, other.step.input):
-        return True
-    first, second = one.span, other.span
-    return first.is_log or second.is_log or (first.start < second.end and second.start < first.end)
-
-
-def _signs(one: list[SpanMessage] | None, other: list[SpanMessage] | None) -> bool:
-    """Returns whether two lists of messages are equal, or one is not stated."""
-    return not one or not other or [each.sign for each in one] == [each.sign for each in other]
-
-
-def _mark_doubles(nodes: list[SpanNode]) -> None:
-    """Marks a model call below a model call, a tool call below the same tool, and repeated reply ids."""
-    replies: dict[tuple[str, str], SpanNode] = {}
-    for node in sorted(nodes, key=attrgetter("depth")):
-        step, same = node.step, None
-        above = node.known_above() if step.kind in ("model", "tool") else None
-        if step.kind == "model":
-            same = above if above is not None and above.step.kind == "model" else None
-            if step.response_id and same is None:
-                first = replies.setdefault((node.span.trace, step.response_id), node)
-                same = first if _is_same_reply(first, node) else None
-        elif step.kind == "tool" and above is not None and above.step.kind == "tool":
-            same = above if above.step.name == step.name else None
-        if same is not None and same is not node:
-            node.is_double = True
-            while same.is_double and same.parent is not None:
-                same = same.parent
-            same.step.fill(step)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Turn, Usage
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUEST
-from turnwise.transforms.formats.traces.calls import TurnCall, transfers, turn_calls
+from turnwise.transforms.formats.traces.calls import TurnCall, lacks_calls, transfers, turn_calls
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.losses import add_losses, is_output_cut
 from turnwise.transforms.formats.traces.message import FURTHER_CHOICE, HIDDEN_TEXT
@@ -26,6 +26,8 @@ CONTENT_OFF = "ContentNotRecorded"
 _OFF = "the trace holds no words of the agent that can be read; texts cannot be scored"
 _USER_OFF = "the trace does not record what the user said"
 _ARGS_OFF = "the trace records no arguments or results of calls"
+_WHICH_OFF = "the trace records that calls were asked for, and not which"
+_STEPS_OFF = "the trace records no call of a model or a tool; what the agent called is unknown"
 _FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 _TOTALS = _FIELDS[:2]
 _FAILED = "AgentError"
@@ -85,10 +87,7 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
     if (lacking := _unreported(models)) and any(node.step.usage is not None for node in models):
         told = f"{lacking} of {len(models)} model calls report no tokens, so that their sum is unknown"
         unread.add(_USAGE_OFF, told)
-    if any(each.tool is not None and each.call.args is None for each in calls):
-        unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
-    elif is_silent and not calls and any(_asks(node) for node in line.main):
-        unread.add(CONTENT_OFF, "the trace records that calls were asked for, and not which", calls=True)
+    _add_calls(line, calls, unread)
     if others := strangers(line):
         texts = list(dict.fromkeys(asked_text(node) for node in others))
         shown = ", ".join(repr(text[:_SHOWN]) for text in texts[:_MOST_SHOWN])
@@ -105,6 +104,22 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
             for part in message.parts:
                 _add_part(part, unread)
     return unread
+
+
+def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
+    """Adds why calls or their arguments are not there."""
+    is_seen = bool(line.main or line.inner or line.tools or line.handoffs or calls) or _ends_as_model(line)
+    if any(each.tool is not None and each.call.args is None for each in calls):
+        unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
+    elif lacks_calls(line, calls):
+        unread.add(CONTENT_OFF, _WHICH_OFF, calls=True)
+    elif not is_seen:
+        unread.add(CONTENT_OFF, _STEPS_OFF, calls=True)
+
+
+def _ends_as_model(line: TurnLine) -> bool:
+    """Returns whether an agent states why its model stopped: it is the model's call, too."""
+    return any(unit.top is not None and unit.top.step.finish for unit in line.units)
 
 
 def _is_worded(line: TurnLine) -> bool:
@@ -131,12 +146,3 @@ def _add_part(part: str, unread: Unread) -> None:
         unread.add(UNREAD, _CHOICES)
     else:
         unread.part(part)
-
-
-def _asks(node: SpanNode) -> bool:
-    return (node.step.finish or "").lower().replace("-", "_") in (
-        "tool_calls",
-        "tool_call",
-        "tool_use",
-        "function_call",
-    )

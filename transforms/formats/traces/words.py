@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from turnwise.transforms.formats.traces.calls import after_user
+from turnwise.transforms.formats.traces.calls import after_user, asks
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_repr import is_repr_call
@@ -24,7 +24,7 @@ def agent_words(line: TurnLine) -> tuple[list[str], str | None]:
     for node in line.main:
         said, calls = _said(node.step.output or ())
         texts += said
-        answer = "\n".join(said) if said and not calls else answer
+        answer = "\n".join(said) if said and not (calls or asks(node)) else answer
     final, is_final = stated_answer(line)
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import turnwise
-from tests.transforms.formats.traces.test_turns import FIRST, agent, chat, joined, text
+from tests.transforms.formats.traces.test_turns import FIRST, agent, chat, joined, text, tool
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.transforms.formats.traces.containers.flat import flat_spans
 from turnwise.transforms.formats.traces.containers.jaeger import jaeger_spans
@@ -74,7 +74,8 @@ def test_a_trace_of_langfuse_that_names_its_observations_only() -> None:
     row = {"id": "t", "timestamp": "2026-01-01T00:00:00Z", "bookmarked": False, "projectId": "p", "name": "x",
            "input": {"messages": [{"role": "user", "content": "hi"}]}, "output": "yo", "observations": ["o1"]}  # fmt: skip
     (turn,) = one({"data": [row], "meta": {"page": 1, "totalPages": 1}}).turns
-    assert kinds(turn) == ["MissingSpan"] and turn.unknown_calls and turn.unknown_words
+    assert kinds(turn) == ["ContentNotRecorded", "MissingSpan"]
+    assert turn.unknown_calls and turn.unknown_words
 
 
 def test_a_trace_at_the_edge_of_a_page_of_langfuse_may_go_on() -> None:
@@ -177,3 +178,28 @@ def test_the_row_of_an_end_alone_in_bigquery_has_no_length() -> None:
     assert (turn.model_ms, turn.latency_ms, turn.spans) == (None, None, [])
     (turn,) = one({**said, "latency_ms": json.dumps({"total_ms": 1500})}).turns
     assert turn.model_ms == 1500
+
+
+def test_calls_that_were_asked_for_and_are_nowhere_are_unknown() -> None:
+    said = {"role": "assistant", "parts": [], "finish_reason": "tool_call"}
+    asking = chat("1", "b", 1, FIRST, said)
+    asking.attributes["gen_ai.response.finish_reasons"] = ["tool_call"]
+    spans = [agent("1", 0), asking, chat("1", "c", 3, FIRST, ANSWER)]
+    (turn,) = joined(spans).turns
+    assert kinds(turn) == ["ContentNotRecorded"] and turn.unknown_calls and not turn.unknown_words
+    ran = tool("1", "t", 2, "f", "x")
+    assert [call.name for call in joined([*spans, ran]).turns[0].tool_calls] == ["f"]
+    assert not joined([*spans, ran]).turns[0].unknown_calls
+
+
+def test_calls_of_an_agent_without_a_span_of_a_model_or_a_tool_are_unknown() -> None:
+    held = {"gen_ai__input__messages": json.dumps(FIRST), "gen_ai__output__messages": json.dumps([ANSWER])}
+    (turn,) = joined([agent("1", 0, **held)]).turns
+    assert (turn.user, turn.agent, kinds(turn)) == ("q1", "a1", ["ContentNotRecorded"])
+    assert turn.unknown_calls and not turn.unknown_words
+
+
+def test_no_tokens_at_all_were_not_counted() -> None:
+    call = chat("1", "b", 1, FIRST, ANSWER)
+    call.attributes |= {"gen_ai.usage.input_tokens": 0, "gen_ai.usage.output_tokens": 0}
+    assert joined([agent("1", 0), call]).turns[0].usage is None

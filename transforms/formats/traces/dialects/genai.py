@@ -14,12 +14,12 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.dialects.openinference import tool_result
 from turnwise.transforms.formats.traces.message import AGENT, FURTHER_CHOICE, USER, SpanMessage, is_spoken
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
+from turnwise.transforms.formats.traces.tool_results import tool_result
 from turnwise.transforms.formats.traces.values import loaded
 
 _KINDS: dict[str, Kind] = {
@@ -69,7 +69,9 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     step.name = text_at(held, *_NAMES.get(step.kind or "model", ()))
     step.target = text_at(held, "gen_ai.handoff.to_agent")
     step.response_id = text_at(held, "gen_ai.response.id")
-    step.finish = _finish(held.get("gen_ai.response.finish_reasons"))
+    step.finish = _finish(
+        held.get("gen_ai.response.finish_reasons", held.get("gen_ai.response.finish_reason"))
+    )
     if step.kind == "tool":
         _add_tool(held, step)
     elif step.kind != "agent":
@@ -111,7 +113,8 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
     name = event.name
     if not name.startswith("gen_ai."):
         return
-    body = event.body if isinstance(event.body, dict) else {}
+    body = loaded(event.body)
+    body = body if isinstance(body, dict) else {}
     stated = loaded(event.attributes.get("body"))
     held = {**(stated if isinstance(stated, dict) else {}), **body, **event.attributes}
     if name in _DETAILS:
@@ -122,10 +125,10 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
             step.input = [*(step.input or []), *given] if given else given
         stated = json_messages_at(held.get("gen_ai.output.messages"), AGENT)
         step.output = step.output or first_choice(stated)
-    elif name in _MESSAGES:
-        step.input = [*(step.input or []), *_message(name, held)]
-    elif name == _CHOICE and not held.get("index"):
-        step.output = _with_choice(step.output or [], _message(name, held))
+    elif name in _MESSAGES and (added := _message(name, held)):
+        step.input = [*(step.input or []), *added]
+    elif name == _CHOICE and not held.get("index") and (added := _message(name, held)):
+        step.output = _with_choice(step.output or [], added)
     elif name == _PROMPT:
         step.input = step.input or messages_at(held.get("gen_ai.prompt"), USER)
     elif name == _COMPLETION:
@@ -179,7 +182,7 @@ def _message(name: str, held: JsonObject) -> list[SpanMessage]:
 def _finish(value: JsonValue) -> str | None:
     value = loaded(value)
     last = value[-1] if isinstance(value, list) and value else value
-    return last if isinstance(last, str) and last else None
+    return last.removeprefix("FinishReason.") if isinstance(last, str) and last else None
 
 
 register_dialect(

@@ -2,10 +2,10 @@
 
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.traces.dialect import SpanDialect, messages_at, register_dialect
-from turnwise.transforms.formats.traces.dialects.openinference import tool_result
 from turnwise.transforms.formats.traces.message import AGENT, USER
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import SpanStep
+from turnwise.transforms.formats.traces.tool_results import tool_result
 from turnwise.transforms.formats.traces.values import loaded
 
 _NODES = ("__end__",)

@@ -17,6 +17,7 @@ from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.numbered import numbered
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
+from turnwise.transforms.formats.traces.tool_results import tool_result
 
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("retriever", "embedding", "reranker", "guardrail", "evaluator", "prompt"), "other"),
@@ -30,31 +31,13 @@ _USAGE = {
 }
 _NAMES = {"model": ("llm.model_name",), "tool": ("tool.name",), "agent": ("agent.name", "graph.node.id")}
 _PIECES = 5
-_DUMPED = frozenset(("content", "kwargs", "data"))
-_RESPONSE = {"id", "name", "response", "will_continue", "scheduling", "parts"}
+_NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_type"))
+"""Keys of a function that is marked as a model's, and states neither a model nor a reply."""
 
 
-def tool_result(value: JsonValue) -> tuple[JsonValue, bool | None]:
-    """Returns the result in a dumped message of a tool, or the value itself; and whether it is an error."""
-    inner = value
-    if isinstance(inner, dict) and inner.keys() >= {"name", "response"} and inner.keys() <= _RESPONSE:
-        return inner["response"], None
-    output = inner.get("output") if isinstance(inner, dict) else None
-    if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
-        inner = output
-    for key in ("data", "kwargs", "update"):
-        if isinstance(inner, dict) and isinstance(inner.get(key), dict):
-            inner = inner[key]
-    if (
-        isinstance(inner, dict)
-        and "content" in inner
-        and ("tool_call_id" in inner or inner.get("type") == "tool")
-    ):
-        found = read_messages({**inner, "role": "tool"}, AGENT)
-        results = [result for message in found for result in message.results]
-        if results:
-            return results[0].response, True if results[0].error else None
-    return value, None
+def _is_schema(value: JsonValue) -> bool:
+    held = value if isinstance(value, dict) else {}
+    return held.get("type") == "object" and isinstance(held.get("properties"), dict)
 
 
 def _read(span: TraceSpan, step: SpanStep) -> None:
@@ -62,13 +45,16 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     step.kind = kind_at(held.get("openinference.span.kind"), _KINDS)
     step.name = text_at(held, *_NAMES.get(step.kind or "", ("\0",)))
     if step.kind == "tool":
-        step.name = step.name or span.name
+        step.name = step.name or span.name.removesuffix(".__call__")
         step.target = _target(step.name)
         _add_tool(held, step)
+    elif step.kind == "model" and not span.error and held.keys() <= _NO_MODEL:
+        step.kind = "other"
     elif step.kind == "model":
         step.input = _numbered(held, "llm.input_messages.", USER) or _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
         step.usage = usage_at(held, _USAGE)
+        step.finish = text_at(held, "llm.finish_reason")
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
@@ -76,8 +62,11 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
 
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
     step.call_id = text_at(held, "tool.id", "tool_call.id", "tool.call_id")
+    given, stated = value_at(held, "input.value"), value_at(held, "tool.parameters")
+    if given is None and not _is_schema(stated):
+        given = stated
     # The input of a hand-off is the agent that hands over.
-    step.args = {} if step.target else call_arguments(value_at(held, "input.value", "tool.parameters"))
+    step.args = {} if step.target else call_arguments(given)
     value = value_at(held, "output.value")
     if value is not None:
         step.result, step.error = tool_result(value)

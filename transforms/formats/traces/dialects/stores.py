@@ -14,11 +14,12 @@ from turnwise.transforms.formats.traces.dialect import (
     usage_at,
     value_at,
 )
-from turnwise.transforms.formats.traces.dialects.openinference import tool_result
 from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
+from turnwise.transforms.formats.traces.tool_results import tool_result
+from turnwise.transforms.formats.traces.values import loaded
 
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("llm", "generation", "chat_model", "model"), "model"),
@@ -34,6 +35,8 @@ _TOKENS = {
     "reasoning_tokens": ("output_reasoning", "completion_details.reasoning", "output_reasoning_tokens"),
 }
 
+_OF_LANGSMITH = "langsmith.span.kind"
+"""Key of LangSmith's kinds. It wraps what a function returned, unless that is an object."""
 _KEYS_ALONE: JsonObject = {"content": "role"}
 _UNREAD = "inputs in which the name of a key stands in place of a message"
 """LangSmith's wrapper of the Claude Agent SDK writes such inputs of all model calls but the first."""
@@ -54,18 +57,25 @@ def _reader(
         step.kind = kind_at(value_at(held, kind_key), _KINDS)
         if step.kind is None:
             return
-        step.name = text_at(held, *names) if step.kind == "model" else span.name or None
+        step.name = text_at(held, *names) if step.kind == "model" else _tool_name(held, span.name) or None
         entered, left = value_at(held, *given), value_at(held, *back)
         if entered == _KEYS_ALONE:
             entered, step.unread = None, _UNREAD
         if step.kind == "tool":
             step.call_id = text_at(held, "langsmith.call_id")
-            _add_tool(step, entered, left)
+            is_wrapped = kind_key == _OF_LANGSMITH and isinstance(left, dict) and left.keys() == {"output"}
+            _add_tool(step, entered, left["output"] if is_wrapped else left)
         elif step.kind != "other":
             step.input, step.output = messages(entered, USER), messages(left, AGENT)
             step.usage = _usage(value_at(held, usage_key)) if step.kind == "model" else None
 
     return read
+
+
+def _tool_name(held: JsonObject, name: str) -> str:
+    """Returns the name that MLflow states apart for LlamaIndex, or that of a span `Tool.NAME` of DSPy."""
+    stated = loaded(held.get("name")) if "mlflow.spanType" in held else None
+    return stated if isinstance(stated, str) and stated else name.removeprefix("Tool.")
 
 
 def _add_tool(step: SpanStep, given: JsonValue, back: JsonValue) -> None:
@@ -81,7 +91,7 @@ def _usage(details: JsonValue) -> Usage | None:
 
 
 _LANGSMITH = _reader(
-    "langsmith.span.kind",
+    _OF_LANGSMITH,
     ("langsmith.inputs", "gen_ai.prompt"),
     ("langsmith.outputs", "gen_ai.completion"),
     ("gen_ai.response.model", "gen_ai.request.model"),

@@ -9,13 +9,13 @@ from turnwise.transforms.formats.traces.dialect import (
     text_at,
     value_at,
 )
-from turnwise.transforms.formats.traces.dialects.openinference import tool_result
 from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.numbered import has_numbered, numbered
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
+from turnwise.transforms.formats.traces.tool_results import tool_result
 
 _KINDS: dict[str, Kind] = {
     **{"workflow": "agent", "agent": "agent", "task": "chain", "tool": "tool", "handoff": "handoff"},
@@ -43,6 +43,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
     elif has_numbered(held, _NUMBERED):
         step.input = _numbered(held, "gen_ai.prompt.", USER)
         step.output = _numbered(held, "gen_ai.completion.", AGENT)
+        step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
 
 
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
