@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
+from typing import TextIO
 from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
@@ -225,17 +226,31 @@ def locked(directory: str) -> Iterator[None]:
     if not is_local(directory):
         yield
         return
+    path = Path(directory) / _LOCK_FILE
     try:
-        Path(directory).mkdir(parents=True, exist_ok=True)
-        file = (Path(directory) / _LOCK_FILE).open("w")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = _locked_file(path)
+    except BlockingIOError:
+        raise ConfigError(f"--output {directory}: another run is writing into it") from None
     except OSError as error:
         raise ConfigError(f"--output {directory}: {error.strerror}") from None
     with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ConfigError(f"--output {directory}: another run is writing into it") from None
-        try:
             yield
         finally:
-            (Path(directory) / _LOCK_FILE).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+
+
+def _locked_file(path: Path) -> TextIO:
+    """Opens and locks a file; raises BlockingIOError if another process has locked it."""
+    while True:
+        file = path.open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise
+        # An owner that ended between the two calls has removed the file: then the next one locks another.
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()

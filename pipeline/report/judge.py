@@ -58,7 +58,7 @@ def divided_text(settings: RunSettings) -> str:
     figures = ", ".join(f"{name} {limit:g}" for name, limit in part.items())
     return (
         f"the judge's limits are divided by {judge.workers} workers: {figures} each; "
-        "--judge_cache postgresql://HOST/DB would share them"
+        "--judge_cache would share them: a file on one machine, else postgresql://HOST/DB"
     )
 
 

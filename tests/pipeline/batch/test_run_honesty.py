@@ -1,10 +1,12 @@
 """What a run must not hide: untried cases, lost records, another run in the same directory."""
 
+import contextlib
 import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,24 @@ def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
     holder.wait()
     with locked(str(tmp_path)):
         time.sleep(0)
+
+
+def test_many_at_once_never_hold_one_lock(tmp_path: Path) -> None:
+    """A file that its owner removed, and another one opened before, locks nothing."""
+    inside: list[int] = []
+
+    def compete(number: int) -> int:
+        most = 0
+        for _ in range(300):
+            with contextlib.suppress(ConfigError), locked(str(tmp_path)):
+                inside.append(number)
+                time.sleep(0)
+                most = max(most, len(inside))
+                inside.remove(number)
+        return most
+
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(compete, range(8))) <= {0, 1}
 
 
 def test_overwrite_never_removes_an_input(turnwise: Callable[..., Any], log: Path, tmp_path: Path) -> None:
