@@ -6,7 +6,7 @@ from typing import Literal
 from turnwise.schemas.record import Receipt, Record
 
 KEPT_RECORD_BYTES = 65_536
-Stage = Literal["read", "parse", "parse_case", "assemble", "match", "score", "check", "alert"]
+Stage = Literal["read", "parse", "parse_case", "assemble", "match", "score", "check", "alert", "write"]
 """The step that failed; `check`: a problem of a record that is scored nevertheless."""
 RAISED = (Exception, SystemExit, GeneratorExit)
 """What code of a plugin, or an object that was handed in, may raise: all but signals and cancellations."""

@@ -219,7 +219,8 @@ class FailureRow(TypedDict):
 
     Attributes:
         run_id: Id of the run.
-        stage: `read`, `parse`, `parse_case`, `assemble`, `match`, `score` or `alert`; `check`: a finding.
+        stage: `read`, `parse`, `parse_case`, `assemble`, `match`, `score`, `alert` or `write`; `check`: a
+            finding.
         error_type: Class of the error, or kind of the finding.
         message: Description in one line.
         source: File or address of the record.

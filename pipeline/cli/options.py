@@ -14,7 +14,7 @@ from apache_beam.runners.runner import PipelineRunner, create_runner
 from turnwise.pipeline.batch.pipelines import BeamOptions
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.agent_folder import agent_inputs
-from turnwise.pipeline.io.sinks.base import SINKS, file_formats, find_service
+from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.report.judge import divided_text
 from turnwise.pipeline.settings.dated import dated
@@ -119,6 +119,8 @@ def _check_extras(settings: RunSettings) -> None:
     check_places("--eval_cases", settings.eval_cases)
     check_places("--output", [settings.output])
     if settings.store:
+        if settings.is_streaming:
+            check_appends(settings.store)
         find_service("--store", settings.store).check("--store", settings.store)
     cache = settings.judge.config.cache
     if cache and is_store_url(cache):

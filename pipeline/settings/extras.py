@@ -8,7 +8,12 @@ from turnwise.pipeline.store.urls import is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
 _MODULES = {
-    "turnwise[gcp]": ("google.cloud.storage", "google.cloud.pubsub_v1", "google.cloud.bigquery"),
+    "turnwise[gcp]": (
+        "google.cloud.storage",
+        "google.cloud.pubsub_v1",
+        "google.cloud.bigquery",
+        "google.cloud.bigquery_storage",
+    ),
     "turnwise[kafka]": ("confluent_kafka",),
     "turnwise[otlp]": ("opentelemetry.proto", "starlette", "uvicorn"),
     "turnwise[postgres]": ("sqlalchemy", "psycopg"),

@@ -48,6 +48,7 @@ class SinkPlace(NamedTuple):
         create_time: When it was started, as RFC 3339 text.
         date: Its date, or else the day of its start, as ISO text.
         output: `--output`, which every worker reaches.
+        is_streaming: Whether the run is a stream.
     """
 
     url: str
@@ -56,6 +57,7 @@ class SinkPlace(NamedTuple):
     create_time: str
     date: str
     output: str
+    is_streaming: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,9 @@ class RunSettings:
             return None
         run = self.run
         date = self.date or run.create_time[:10]
-        return SinkPlace(self.store, self.store_app, run.run_id, run.create_time, date, self.output)
+        return SinkPlace(
+            self.store, self.store_app, run.run_id, run.create_time, date, self.output, self.is_streaming
+        )
 
     @property
     def criteria_names(self) -> list[str]:
@@ -131,7 +135,6 @@ def _check_batch_options(options: RawOptions) -> None:
     chosen = {
         "--date": options.date is not None,
         "--estimate": options.estimate,
-        "--store": options.store,
         f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
     }
     given = [name for name, is_given in chosen.items() if is_given]

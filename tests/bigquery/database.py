@@ -2,6 +2,7 @@
 
 import re
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ class Database:
     def __init__(self, project: str, dataset: str, bucket: Path) -> None:
         self.project, self.dataset, self.bucket = project, dataset, bucket
         self.own_name = dataset
+        self.lock = threading.RLock()
         self.duckdb = duckdb.connect()
         self.duckdb.execute("SET TimeZone = 'UTC'")
         self.duckdb.execute(f'CREATE SCHEMA "{dataset}"')
@@ -38,9 +40,10 @@ class Database:
 
     def select(self, sql: str) -> list[dict[str, Any]]:
         """Returns the rows of a query; the dataset is the default one."""
-        found = self.duckdb.execute(f'USE "{self.own_name}"').execute(sql)
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        with self.lock:
+            found = self.duckdb.execute(f'USE "{self.own_name}"').execute(sql)
+            names = [column[0] for column in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     def create(self, name: str, resource: dict[str, Any]) -> None:
         """Makes a table."""

@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,6 @@ class BigQuery(Database):
         self.jobs: dict[str, dict[str, Any]] = {}
         self.answered: dict[str, Answer] = {}
         self.uploads: dict[str, dict[str, Any]] = {}
-        self.lock = threading.RLock()
 
     def answer(self, sql: str, schema: list[tuple[str, ...]], *rows: list[Any], **more: Any) -> None:
         """Adds the result of a query; columns are (name, type, mode)."""
@@ -83,6 +81,7 @@ class BigQuery(Database):
         routes: list[tuple[str, str, Any]] = [
             ("GET", r"datasets/(\w+)", self._dataset),
             ("POST", r"datasets/(\w+)/tables", self._create),
+            ("GET", r"datasets/(\w+)/tables", self._list),
             ("GET", r"datasets/(\w+)/tables/([^/]+)", self._table),
             ("DELETE", r"datasets/(\w+)/tables/(\w+)", self._delete),
             ("GET", r"datasets/(\w+)/tables/(\w+)/data", self._data),
@@ -107,6 +106,10 @@ class BigQuery(Database):
         name = table["tableReference"]["tableId"]
         self.create(name, table)
         return self._table(dataset, name)
+
+    def _list(self, dataset: str) -> Reply:
+        self._dataset(dataset)
+        return Reply(200, {"tables": [self.resource(dataset, name) for name in self.tables]})
 
     def _table(self, dataset: str, name: str) -> Reply:
         return Reply(200, self.resource(dataset, name))

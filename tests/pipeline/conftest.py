@@ -61,6 +61,14 @@ def turnwise() -> Callable[..., Finished]:
 
 
 @pytest.fixture(scope="session")
+def goes_on(turnwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that goes on with a stream in this process, until all that is there is scored."""
+    return lambda output, *arguments: turnwise(
+        "run", "--streaming", *arguments, "--max_run_time", "1", output=output
+    )
+
+
+@pytest.fixture(scope="session")
 def sample_arguments(sample: Path) -> list[str]:
     """Returns the arguments of the main job on the sample data."""
     return ["run", "--input", str(sample / "conversations"), "--eval_cases", str(sample / "cases")]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from turnwise.pipeline.io.changes import ChangeWriter
 from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.config import ConfigError
@@ -59,6 +60,7 @@ class SinkKind:
         schemes: Schemes of its addresses.
         open: Returns the sink of a run; raises ConfigError if it cannot be opened. A run that is only
             translated opens it, too.
+        append: Returns what writes the changes of a stream; None: it takes batches only.
         prepare: Tries before a run whether rows can be written; raises ConfigError if they cannot.
         check: Raises ConfigError if a package that an address needs is missing; given the option and it.
         absolute: Returns an address as every worker understands it.
@@ -83,6 +85,7 @@ class SinkKind:
     read: Callable[[BinaryIO, str, bytes], Iterator[JsonObject]] | None = None
     schemes: tuple[str, ...] = ()
     open: Callable[[SinkPlace], TableSink] | None = None
+    append: Callable[[SinkPlace], ChangeWriter] | None = None
     prepare: Callable[[SinkPlace], None] = lambda place: None
     check: Callable[[str, str], None] = lambda option, url: None
     absolute: Callable[[str], str] = lambda url: url
@@ -180,6 +183,24 @@ def open_service(place: SinkPlace) -> TableSink:
             f"sink {kind.name}: open returned {type(sink).__name__}, which has no method write_table"
         )
     return sink
+
+
+def open_changes(place: SinkPlace) -> ChangeWriter:
+    """Returns what writes a stream's changes to its `--store`; raises ConfigError if it cannot be opened."""
+    kind = find_service("--store", place.url)
+    assert kind.append
+    with hook_errors(f"sink {kind.name}: append"):
+        return kind.append(place)
+
+
+def check_appends(url: str) -> None:
+    """Raises ConfigError if a service takes no streams."""
+    if not find_service("--store", url).append:
+        able = ", ".join(_addresses(kind) for _, kind in sorted(SINKS.items()) if kind.append)
+        raise ConfigError(
+            f"--store {shown_url(url)}: takes no stream; one goes to {able}, or into JSON Lines in --output, "
+            "which DuckDB reads"
+        )
 
 
 def prepare_service(place: SinkPlace) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from turnwise.pipeline.io.changes import ChangeWriter
 from turnwise.pipeline.io.sinks.base import SinkKind, TableSink, register_sink
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.settings.run import SinkPlace
@@ -15,10 +16,20 @@ def _open(place: SinkPlace) -> TableSink:
     return open_tables(place)
 
 
+def _append(place: SinkPlace) -> ChangeWriter:
+    from turnwise.pipeline.io.warehouse.bigquery_append import BigQueryChanges
+
+    return BigQueryChanges(place)
+
+
 def _prepare(place: SinkPlace) -> None:
+    if place.is_streaming:
+        from turnwise.pipeline.io.warehouse.bigquery_append import try_stream
+
+        return try_stream(place)
     from turnwise.pipeline.io.warehouse.bigquery_load import try_tables
 
-    try_tables(place)
+    return try_tables(place)
 
 
 def _complete(place: SinkPlace, staged: Sequence[Any]) -> Sequence[str]:
@@ -53,6 +64,7 @@ register_sink(
         help="bigquery://PROJECT/DATASET",
         schemes=("bigquery",),
         open=_open,
+        append=_append,
         prepare=_prepare,
         check=_check,
         complete=_complete,

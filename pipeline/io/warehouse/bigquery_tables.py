@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from turnwise.pipeline.io.bigquery.client import told
+from turnwise.pipeline.io.warehouse.change_tables import stream_tables, view_statements
 from turnwise.pipeline.io.warehouse.staging import VERSION, staged_columns
 from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column
 from turnwise.schemas.config import ConfigError
@@ -69,6 +70,33 @@ def bigquery_schema(columns: tuple[Column, ...]) -> "list[SchemaField]":
     ]
 
 
+def prepare_stream(url: str, patience: float = 20.0) -> None:
+    """Makes the tables to which streams append, and the views that show their present rows.
+
+    Args:
+        url: Address of the dataset.
+        patience: How long a service that does not answer is asked again, in seconds.
+
+    Raises:
+        ConfigError: They cannot be made, or tables of batches have the names of the views.
+    """
+    from google.cloud.bigquery import DEFAULT_RETRY
+
+    dataset = parse_dataset(url)
+    retry = DEFAULT_RETRY.with_timeout(patience)
+    with refused(url):
+        client, location = _open_dataset(dataset, patience)
+        known = {table.table_id for table in client.list_tables(dataset.name) if table.table_type == "TABLE"}
+        if taken := known & set(WAREHOUSE_TABLES):
+            raise ConfigError(
+                f"holds tables of batches ({', '.join(sorted(taken))}): a stream needs a dataset of its own"
+            )
+        for table, columns in stream_tables().items():
+            _prepare_table(client, dataset.table(table), columns, patience)
+        sql = ";\n".join([*view_statements(lambda name: f"`{dataset.table(name)}`"), ""])
+        client.query(sql, location=location, retry=retry, timeout=patience).result()
+
+
 def prepare_tables(url: str, patience: float = 20.0) -> None:
     """Makes the missing tables of a dataset, and tries whether a run can be written there.
 
@@ -79,32 +107,38 @@ def prepare_tables(url: str, patience: float = 20.0) -> None:
     Raises:
         ConfigError: A run cannot be written.
     """
-    from google.api_core.exceptions import NotFound
     from google.cloud.bigquery import DEFAULT_RETRY, QueryJobConfig
 
     dataset = parse_dataset(url)
     retry = DEFAULT_RETRY.with_timeout(patience)
     with refused(url):
-        client = open_client(dataset)
-        try:
-            location = client.get_dataset(dataset.name, retry=retry, timeout=patience).location
-        except NotFound:
-            raise ConfigError(f"there is no such dataset; make it with: bq mk {dataset.name}") from None
+        client, location = _open_dataset(dataset, patience)
         for table in WAREHOUSE_TABLES:
-            _prepare_table(client, dataset.table(table), table, patience)
+            _prepare_table(client, dataset.table(table), staged_columns(table, by_version=False), patience)
         sql = f"DELETE FROM `{dataset.table(WAREHOUSE_TABLES[0])}` WHERE run_id = ''"
         tried = QueryJobConfig(dry_run=True, use_query_cache=False)
         client.query(sql, tried, location=location, retry=retry, job_retry=None, timeout=patience)
 
 
-def _prepare_table(client: "Client", name: str, table: str, patience: float) -> None:
+def _open_dataset(dataset: Dataset, patience: float) -> "tuple[Client, str]":
+    """Returns a client, and the location of the dataset; raises ConfigError if it is not there."""
+    from google.api_core.exceptions import NotFound
+    from google.cloud.bigquery import DEFAULT_RETRY
+
+    client, retry = open_client(dataset), DEFAULT_RETRY.with_timeout(patience)
+    try:
+        return client, client.get_dataset(dataset.name, retry=retry, timeout=patience).location
+    except NotFound:
+        raise ConfigError(f"there is no such dataset; make it with: bq mk {dataset.name}") from None
+
+
+def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], patience: float) -> None:
     from google.cloud.bigquery import DEFAULT_RETRY, Table, TimePartitioning
 
-    columns = staged_columns(table, by_version=False)
     wanted = Table(name, bigquery_schema(columns))
     wanted.time_partitioning = TimePartitioning(field=DATE.name)
     names = {column.name for column in columns}
-    wanted.clustering_fields = [name for name in _CLUSTERED if name in names]
+    wanted.clustering_fields = [name for name in _CLUSTERED if name in names] or None
     retry = DEFAULT_RETRY.with_timeout(patience)
     client.create_table(wanted, exists_ok=True, retry=retry, timeout=patience)
     found = client.get_table(name, retry=retry, timeout=patience)
@@ -112,7 +146,7 @@ def _prepare_table(client: "Client", name: str, table: str, patience: float) -> 
     if found.table_type != "TABLE":
         faults = [f"is a {found.table_type.lower()}"]
     if faults:
-        raise ConfigError(f"the table {table} {'; '.join(faults)}")
+        raise ConfigError(f"the table {wanted.table_id} {'; '.join(faults)}")
 
 
 def _faults(wanted: "list[SchemaField]", found: "list[SchemaField]") -> Iterator[str]:

@@ -8,6 +8,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.case_book import case_places, worker_cases
+from turnwise.pipeline.io.sinks.base import prepare_service
 from turnwise.pipeline.settings.packages import try_staging
 from turnwise.pipeline.settings.remote_workers import are_elsewhere
 from turnwise.pipeline.settings.run import RunSettings, try_judge
@@ -48,7 +49,7 @@ def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOption
     stream = settings.stream
     connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
     arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
-    sinks = SharedFiles(settings.output, settings.run.run_id)
+    sinks = SharedFiles(settings.output, settings.run.run_id, settings.place)
     places = case_places(settings)
     if places is not None:
         places.read()
@@ -61,5 +62,7 @@ def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOption
     if are_elsewhere(pipeline.runner, options):
         try_staging(options)
     try_judge(settings)
+    if settings.place:
+        prepare_service(settings.place)
     run_to_the_end(pipeline)
     return 0

@@ -9,6 +9,9 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from turnwise.pipeline.io.directory import SINGLE_FILES, publish, write_partial
+from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.streaming.beam.shared_changes import WriteChanges
+from turnwise.pipeline.streaming.changes import outcome_change, window_change
 from turnwise.schemas.jsonio import dump_json
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 from turnwise.transforms.streaming.outcome import RecordOutcome
@@ -21,7 +24,7 @@ _Line = tuple[str, bytes]
 
 
 class SharedFiles:
-    """Files in one directory.
+    """Files in one directory, and a service that takes the rows as well, if there is one.
 
     A file is named by a digest of its content, so that a repeated step writes the same file. A row that
     changed is in several files; the highest revision counts. The revision is a column of the row or, for
@@ -30,16 +33,22 @@ class SharedFiles:
 
     alerts_path: Path | None = None
 
-    def __init__(self, directory: str, run_id: str) -> None:
-        self._directory, self._run_id = directory, run_id
+    def __init__(self, directory: str, run_id: str, place: SinkPlace | None = None) -> None:
+        self._directory, self._run_id, self._place = directory, run_id, place
 
     def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
         """Adds the steps that write `scores-*`, `results-*`, `conversations-*` and `failures-*`."""
         self._write(outcomes | "OutcomeLines" >> beam.ParDo(_OutcomeLinesFn()), "Outcomes")
+        if self._place:
+            changes = outcomes | "OutcomeChanges" >> beam.Map(outcome_change, self._run_id)
+            _ = changes | "StoreOutcomes" >> WriteChanges(self._place)
 
     def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
         """Adds the steps that write `metrics_by_app_version-*`, `metrics_by_turn-*`, `metrics_by_slice-*`."""
         self._write(metrics | "MetricLines" >> beam.ParDo(_MetricLinesFn(self._run_id)), "Metrics")
+        if self._place:
+            changes = metrics | "MetricChanges" >> beam.Map(window_change, self._run_id)
+            _ = changes | "StoreMetrics" >> WriteChanges(self._place)
 
     def _write(self, lines: "PCollection[_Line]", label: str) -> None:
         batches = lines | f"Batch{label}" >> beam.GroupIntoBatches(_ROWS_AT_ONCE, _SECONDS_AT_MOST)

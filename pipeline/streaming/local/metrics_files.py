@@ -7,23 +7,28 @@ from threading import Lock
 from typing import cast
 
 from turnwise.pipeline.batch.build import aggregate_versions
+from turnwise.pipeline.io.changes import ChangeWriter, StreamChange
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.sinks.base import document_content, table_content
 from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.build import WindowSum
+from turnwise.pipeline.streaming.changes import gone_window, window_change
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.windowed import WindowMetrics
 from turnwise.transforms.text.times import rfc3339
 
-BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
+BY_VERSION = SINGLE_FILES[0]
 _WindowKey = tuple[str, str | None]
 
 
 class MetricsFiles:
-    """The rows of all windows; the files are always written as a whole."""
+    """The rows of all windows; the files are always written as a whole.
+
+    Attributes:
+        service: What takes the rows as well, before they are in the files; None: nothing does.
+    """
 
     def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
         """Reads the existing rows.
@@ -37,20 +42,22 @@ class MetricsFiles:
         keys = [(rfc3339(one.start) or "", one.app_version or None) for one in known]
         self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
         self._states = {key: one.state for key, one in zip(keys, known, strict=True)}
+        self.service: ChangeWriter | None = None
+        self._changes: dict[_WindowKey, StreamChange] = {}
+        for row in _read(directory / f"{BY_VERSION}.jsonl"):
+            if (key := (row["window_start"], row["app_version"])) not in self._states:
+                self._changes[key] = gone_window(*key, run_id, row["revision"] + 1)
         self._is_changed, self._aggregated = True, -1
 
     def put(self, metrics: WindowMetrics) -> None:
         """Replaces the rows of a window and app version."""
-        entry = (metrics.app_version, metrics.state)
         with self._lock:
-            window = metrics.row_window
-            by_version = version_rows(entry, self._run_id, window)
-            key = (by_version[0]["window_start"] or "", metrics.app_version or None)
-            window = window._replace(revision=self._next_revision(key, window.revision))
-            self._rows[BY_VERSION][key] = [*map(dict, version_rows(entry, self._run_id, window))]
-            self._rows[BY_TURN][key] = [*map(dict, turn_rows(entry, self._run_id, window))]
-            self._rows[BY_SLICE][key] = [*map(dict, slice_rows(entry, self._run_id, window))]
-            self._states[key] = metrics.state
+            key = (rfc3339(metrics.window_start) or "", metrics.app_version or None)
+            revision = self._next_revision(key, metrics.revision)
+            change = window_change(metrics._replace(revision=revision), self._run_id)
+            for table in SINGLE_FILES:
+                self._rows[table][key] = list(map(dict, change.rows[table]))
+            self._states[key], self._changes[key] = metrics.state, change
             self._is_changed = True
 
     def conversations(self) -> int:
@@ -82,6 +89,9 @@ class MetricsFiles:
         with self._lock:
             if self._is_changed:
                 self._is_changed = False
+                if self.service is not None and self._changes:
+                    self.service.write(list(self._changes.values()))
+                self._changes = {}
                 for table in SINGLE_FILES:
                     entries = sorted(self._rows[table].items(), key=_place)
                     rows = [row for _, found in entries for row in found]

@@ -27,6 +27,7 @@ from turnwise.pipeline.io.directory import (
     locked,
     write_run_file,
 )
+from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
 from turnwise.pipeline.report.counts import guesses_by_tool
 from turnwise.pipeline.report.summary import Figures
 from turnwise.pipeline.settings.run import RunSettings, try_judge
@@ -70,6 +71,8 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
     check_stream_directory(settings)
     open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
     try_judge(settings)
+    if settings.place:
+        prepare_service(settings.place)
     keep_inputs(settings)
     open_own_judge(settings)
     stop = Event()
@@ -81,6 +84,7 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         store = _opened_store(settings, stack)
         try:
             settings = _continued(settings, store)
+            store.service = open_changes(settings.place) if settings.place else None
             given = settings.input, _source_options(settings), store.checkpoints
             left = left_before(*given)
             source = open_source(*given)
@@ -155,6 +159,7 @@ def _stream(
     sessions, groups = partial(earlier_session, name), partial(earlier_group, name)
     restored = Restored(store.sums.all(), sessions, groups, partial(earlier_counted, name))
     metrics, places = MetricsFiles(directory, settings.run.run_id, restored.sums), case_places(settings)
+    metrics.service = store.service
     cases = None if places is None else CaseBook(places)
     runtime = Runtime(store, in_flight, metrics, cases)
     limits = StreamLimits(stream.max_run_time, stream.stop_after)
@@ -199,7 +204,8 @@ def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequ
     rows = [row for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    figures = Figures(counts, JUDGING.judged, guesses_by_tool(store.counts), unread)
+    lost = store.service.lost if store.service else ()
+    figures = Figures(counts, JUDGING.judged, guesses_by_tool(store.counts), unread, not_stored=lost)
     document = run_document(settings, figures, rows, {"folder": "."})
     write_run_file(settings.output, document)
     return report(settings, figures, rows, document)

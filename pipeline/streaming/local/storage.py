@@ -8,6 +8,8 @@ from threading import RLock
 from time import time
 from typing import Any
 
+from turnwise.pipeline.io.changes import ChangeWriter, StreamChange
+from turnwise.pipeline.streaming.changes import conversation_change, gone_change, outcome_change
 from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
 from turnwise.pipeline.streaming.local.conversation_store import (
     ConversationStore,
@@ -43,10 +45,13 @@ class StreamStorage:
         lock: Hold it to read counts or totals as a whole.
         counts: Counts over all processes.
         totals: App version ("": unknown) -> metrics of all stored conversations.
+        service: What takes the rows as well, before they are committed; None: nothing does.
     """
 
     def __init__(self, directory: Path, rules: StreamRules) -> None:
         """Opens the database and files of a directory; raises ValueError or OSError."""
+        self.service: ChangeWriter | None = None
+        self._changes: list[StreamChange] = []
         self.lock, self._directory = RLock(), directory
         self._connection = open_database(directory)
         rows = self._connection.execute('SELECT "table", number, length FROM segments')
@@ -72,6 +77,7 @@ class StreamStorage:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self._write_changes()
                 self._segments.sync()
                 self._write_state()
                 self._connection.execute("COMMIT")
@@ -79,6 +85,15 @@ class StreamStorage:
                 self._problem = error
                 self._connection.rollback()
                 raise
+
+    def _write_changes(self) -> None:
+        changes, self._changes = self._changes, []
+        if self.service is not None and changes:
+            self.service.write(changes)
+
+    def _change(self, change: StreamChange | None) -> None:
+        if self.service is not None and change is not None:
+            self._changes.append(change)
 
     def _write_state(self) -> None:
         self.sums.write()
@@ -122,7 +137,7 @@ class StreamStorage:
         if contribution is None:
             if outcome.failures and self._is_first_loss(outcome):
                 self.counts.update(loss_counts(outcome))
-                self._segments.append("failures", [dict(row) for row in outcome.failures])
+                self._append_loss(outcome)
             return
         result = outcome.results[0]["name"] if outcome.results else None
         known = self.conversations.known(contribution.name, result)
@@ -136,7 +151,7 @@ class StreamStorage:
             written = max(written, known.written + 1)
             if outcome.joined is None and contribution.revision == known.revision:
                 outcome = in_place_of_another(outcome, self.meta("run_id", ""))
-            self._retract(known, contribution.name)
+            self._retract(known, contribution.name, written)
             if known.key == key_of(contribution.name):
                 contribution = contribution._replace(event_time=known.event_time)
         counts = outcome_counts(outcome)
@@ -147,6 +162,8 @@ class StreamStorage:
             "conversations": [{**row, "revision": written} for row in outcome.conversations],
             "failures": outcome.failures,
         }
+        if self.service is not None:
+            self._change(conversation_change(contribution, self.meta("run_id", ""), written, rows))
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
         self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
@@ -161,8 +178,13 @@ class StreamStorage:
             lost = too_late(outcome, self.meta("run_id", ""))
             if self._is_first_loss(lost):
                 self.counts.update(loss_counts(lost))
-                self._segments.append("failures", [dict(row) for row in lost.failures])
+                self._append_loss(lost)
         return digest is not None
+
+    def _append_loss(self, lost: RecordOutcome) -> None:
+        self._segments.append("failures", [dict(row) for row in lost.failures])
+        if self.service is not None:
+            self._change(outcome_change(lost, self.meta("run_id", "")))
 
     def _count(self, contribution: Contribution, counts: Counter[str]) -> None:
         self.counts.update(counts)
@@ -171,13 +193,14 @@ class StreamStorage:
             self.totals.setdefault(version, MetricsState()).merge(contribution.statistics)
             self.sums.add(contribution.event_time, version, contribution.statistics)
 
-    def _retract(self, known: StoredConversation, name: str) -> None:
+    def _retract(self, known: StoredConversation, name: str, written: int) -> None:
         """Subtracts what a replaced conversation added to counts, sums and totals."""
         self.earlier.replace(known)
         self.counts.subtract(known.counted)
         self.counts["replaced"] += known.counted["results"]
         if known.key != key_of(name):
             self.conversations.drop(known.key)
+            self._change(gone_change(known.key, self.meta("run_id", ""), written))
         statistics = known.statistics
         if statistics.conversations:
             self.sums.add(known.event_time, known.app_version, statistics, sign=-1)

@@ -113,14 +113,6 @@ def stream() -> Iterator[Callable[..., Stream]]:
 
 
 @pytest.fixture(scope="session")
-def goes_on(turnwise: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that goes on with a stream in this process, until all that is there is scored."""
-    return lambda output, *arguments: turnwise(
-        "run", "--streaming", *arguments, "--max_run_time", "1", output=output
-    )
-
-
-@pytest.fixture(scope="session")
 def moment() -> Callable[[float], str]:
     """Returns a function that writes seconds since the epoch as RFC 3339."""
     return lambda seconds: datetime.fromtimestamp(seconds, timezone.utc).isoformat().replace("+00:00", "Z")

@@ -9,10 +9,12 @@ from uuid import uuid4
 import pytest
 from pyarrow.parquet import write_table
 
+from tests.bigquery.append import AppendService, started_append
 from tests.bigquery.http import started_bigquery
 from tests.bigquery.service import BigQuery
 from tests.served import in_environment
 from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
+from turnwise.pipeline.io.warehouse.bigquery_append import EMULATOR
 from turnwise.pipeline.io.warehouse.staging import StagedRows, staged_columns
 from turnwise.pipeline.settings.run import SinkPlace
 
@@ -86,3 +88,10 @@ def bigquery(tmp_path: Path) -> Iterator[BigQuery]:
         own = {"BIGQUERY_EMULATOR_HOST": address, "GOOGLE_APPLICATION_CREDENTIALS": str(file)}
         with in_environment(own):
             yield service
+
+
+@pytest.fixture
+def appends(bigquery: BigQuery) -> Iterator[AppendService]:
+    """Returns the service to which the client of this process appends."""
+    with started_append(bigquery) as (service, address), in_environment({EMULATOR: address}):
+        yield service

@@ -1,0 +1,71 @@
+"""Outcomes and windows of a stream as changes."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from turnwise.pipeline.io.changes import StreamChange
+from turnwise.pipeline.io.directory import SINGLE_FILES
+from turnwise.pipeline.streaming.local.conversation_store import key_of
+from turnwise.schemas.jsonio import dump_json
+from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
+from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
+from turnwise.transforms.streaming.windowed import WindowMetrics
+from turnwise.transforms.text.times import rfc3339
+
+_FLAT = ("scores", "conversations", "failures")
+
+
+def conversation_change(
+    contribution: Contribution, run_id: str, revision: int, rows: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> StreamChange:
+    """Returns the change of a conversation with its rows of all tables, of which the flat ones are taken."""
+    flat = {table: rows[table] for table in _FLAT}
+    return StreamChange(run_id, _thing(key_of(contribution.name)), revision, contribution.event_time, flat)
+
+
+def gone_change(key: int, run_id: str, revision: int) -> StreamChange:
+    """Returns the change of a conversation that another one replaces, by the key of its name."""
+    return StreamChange(run_id, _thing(key), revision, None, {})
+
+
+def outcome_change(outcome: RecordOutcome, run_id: str) -> StreamChange | None:
+    """Returns the change of an outcome; None: it has no rows.
+
+    Within one revision of a conversation, a result replaces a failure.
+    """
+    contribution = outcome.contribution
+    if contribution is not None:
+        rows = {table: getattr(outcome, table) for table in _FLAT}
+        revision = 2 * contribution.revision + bool(outcome.results)
+        return conversation_change(contribution, run_id, revision, rows)
+    if not outcome.failures:
+        return None
+    digest = blake2b(dump_json(outcome.failures), digest_size=16).hexdigest()
+    return StreamChange(run_id, f"record {digest}", 0, None, {"failures": outcome.failures})
+
+
+def _thing(key: int) -> str:
+    return f"conversation {key}"
+
+
+def window_change(metrics: WindowMetrics, run_id: str) -> StreamChange:
+    """Returns the change of a window and app version."""
+    entry, window = (metrics.app_version, metrics.state), metrics.row_window
+    found: tuple[Sequence[Mapping[str, object]], ...] = (
+        version_rows(entry, run_id, window),
+        turn_rows(entry, run_id, window),
+        slice_rows(entry, run_id, window),
+    )
+    rows = dict(zip(SINGLE_FILES, found, strict=True))
+    thing = _window(rfc3339(metrics.window_start), metrics.app_version)
+    return StreamChange(run_id, thing, metrics.revision, metrics.window_start, rows)
+
+
+def gone_window(start: str, app_version: str | None, run_id: str, revision: int) -> StreamChange:
+    """Returns the change of a window, by its start in RFC 3339, that holds nothing of the version."""
+    return StreamChange(run_id, _window(start, app_version), revision, None, {})
+
+
+def _window(start: str | None, app_version: str | None) -> str:
+    return f"window {start} {app_version or ''}"

@@ -1,0 +1,222 @@
+"""Changes of a stream in BigQuery: every row once, whatever connections and workers do."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from tests.bigquery.append import AppendFault, AppendService
+from tests.bigquery.service import BigQuery
+from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, place
+from turnwise.pipeline.io.changes import StreamChange
+from turnwise.pipeline.io.sinks.base import prepare_service
+from turnwise.pipeline.io.warehouse.bigquery_append import BigQueryChanges
+from turnwise.pipeline.io.warehouse.bigquery_tables import prepare_tables
+from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
+from turnwise.schemas.config import ConfigError
+
+URL = f"bigquery://{PROJECT}/{DATASET}"
+TIME = 1_763_719_200.0
+"""2025-11-21T10:00:00Z."""
+Status = grpc.StatusCode
+
+
+def row(table: str, **given: Any) -> dict[str, Any]:
+    """Returns a row of a table, with null where nothing is given."""
+    empty = {column.name: [] if column.is_list else None for column in columns(table)}
+    return empty | {"run_id": "live", **given}
+
+
+def change(name: str, revision: int = 0, scores: int = 2, **rows: list[dict[str, Any]]) -> StreamChange:
+    """Returns a change of a conversation."""
+    flat = [row("scores", conversation_id=name, criterion=f"c{i}", revision=revision) for i in range(scores)]
+    summary = [row("conversations", conversation_id=name, revision=revision)]
+    return StreamChange("live", name, revision, TIME, {"scores": flat, "conversations": summary, **rows})
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> SinkPlace:
+    return place(URL, tmp_path, "live")._replace(is_streaming=True)
+
+
+@pytest.fixture
+def writer(appends: AppendService, there: SinkPlace) -> BigQueryChanges:
+    """Returns a writer of prepared tables, which asks for three seconds."""
+    prepare_service(there)
+    return BigQueryChanges(there, patience=3)
+
+
+def seen(bigquery: BigQuery) -> list[tuple[Any, ...]]:
+    """Returns the rows of the view of scores."""
+    names = "conversation_id, criterion, revision, date"
+    found = bigquery.select(f"SELECT {names} FROM scores ORDER BY ALL")
+    return [(each["conversation_id"], each["criterion"], each["revision"]) for each in found]
+
+
+def appended(bigquery: BigQuery, table: str = "scores") -> int:
+    return len(bigquery.rows(f"stream_{table}"))
+
+
+ONE = [("a", "c0", 0), ("a", "c1", 0)]
+
+
+def test_views_show_the_latest_revision_once(bigquery: BigQuery, writer: BigQueryChanges) -> None:
+    writer.write([change("a"), change("b", scores=1)])
+    writer.write([change("a", 1, scores=1), change("a")])
+    assert seen(bigquery) == [("a", "c0", 1), ("b", "c0", 0)]
+    assert len(bigquery.select("SELECT * FROM conversations")) == 2
+    writer.write([StreamChange("live", "a", 2, TIME, {})])
+    assert seen(bigquery) == [("b", "c0", 0)] and appended(bigquery) == 6
+    [day] = {each["date"].isoformat() for each in bigquery.select("SELECT date FROM scores")}
+    assert day == "2025-11-21"
+    for table in WAREHOUSE_TABLES:
+        assert bigquery.tables[f"stream_{table}"]["timePartitioning"] == {"type": "DAY", "field": "date"}
+
+
+def test_of_one_revision_the_change_that_was_first_written_later_counts(
+    bigquery: BigQuery, writer: BigQueryChanges
+) -> None:
+    for scores in (2, 1, 2):
+        writer.write([change("a", scores=scores)])
+    assert seen(bigquery) == [("a", "c0", 0)]
+
+
+def test_things_of_several_runs_do_not_meet(bigquery: BigQuery, writer: BigQueryChanges) -> None:
+    writer.write([change("a"), change("a")._replace(run_id="other")])
+    assert seen(bigquery) == sorted([*ONE, *ONE])
+
+
+FAULTS = {
+    "broken off": AppendFault("scores", Status.UNAVAILABLE, times=2),
+    "answer lost": AppendFault("scores", Status.UNAVAILABLE, is_written=True),
+    "answers of all lost": AppendFault("", Status.INTERNAL, is_written=True, times=3),
+    "error of the server": AppendFault("changes", error=Status.INTERNAL, times=2),
+    "quota": AppendFault("conversations", error=Status.RESOURCE_EXHAUSTED),
+    "aborted": AppendFault("scores", Status.ABORTED),
+    "not yet found": AppendFault("scores", Status.NOT_FOUND),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_requests_that_are_repeated_double_nothing(
+    bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges, name: str
+) -> None:
+    appends.faults.append(FAULTS[name])
+    writer.write([change("a")])
+    assert seen(bigquery) == ONE and len(bigquery.select("SELECT * FROM conversations")) == 1
+    assert appends.faults == [] and writer.lost == []
+    assert appended(bigquery) == 2 + 2 * FAULTS[name].times * FAULTS[name].is_written
+
+
+REFUSALS = {
+    "permission": (AppendFault("scores", Status.PERMISSION_DENIED, message="Access Denied"), "Access Denied"),
+    "no credentials": (AppendFault("scores", Status.UNAUTHENTICATED, message="who?"), "who?"),
+    "in the answer": (AppendFault("scores", error=Status.INVALID_ARGUMENT, message="bad\nrows"), "bad rows"),
+    "for too long": (AppendFault("scores", Status.UNAVAILABLE, message="later", times=999), "later"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_is_refused_is_one_line_and_no_part_is_seen(
+    bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges, name: str
+) -> None:
+    fault, said = REFUSALS[name]
+    writer.write([change("a")])
+    appends.faults.append(fault)
+    with pytest.raises(OSError) as caught:
+        writer.write([change("a", 1), change("b")])
+    text = str(caught.value)
+    assert text.startswith(f"--store {URL}: stream_scores: ") and said in text and "\n" not in text
+    assert seen(bigquery) == ONE
+    appends.faults.clear()
+    writer.write([change("a", 1), change("b")])
+    assert [each[0] for each in seen(bigquery)] == ["a", "a", "b", "b"]
+
+
+def test_a_column_that_was_removed_is_one_line(bigquery: BigQuery, writer: BigQueryChanges) -> None:
+    bigquery.duckdb.execute(f"ALTER TABLE {DATASET}.stream_conversations DROP COLUMN why")
+    with pytest.raises(OSError, match=r"stream_conversations: .*field why"):
+        writer.write([change("a")])
+    assert seen(bigquery) == []
+
+
+def test_rows_that_are_refused_are_failures_and_the_others_are_written(
+    bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges
+) -> None:
+    appends.refused_values["'criterion': 'c1', 'value'"] = "value c1 is\nnot allowed"
+    own = row("failures", stage="check", conversation_id="a", message="its own")
+    wide = row("conversations", conversation_id="a", turns=2**70)
+    writer.write([change("a", conversations=[wide], failures=[own]), change("b")])
+    writer.write([change("b")])
+    assert seen(bigquery) == [("a", "c0", 0), ("b", "c0", 0)]
+    names = "conversation_id, criterion, stage, message"
+    found = [tuple(each.values()) for each in bigquery.select(f"SELECT {names} FROM failures ORDER BY ALL")]
+    refused = "a row of scores was not written: value c1 is not allowed"
+    assert found[0] == ("a", "c1", "write", refused) and found[3] == ("b", "c1", "write", refused)
+    assert found[1][2:] == ("check", "its own")
+    assert found[2][3].startswith("a row of conversations was not written: ") and len(found) == 4
+    assert len(writer.lost) == 4 and writer.lost[0].startswith(f"--store {URL}: a row of ")
+
+
+def test_large_changes_are_divided(
+    bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges
+) -> None:
+    scores = [
+        row("scores", conversation_id="a", criterion=f"{i:02}", explanation="x" * 3_000_000) for i in range(5)
+    ]
+    scores[3]["explanation"] = "y" * 9_000_000
+    writer.write([change("a", scores=0)._replace(rows={"scores": scores})])
+    assert [each[1] for each in seen(bigquery)] == ["00", "01", "02", "04"]
+    [failure] = bigquery.select("SELECT criterion, message FROM failures")
+    assert failure["criterion"] == "03" and "bytes" in failure["message"]
+
+
+def batch_tables(service: BigQuery) -> None:
+    prepare_tables(URL)
+
+
+def missing_dataset(service: BigQuery) -> None:
+    service.dataset = "another"
+
+
+def forbidden(service: BigQuery) -> None:
+    service.fail(r"POST .*/jobs\b", 403, "Access Denied: no jobs", "accessDenied", 99)
+
+
+CAUSES: dict[str, tuple[Callable[[BigQuery], None], str]] = {
+    "tables of batches": (batch_tables, "a stream needs a dataset of its own"),
+    "missing dataset": (missing_dataset, "make it with: bq mk nightly"),
+    "no permission": (forbidden, "no permission: Access Denied: no jobs"),
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_what_cannot_be_appended_is_refused_before_the_stream(
+    bigquery: BigQuery, appends: AppendService, there: SinkPlace, name: str
+) -> None:
+    cause, said = CAUSES[name]
+    cause(bigquery)
+    with pytest.raises(ConfigError) as caught:
+        prepare_service(there)
+    assert said in str(caught.value) and str(caught.value).startswith(f"--store {URL}: ")
+
+
+def test_a_service_that_refuses_to_append_is_found_before_the_stream(
+    bigquery: BigQuery, appends: AppendService, there: SinkPlace
+) -> None:
+    appends.faults.append(AppendFault("changes", Status.PERMISSION_DENIED, message="no appending", times=9))
+    with pytest.raises(ConfigError, match="no permission: no appending"):
+        prepare_service(there)
+    appends.faults.clear()
+    prepare_service(there)
+    prepare_service(there)
+
+
+def test_a_batch_into_the_dataset_of_a_stream_is_refused(
+    bigquery: BigQuery, writer: BigQueryChanges, there: SinkPlace
+) -> None:
+    with pytest.raises(ConfigError, match="is a view"):
+        prepare_service(there._replace(is_streaming=False))

@@ -1,0 +1,217 @@
+"""Streams into BigQuery: the views hold the rows of the files, also after faults and kills."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import grpc
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.test_pipeline import TestPipeline as Pipeline
+
+from tests.bigquery.append import AppendFault, AppendService
+from tests.bigquery.service import BigQuery
+from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation, place
+from tests.pipeline.io.warehouse.test_documented_queries import QUERIES
+from tests.pipeline.streaming.conftest import Stream
+from turnwise.pipeline.io.changes import StreamChange
+from turnwise.pipeline.io.sinks.base import prepare_service
+from turnwise.pipeline.streaming.beam.shared_changes import WriteChanges
+from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
+
+URL = f"bigquery://{PROJECT}/{DATASET}"
+CRITERIA = {"response_match_score": 0.5, "hallucinations_v1": 0.5}
+Status = grpc.StatusCode
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (tmp_path / "config.json").write_text(json.dumps({"criteria": CRITERIA}))
+    return folder
+
+
+def arguments(logs: Path) -> list[str]:
+    config = str(logs.parent / "config.json")
+    return ["--input", str(logs), "--config", config, "--judge", "none", "--store", URL]
+
+
+def write(logs: Path, name: str, *records: dict[str, Any]) -> None:
+    partial = logs / f".{name}"
+    partial.write_text("".join(json.dumps(record) + "\n" for record in records))
+    partial.rename(logs / f"{name}.jsonl")
+
+
+def event(name: str, index: int, **more: Any) -> dict[str, Any]:
+    """Returns an event of a conversation of two turns."""
+    turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
+    at = f"2026-11-21T08:00:0{index}Z"
+    return {"conversation_id": name, "turn_index": index, "turn": turn, "event_time": at} | more
+
+
+def sorted_rows(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
+def assert_same(bigquery: BigQuery, directory: Path) -> None:
+    """Compares the views with the files of a stream that has ended."""
+    for table in WAREHOUSE_TABLES:
+        paths = sorted(directory.glob(f"{table}*.jsonl"))
+        wanted = [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+        found = bigquery.select(f"SELECT * EXCLUDE (date) FROM {table}")
+        for row in found:
+            row |= {c.name: json.loads(row[c.name]) for c in columns(table) if c.is_json and row[c.name]}
+        assert sorted_rows(found) == sorted_rows(wanted), table
+
+
+def test_the_views_hold_the_rows_of_the_files(
+    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
+) -> None:
+    first = [conversation("c1", said="Bye"), conversation("c2", "v2"), {"turns": "none"}]
+    write(logs, "a", *first, event("s1", 0, app_version="v1"), event("s1", 1, end=True), event("s2", 1))
+    out = tmp_path / "out"
+    done = goes_on(out, *arguments(logs))
+    assert done.status == 0 and f"store: {URL}" in done.out
+    assert_same(bigquery, out)
+    before = len(bigquery.rows("stream_scores"))
+    # A conversation is replaced, one goes on, one gets what was missing; windows lose and get conversations.
+    write(logs, "b", conversation("c1", "v3"), event("s1", 2, end=True), event("s2", 0, end=True))
+    appends.faults.append(AppendFault("", Status.UNAVAILABLE, is_written=True, times=3))
+    assert goes_on(out, *arguments(logs)).status == 0
+    assert_same(bigquery, out)
+    assert len(bigquery.rows("stream_scores")) > before
+    answers = [bigquery.select(query) for query in QUERIES]
+    assert goes_on(out, *arguments(logs)).status == 0
+    # The row of a window without a conversation goes when a stream starts.
+    answers[0] = [row for row in answers[0] if row["scores"]]
+    assert [bigquery.select(query) for query in QUERIES] == answers
+    assert_same(bigquery, out)
+    assert_queries(answers)
+
+
+def assert_queries(answers: list[list[dict[str, Any]]]) -> None:
+    """Checks what the documented queries say: nothing is counted twice, and nothing that was replaced."""
+    name = "response_match_score"
+    versions = {row["app_version"]: row["scores"] for row in answers[0] if row["criterion"] == name}
+    assert versions == {"v1": 1, "v2": 1, "v3": 1, None: 1}
+    assert [row["number"] for row in answers[3] if row["stage"] == "parse"] == [1]
+    [scores] = [row["scores"] for row in answers[4] if row["criterion"] == name]
+    assert scores == 2 + 2 + 4 + 3
+
+
+def test_a_killed_stream_goes_on_without_loss_or_double(
+    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
+) -> None:
+    write(logs, "a", *(conversation(f"c{i}") for i in range(20)))
+    appends.faults.append(AppendFault("changes", error=Status.INTERNAL, times=10**6))
+    out = tmp_path / "out"
+    one = Stream(out, arguments(logs))
+    try:
+        deadline = time.monotonic() + 120
+        while not (bigquery.tables.get("stream_scores") and bigquery.rows("stream_scores")):
+            assert one.process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        one.kill()
+    assert bigquery.select("SELECT * FROM scores") == []
+    appends.faults.clear()
+    assert goes_on(out, *arguments(logs)).status == 0
+    assert_same(bigquery, out)
+    assert len(bigquery.select("SELECT * FROM conversations")) == 20
+
+
+def test_a_stream_that_is_refused_ends_in_one_line_and_goes_on_later(
+    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
+) -> None:
+    write(logs, "a", conversation("c1"), conversation("c2"))
+    fault = AppendFault("scores", Status.PERMISSION_DENIED, message="Access Denied: scores", times=99)
+    appends.faults.append(fault)
+    done = goes_on(tmp_path / "out", *arguments(logs))
+    assert done.status == 1
+    [line] = [line for line in done.err.splitlines() if "Access Denied: scores" in line]
+    assert f"--store {URL}: stream_scores: " in line and "Traceback" not in done.err
+    assert bigquery.select("SELECT * FROM conversations") == []
+    appends.faults.clear()
+    assert goes_on(tmp_path / "out", *arguments(logs)).status == 0
+    assert_same(bigquery, tmp_path / "out")
+
+
+def test_rows_that_are_not_taken_are_problems_of_the_stream(
+    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
+) -> None:
+    write(logs, "a", conversation("c1"), conversation("c2"))
+    appends.refused_values["'conversation_id': 'c2', 'eval_id'"] = "no such value"
+    done = goes_on(tmp_path / "out", *arguments(logs))
+    problems = json.loads((tmp_path / "out/run.json").read_text())["problems"]
+    assert done.status == 1 and problems
+    assert {problem.partition(" was not")[0] for problem in problems} >= {f"--store {URL}: a row of scores"}
+    found = bigquery.select("SELECT DISTINCT conversation_id, stage FROM failures")
+    assert found == [{"conversation_id": "c2", "stage": "write"}]
+    assert {row["conversation_id"] for row in bigquery.select("SELECT * FROM scores")} == {"c1"}
+
+
+def test_a_stream_on_another_runner_writes_changes_in_batches(
+    bigquery: BigQuery, appends: AppendService, tmp_path: Path
+) -> None:
+    there = place(URL, tmp_path, "live")._replace(is_streaming=True)
+    prepare_service(there)
+    rows = [
+        StreamChange("live", f"record {i % 30}", 0, None, {"failures": [failure(i % 30)]}) for i in range(60)
+    ]
+    appends.faults.append(AppendFault("", Status.UNAVAILABLE, is_written=True, times=2))
+    with Pipeline(options=PipelineOptions([])) as pipeline:
+        _ = pipeline | beam.Create([None, *rows]) | WriteChanges(there)
+    found = bigquery.select("SELECT message FROM failures ORDER BY ALL")
+    assert [row["message"] for row in found] == [f"{i:02}" for i in range(30)]
+    assert len(appends.appended) < 20
+
+
+def failure(number: int) -> dict[str, Any]:
+    empty = {column.name: None for column in columns("failures")}
+    return empty | {"run_id": "live", "stage": "parse", "message": f"{number:02}"}
+
+
+PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go/bin")]))
+
+
+@pytest.fixture
+def on_prism(logs: Path, tmp_path: Path) -> Iterator[Stream]:
+    """Starts a stream on Prism, and ends it."""
+    if PRISM is None:
+        pytest.skip("prism is not installed (go install .../cmd/prism)")
+    given = [*arguments(logs), "--runner=PrismRunner", f"--prism_location={PRISM}"]
+    given[1] += "/"
+    log = (tmp_path / "log").open("wb")
+    given += ["--environment_type=LOOPBACK", "--pane_every=2"]
+    started = Stream(tmp_path / "out", given, stdout=log, stderr=log)
+    yield started
+    started.signal(2).process.wait(timeout=120)
+    log.close()
+
+
+def test_a_stream_on_prism(
+    bigquery: BigQuery, appends: AppendService, logs: Path, on_prism: Stream, tmp_path: Path
+) -> None:
+    write(logs, "a", conversation("c1"), conversation("c2"), {"turns": "none"})
+    deadline = time.monotonic() + 240
+    wanted = {"conversations": 2, "failures": 1, "scores": 8, "metrics_by_app_version": 5}
+    found: dict[str, int] = {}
+    while found != wanted:
+        assert on_prism.process.poll() is None and time.monotonic() < deadline, found
+        time.sleep(0.5)
+        if all(table in bigquery.tables for table in wanted):
+            found = {table: len(bigquery.select(f"SELECT * FROM {table}")) for table in wanted}
+
+
+@pytest.mark.parametrize("store", ["parquet:/tmp/lake", "sqlite:///store.db"])
+def test_stores_that_take_no_stream(logs: Path, goes_on: Callable[..., Any], store: str) -> None:
+    given = [*arguments(logs)[:-1], store]
+    done = goes_on(logs.parent / "out", *given)
+    assert done.status == 2 and not (logs.parent / "out").exists()
+    assert "takes no stream; one goes to bigquery://PROJECT/DATASET, or into JSON Lines" in done.err
