@@ -89,7 +89,7 @@ def _place(value: JsonObject) -> tuple[str, int]:
     """Returns the conversation of a record: as it is named, or by how it opens.
 
     The opening goes up to the agent's first step. Every request repeats the messages before it, so all of
-    a conversation open alike.
+    a conversation open alike. A request without an answer stands alone.
 
     Raises:
         ValueError: It cannot be read.
@@ -101,6 +101,7 @@ def _place(value: JsonObject) -> tuple[str, int]:
     steps = exchange.log.steps
     first = next((i for i, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
     opening = dump_json([list(step) for step in steps[: first + 1]])
+    opening += dump_json(value) if first == len(steps) else b""
     return f"{exchange.dialect.name}-{blake2b(opening, digest_size=8).hexdigest()}", -1
 
 

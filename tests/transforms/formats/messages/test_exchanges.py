@@ -157,6 +157,16 @@ def test_a_file_of_events_is_one_reply_without_its_request(tmp_path):
     assert "MissingHistory" in findings(found)
 
 
+def test_requests_without_an_answer_are_not_taken_for_one_conversation():
+    failed = [exchange([ASKED], {"error": {"message": "busy", "id": number}}) for number in (1, 2)]
+    found = read_value(*failed, failed[0], FIRST, SECOND)
+    assert sorted(str(each.ended) for each in found.conversations) == [
+        "agent_error",
+        "agent_error",
+        "normally",
+    ]
+
+
 def test_replies_that_failed_or_are_not_there():
     failed = one(exchange([ASKED], {"error": {"message": "overloaded"}}))
     assert failed.ended == "agent_error" and "overloaded" in failed.ended_detail
