@@ -67,7 +67,10 @@ class AppendService:
     def append(self, requests: Iterator[AppendRowsRequest], context: Any) -> Iterator[AppendRowsResponse]:
         """Answers the requests of a connection."""
         name = ""
+        routes = [value for key, value in context.invocation_metadata() if key == "x-goog-request-params"]
         for request in requests:
+            if not name and f"write_stream={request.write_stream}" not in routes:
+                context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the region is not known without a header")
             name = request.write_stream or name
             with self._service.lock:
                 answer = self._answer(request, name, context)

@@ -134,7 +134,10 @@ class BigQueryChanges:
     def _answer(self, request: "AppendRowsRequest") -> "AppendRowsResponse":
         from google.api_core.exceptions import ServiceUnavailable
 
-        for answer in self._client.append_rows(iter([request]), retry=None, timeout=_REQUEST_S):
+        # The service finds the region of the dataset by this header.
+        route = [("x-goog-request-params", f"write_stream={request.write_stream}")]
+        options: dict[str, Any] = {"metadata": route, "retry": None, "timeout": _REQUEST_S}
+        for answer in self._client.append_rows(iter([request]), **options):
             return answer
         raise ServiceUnavailable("the connection was closed without an answer")
 

@@ -28,7 +28,8 @@ def stream(*arguments: str) -> list[str]:
 
 
 def test_it_translates_for_dataflow(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(stream(*DATAFLOW, "--input", PUBSUB, "--output", "gs://some-bucket/out")) == 0
+    store = "--store=bigquery://some-project/live"
+    assert main(stream(*DATAFLOW, "--input", PUBSUB, "--output", "gs://some-bucket/out", store)) == 0
     assert capsys.readouterr().out == "the pipeline was translated; nothing was run\n"
 
 
