@@ -7,9 +7,10 @@ from typing import NamedTuple, TypeAlias
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.adk.tables import session_record
+from turnwise.transforms.formats.messages.base import OTHER_BRANCHES
 
 _NEVER_READ = ("actions",)
-_AGENTS = "agent_messages"
+_AGENTS, _BRANCHES = "agent_messages", "message_structure"
 _SESSION_KEYS = ("app_name", "user_id", "id")
 _EVENT_KEYS = ("app_name", "user_id", "session_id")
 _KEYS_OF_STATES: Mapping[str, Sequence[str]] = {"app": ("app_name",), "user": ("app_name", "user_id")}
@@ -101,10 +102,28 @@ def _columns(database: Database, table: str, alias: str) -> str:
 
 
 def _agents_records(database: Database) -> Iterator[JsonObject]:
+    """Yields the items of each session; those of the newest branch, if the SDK divided them into branches."""
     place = "id" if "id" in database.tables[_AGENTS] else database.place
-    rows = database.rows(f"SELECT session_id, message_data FROM {_AGENTS} ORDER BY session_id, {place}")
-    for name, items in groupby(rows, lambda row: row.get("session_id")):
-        yield {"conversation_id": str(name), "input": [_item(row.get("message_data")) for row in items]}
+    branches = {"message_id", "branch_id", "id"} <= set(database.tables.get(_BRANCHES, ()))
+    chosen = f"SELECT m.session_id, m.message_data, m.{place} AS place"
+    source = f"FROM {_AGENTS} AS m"
+    if branches:
+        chosen += ", b.branch_id, b.id AS branch_place"
+        source += f" LEFT JOIN {_BRANCHES} AS b ON b.message_id = m.{place}"
+    rows = database.rows(f"{chosen} {source} ORDER BY m.session_id, m.{place}")
+    for name, of_session in groupby(rows, lambda row: row.get("session_id")):
+        yield {"conversation_id": str(name), **_items(list(of_session))}
+
+
+def _items(rows: Sequence[JsonObject]) -> JsonObject:
+    newest = max(rows, key=lambda row: row.get("branch_place") or 0).get("branch_id")
+    kept = [row for row in rows if row.get("branch_id") in (None, newest)]
+    places = {row["place"] for row in kept}
+    left = {row["place"]: row for row in rows if row["place"] not in places}
+    found: JsonObject = {"input": [_item(row.get("message_data")) for row in kept]}
+    if left:
+        found[OTHER_BRANCHES] = [_item(row.get("message_data")) for row in left.values()]
+    return found
 
 
 def _item(text: JsonValue) -> JsonValue:

@@ -1,5 +1,6 @@
 """Files that are no JSON text: zip archives, SQLite databases, YAML, CSV."""
 
+import contextlib
 import json
 import pickle
 import sqlite3
@@ -224,3 +225,26 @@ def test_a_csv_file_whose_cells_would_be_lost_is_refused(text, said, tmp_path, c
     path.write_text(text)
     assert main(["inspect", str(path), "--json"]) == 1
     assert said.replace("\\", "\\\\") in capsys.readouterr().out
+
+
+BRANCHES = [("main", (1, 2, 3, 4)), ("branch_from_turn_2", (1, 2, 5, 6))]
+
+
+def test_branches_of_a_session_of_the_openai_agents_sdk(tmp_path):
+    path = tmp_path / "sessions.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(
+            "CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id TEXT, message_data TEXT);"
+            "CREATE TABLE message_structure (id INTEGER PRIMARY KEY, message_id INTEGER, branch_id TEXT);"
+        )
+        for place, said in enumerate(["q1", "a1", "q2", "a2", "q2, again", "a3"], 1):
+            item = json.dumps({"role": "assistant" if said[0] == "a" else "user", "content": said})
+            connection.execute("INSERT INTO agent_messages VALUES (?, 's', ?)", (place, item))
+        for branch, places in BRANCHES:
+            for place in places:
+                statement = "INSERT INTO message_structure (message_id, branch_id) VALUES (?, ?)"
+                connection.execute(statement, (place, branch))
+    [found] = read_file(path).conversations
+    assert turns(found) == [("q1", [], [], "a1"), ("q2, again", [], [], "a3")]
+    assert findings(found) == ["OtherBranch"]
+    assert found.turns[1].unknown_calls

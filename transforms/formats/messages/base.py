@@ -17,6 +17,8 @@ MISSING_HISTORY = "MissingHistory"
 NO_REQUEST = "the request is not in the log, so that what the user said is unknown"
 KEPT_BY = ("previous_response_id", "conversation")
 """Keys of requests that name earlier messages, which the server keeps."""
+OTHER_BRANCHES = "other_branches"
+"""Key of messages beside the others that were said in branches which the user left."""
 ATTRIBUTES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions",
                "gen_ai.tool.definitions", "gen_ai.conversation.id")  # fmt: skip
 """Attributes of spans that hold messages; a record with others, too, stands for a span."""
@@ -36,7 +38,7 @@ _KEYS = key_set(
     "additionalModelRequestFields guardrailConfig performanceConfig requestMetadata stream_options "
     "logit_bias user provider extra_body extra_headers betas container mcp_servers output_config "
     "max_tokens meta info uri url method"
-) | frozenset((*_IDS,))
+) | frozenset((*_IDS, OTHER_BRANCHES))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +207,10 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     is_state = dialect.keeps_state and not dialect.is_reply(record)
     if not is_state and not dialect.is_reply(record):
         log.general.keys(record, _KEYS)
+    others = record.get(OTHER_BRANCHES)
+    if isinstance(others, list) and others:
+        said = f"{len(others)} messages are in branches that were left"
+        log.general.add("OtherBranch", said, calls=True)
     end = log.end(record)
     own = next((as_text(each[key]) for each in _named(record) for key in _IDS if each.get(key)), None)
     fields = {
