@@ -78,6 +78,6 @@ def _metadata(attributes: JsonObject) -> JsonObject:
 def _tags(value: JsonValue) -> list[str]:
     value = loaded(value)
     if isinstance(value, str):
-        return [each.strip() for each in value.split(",") if each.strip()]
+        value = [each.strip() for each in value.split(",") if each.strip()]
     texts = [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
     return [each for each in texts if not each.startswith(_OF_STEPS)]

@@ -1,6 +1,7 @@
 """Reads the parts of messages in the spellings of OpenTelemetry and of the model APIs."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.hosted_tools import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.message import (
     HIDDEN,
@@ -87,6 +88,15 @@ def call_of(call: JsonObject) -> MessageCall:
     return MessageCall(
         as_text(first_of(call, _NAMES)), args, as_text(first_of(call, _CALL_IDS[::-1][:1] + _CALL_IDS))
     )
+
+
+def hosted_call(item: JsonObject) -> MessageCall:
+    """Returns a call to a tool that the model's service ran, as an item of the Responses API."""
+    kind = str(item.get("type"))
+    given = {key: item[key] for key in HOSTED_ITEMS[kind] if item.get(key) is not None}
+    inner = next(iter(given.values()), None) if len(given) == 1 else None
+    name = kind.removesuffix("_call")
+    return MessageCall(name, inner if isinstance(inner, dict) else given, as_text(item.get("id")), True)
 
 
 def call_arguments(value: JsonValue) -> JsonValue:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.hosted_tools import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.traces.cut import CUT, is_cut
 from turnwise.transforms.formats.traces.message import (
     AGENT,
@@ -13,7 +14,14 @@ from turnwise.transforms.formats.traces.message import (
     MessageResult,
     SpanMessage,
 )
-from turnwise.transforms.formats.traces.message_parts import add_part, add_text, call_of, first_of, result_of
+from turnwise.transforms.formats.traces.message_parts import (
+    add_part,
+    add_text,
+    call_of,
+    first_of,
+    hosted_call,
+    result_of,
+)
 from turnwise.transforms.formats.traces.message_repr import is_object
 from turnwise.transforms.formats.traces.values import loaded
 
@@ -46,7 +54,8 @@ _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
 _FINISHES = ("finish_reason", "finishReason", "stop_reason")
 _ITEMS = ("function_call", "custom_tool_call", "mcp_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_TYPED = (*_ITEMS, *_OUTPUTS, "message", "reasoning")
+_HOSTED = tuple(HOSTED_ITEMS)
+_TYPED = (*_ITEMS, *_OUTPUTS, *_HOSTED, "message", "reasoning")
 _UNTYPED = frozenset(("text", "toolUse", "toolResult", "functionCall", "function_call", "functionResponse",
                       "function_response", "toolCallId"))  # fmt: skip
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
@@ -99,9 +108,9 @@ def read_message(value: JsonObject, role: str) -> SpanMessage:
     finish = first_of({**outer, **value}, _FINISHES)
     found.finish = finish if isinstance(finish, str) and finish else None
     kind = value.get("type")
-    if kind in _ITEMS:
+    if kind in _ITEMS or kind in _HOSTED:
         found.role = AGENT
-        found.calls.append(call_of(value))
+        found.calls.append(call_of(value) if kind in _ITEMS else hosted_call(value))
     elif kind in _OUTPUTS:
         found.role = TOOL
         found.results.append(result_of({**value, "id": None}))

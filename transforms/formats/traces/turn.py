@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Turn, Usage
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUEST
-from turnwise.transforms.formats.traces.calls import TurnCall, lacks_calls, transfers, turn_calls
+from turnwise.transforms.formats.traces.calls import TurnCall, asks, lacks_calls, transfers, turn_calls
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.losses import add_losses, is_output_cut
-from turnwise.transforms.formats.traces.message import FURTHER_CHOICE, HIDDEN_TEXT
+from turnwise.transforms.formats.traces.message import FURTHER_CHOICE, HIDDEN_TEXT, is_spoken
 from turnwise.transforms.formats.traces.times import add_times, timed_spans, total_ms
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.traces.words import (
@@ -112,7 +112,9 @@ def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> Non
     if any(each.tool is not None and each.call.args is None for each in calls):
         unread.add(CONTENT_OFF, _ARGS_OFF, calls=True)
     elif lacks_calls(line, calls):
-        unread.add(CONTENT_OFF, _WHICH_OFF, calls=True)
+        # A text beside such a call may be the answer, if the model's service ran the tool.
+        is_last = bool(line.main) and asks(line.main[-1]) and is_spoken(line.main[-1].step.output or ())
+        unread.add(CONTENT_OFF, _WHICH_OFF, calls=True, words=is_last)
     elif not is_seen:
         unread.add(CONTENT_OFF, _STEPS_OFF, calls=True)
 

@@ -248,3 +248,45 @@ def test_calls_that_only_the_next_input_names_are_those_that_were_asked_for() ->
     first.attributes |= {key.replace("__", "."): value for key, value in reply.items()}
     spans = [agent("1", 0), first, chat("1", "c", 5, [*FIRST, asks("x", "f")], ANSWER)]
     assert list(map(read, joined(spans).turns)) == [ONE_CALL]
+
+
+HOSTED_REPLY = [
+    {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "rome"}},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a1"}]},
+]
+NUMBERED = {
+    "llm.output_messages.0.message.role": "assistant",
+    "llm.output_messages.0.message.tool_calls.0.tool_call.id": "w",
+    "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "web_search_call",
+    "llm.output_messages.1.message.role": "assistant",
+    "llm.output_messages.1.message.contents.0.message_content.type": "text",
+    "llm.output_messages.1.message.contents.0.message_content.text": "a1",
+    "output.mime_type": "application/json",
+}
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"langfuse.observation.type": "generation", "langfuse.observation.output": json.dumps(HOSTED_REPLY)},
+        {"langsmith.span.kind": "llm", "gen_ai.completion": json.dumps({"output": HOSTED_REPLY})},
+        {"openinference.span.kind": "LLM", "output.value": json.dumps({"output": HOSTED_REPLY}), **NUMBERED},
+    ],
+)
+def test_calls_of_hosted_tools_among_the_items_of_a_reply_are_read(held: dict[str, Any]) -> None:
+    (turn,) = joined([TraceSpan("1", "b", "", "m", T0 * S, (T0 + 1) * S, held)]).turns
+    assert [(call.name, call.args) for call in turn.tool_calls] == [("web_search", {"query": "rome"})]
+    assert turn.agent == "a1" and not turn.unknown_calls
+
+
+def test_a_failed_run_of_langsmith_has_no_result_and_steps_of_graphs_are_no_tags() -> None:
+    held = {
+        "langsmith.span.kind": "tool",
+        "gen_ai.prompt": '{"a": 1}',
+        "gen_ai.completion": "{}",
+        "langsmith.span.tags": "vip, graph:step:1",
+    }
+    tool = TraceSpan("1", "t", "1a", "f", T0 * S, (T0 + 1) * S, held, error=True, message="it broke")
+    found = joined([agent("1", 0), tool])
+    assert [(each.response, each.error) for each in found.turns[0].tool_responses] == [(None, "it broke")]
+    assert found.tags == ["vip"]

@@ -82,15 +82,27 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
     """Returns the reply; of a streamed one every piece is a message."""
     found = _numbered(held, "llm.output_messages.", AGENT)
     # Empty arguments are left out.
+    stated = (
+        _stated_hosted(held)
+        if any(call.name in HOSTED for each in found or () for call in each.calls)
+        else {}
+    )
     is_hidden = any(value in HIDDEN for key, value in held.items() if key.endswith("function.arguments"))
     for each in found or ():
         for call in each.calls:
             call.is_hosted = call.name in HOSTED
             call.name = HOSTED.get(call.name or "", call.name)
+            call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
             if call.args is None and not is_hidden:
                 call.args = {}
     is_streamed = found and len(found) >= _PIECES and not any(each.calls for each in found)
     return [SpanMessage(AGENT, ["".join(each.text for each in found)])] if found and is_streamed else found
+
+
+def _stated_hosted(held: JsonObject) -> dict[str | None, JsonValue]:
+    """Returns the arguments of hosted tools by call, which stand in the reply alone."""
+    messages = _value(held, "output", AGENT) or []
+    return {call.id: call.args for each in messages for call in each.calls if call.is_hosted}
 
 
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:

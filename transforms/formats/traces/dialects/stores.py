@@ -64,7 +64,8 @@ def _reader(
         if step.kind == "tool":
             step.call_id = text_at(held, "langsmith.call_id")
             is_wrapped = kind_key == _OF_LANGSMITH and isinstance(left, dict) and left.keys() == {"output"}
-            _add_tool(step, entered, left["output"] if is_wrapped else left)
+            is_missing = left == {} and span.error
+            _add_tool(step, entered, None if is_missing else left["output"] if is_wrapped else left)
         elif step.kind != "other":
             step.input, step.output = messages(entered, USER), messages(left, AGENT)
             step.usage = _usage(value_at(held, usage_key)) if step.kind == "model" else None
