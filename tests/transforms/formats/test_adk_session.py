@@ -94,7 +94,8 @@ def test_the_result_of_a_long_running_call_that_is_resumed(resumed):
         event("user", "Buy", at=1.0),
         event("a", identified(call("approve"), "c"), at=2.0, long_running_tool_ids=["c"]),
         event("a", identified(answer("approve", status="pending"), "c"), at=3.0),
-        event("a", "Waiting", at=4.0),
+        event("a", "Waiting", at=2.5),
+        event("a", "Still waiting", at=4.0),
         event("user", identified(answer("approve", status="yes"), "c"), at=900.0, turn=resumed),
         event("a", "Bought", at=902.0, turn=resumed),
     )

@@ -26,12 +26,12 @@ def joined_pauses(groups: Iterable[list[AdkEvent]]) -> list[list[AdkEvent]]:
 
 def working_seconds(events: Sequence[AdkEvent]) -> float:
     """Returns the time from the first event to the last one, without the waits for the user."""
-    seconds, before = 0.0, None
+    seconds, latest = 0.0, None
     for event in events:
-        if event.timestamp is not None:
-            if before is not None and not by_user(event):
-                seconds += max(0.0, event.timestamp - before)
-            before = event.timestamp
+        time = event.timestamp
+        if time is not None and (latest is None or time > latest):
+            seconds += 0.0 if latest is None or by_user(event) else time - latest
+            latest = time
     return seconds
 
 

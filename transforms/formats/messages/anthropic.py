@@ -1,5 +1,7 @@
 """Anthropic's Messages API: `tool_use` and `tool_result` blocks, and tools that run on its servers."""
 
+import re
+
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.blocks import as_blocks, is_block, read_block, usage_of
@@ -17,6 +19,7 @@ _STEPLESS = key_set(
     "thinking redacted_thinking compaction fallback tool_addition tool_removal mid_conv_system "
     "container_upload"
 )
+_REMINDER = re.compile(r"\s*<system-reminder>.*</system-reminder>\s*", re.DOTALL)
 _COMPACTED = "a summary stands in place of the earlier messages"
 _KEYS = key_set(
     "role content id type model stop_reason stop_sequence usage container context_management name "
@@ -59,7 +62,7 @@ def read_user(blocks: list[JsonObject], log: Dialogue, timestamp: JsonValue = No
         ValueError: A value has the wrong type.
     """
     results = [block for block in blocks if is_block(block)]
-    others = [block for block in blocks if not is_block(block)]
+    others = [block for block in blocks if not (is_block(block) or (results and _is_reminder(block)))]
     for block in results:
         read_block(block, log)
     texts = [text_at(block, "text") for block in others if kind_of(block) == "text"]
@@ -68,6 +71,12 @@ def read_user(blocks: list[JsonObject], log: Dialogue, timestamp: JsonValue = No
     for block in others:
         if kind_of(block) not in ("text", *_STEPLESS):
             log.unread.part(kind_of(block), by_agent=False)
+
+
+def _is_reminder(block: JsonObject) -> bool:
+    """Returns whether a block is a note of Claude Code to the model, which follows results."""
+    text = block.get("text")
+    return isinstance(text, str) and bool(_REMINDER.fullmatch(text))
 
 
 def read_agent(blocks: list[JsonObject], log: Dialogue) -> None:

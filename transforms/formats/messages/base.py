@@ -8,6 +8,7 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import Format, ReadSettings, Test, record_place, register_format
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.pages import page_items
 from turnwise.transforms.formats.messages.values import as_object, decoded, key_set, listed
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import as_text
@@ -108,9 +109,8 @@ def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
     found = decoded(record.get(ATTRIBUTES[0]))
     if isinstance(found, list) and not any("." in key for key in record.keys() - ATTRIBUTES):
         return ATTRIBUTES[0], found
-    if record.get("object") == "list" and isinstance(record.get("data"), list):
-        return "data", record["data"]
-    return "", None
+    items = page_items(record)
+    return ("", None) if items is None else ("data", items)
 
 
 def state_of(record: JsonObject) -> JsonObject:
@@ -205,8 +205,11 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
     """
     state = state_of(record)
     is_state = dialect.keeps_state and not dialect.is_reply(record)
+    is_page = page_items(record) is not None
+    if is_page and record.get("has_more"):
+        log.general.add(MISSING_HISTORY, "the list goes on on another page", calls=True, words=True)
     if not is_state and not dialect.is_reply(record):
-        log.general.keys(record, _KEYS)
+        log.general.keys(record, _KEYS | {"data"} if is_page else _KEYS)
     others = record.get(OTHER_BRANCHES)
     if isinstance(others, list) and others:
         said = f"{len(others)} messages are in branches that were left"

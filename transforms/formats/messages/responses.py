@@ -18,6 +18,7 @@ _STEPLESS = key_set(
     "reasoning mcp_list_tools additional_tools compaction compaction_trigger mcp_approval_request "
     "mcp_approval_response context_compaction compaction_summary"
 )
+_RUNNING = ("in_progress", "queued")
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _ITEMS = frozenset((*HOSTED, *_OUTPUTS, *_STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
@@ -129,8 +130,9 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
 def _join(events: list[JsonObject]) -> JsonObject:
     """Returns the response that a stream ends with, or what its finished items make."""
     for event in reversed(events):
-        if isinstance(event.get("response"), dict) and event["response"].get("status") != "in_progress":
-            return event["response"]
+        response = as_object(event.get("response"))
+        if response and response.get("status") not in _RUNNING:
+            return response
     items = [e["item"] for e in events if e.get("type") == "response.output_item.done" and e.get("item")]
     return {"object": "response", "output": items, "status": "in_progress"}
 

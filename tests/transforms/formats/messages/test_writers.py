@@ -207,6 +207,33 @@ def test_requests_of_a_conversation_that_the_server_keeps_are_put_in_order():
     assert findings(found) == ["MissingHistory"]
 
 
+def test_a_reminder_after_a_result_is_no_turn():
+    call = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
+    note = {"type": "text", "text": "<system-reminder>Mind the list.</system-reminder>\n"}
+    told = [HI, {"role": "assistant", "content": [call]}]
+    answer = {"role": "assistant", "content": [YO]}
+    found = one({"messages": [*told, {"role": "user", "content": [result, note]}, answer]})
+    assert turns(found) == [("Hi", [("f", {})], [("f", "ok")], "Yo")]
+    found = one({"messages": [*told, {"role": "user", "content": [result, YO]}, answer]})
+    assert [turn.user for turn in found.turns] == ["Hi", "Yo"]
+
+
+CALLED = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+RESULT = {"type": "function_call_output", "call_id": "c", "output": "ok"}
+TOLD = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yo"}]}
+ITEMS = [{"type": "message", **HI}, CALLED, RESULT, TOLD]
+
+
+@pytest.mark.parametrize("items", [ITEMS, ITEMS[::-1]])
+def test_a_page_of_items_is_read_from_the_oldest_on(items):
+    found = one({"object": "list", "data": items, "has_more": False})
+    assert (turns(found), findings(found)) == ([("Hi", [("f", {})], [("f", "ok")], "Yo")], [])
+    assert findings(one({"object": "list", "data": items, "has_more": True})) == ["MissingHistory"]
+    short = [each for each in items if "role" in each]
+    assert turns(one({"object": "list", "data": short})) == [("Hi", [], [], "Yo")]
+
+
 def test_details_of_tokens_of_any_type_crash_nothing():
     usage = {"prompt_tokens": 1, "prompt_tokens_details": "many", "completion_tokens_details": [1]}
     found = read_value([HI, {"role": "assistant", "content": "Yo", "usage": usage}])
