@@ -211,7 +211,7 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
     left = [result for result in results if not any(result is each for each in taken)]
     known = {each.call.id for each in calls}
     for result in left:
-        if result.id in known:
+        if result.id and result.id in known:
             continue
         found = next((e for e in open_ if not e.given and (result.name in (None, e.call.name))), None)
         if found is not None:

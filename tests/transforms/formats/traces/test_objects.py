@@ -290,3 +290,36 @@ def test_a_failed_run_of_langsmith_has_no_result_and_steps_of_graphs_are_no_tags
     found = joined([agent("1", 0), tool])
     assert [(each.response, each.error) for each in found.turns[0].tool_responses] == [(None, "it broke")]
     assert found.tags == ["vip"]
+
+
+def test_results_without_ids_belong_to_calls_without_ids() -> None:
+    call = {"type": "tool_call", "id": "", "name": "f", "arguments": {"a": 1}}
+    result = {"role": "user", "parts": [{"type": "tool_call_response", "id": "", "response": "found"}]}
+    asked = {"role": "assistant", "parts": [call]}
+    spans = [
+        agent("1", 0),
+        chat("1", "b", 1, FIRST, asked),
+        chat("1", "c", 3, [*FIRST, asked, result], ANSWER),
+    ]
+    (turn,) = joined(spans).turns
+    assert read(turn) == ONE_CALL and [each.response for each in turn.tool_responses] == ["found"]
+
+
+def test_calls_that_googles_sdk_made_by_itself_are_read_from_the_reply() -> None:
+    history = [
+        {"role": "user", "parts": [{"text": "q1"}]},
+        {"role": "model", "parts": [{"function_call": {"name": "f", "args": {"a": 1}}}]},
+        {"role": "user", "parts": [{"function_response": {"name": "f", "response": {"result": "found"}}}]},
+    ]
+    held = {
+        "openinference.span.kind": "LLM",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": "q1",
+        "llm.output_messages.0.message.role": "model",
+        "llm.output_messages.0.message.content": "a1",
+        "llm.token_count.prompt": 10,
+        "output.value": json.dumps({"automatic_function_calling_history": history}),
+    }
+    (turn,) = joined([TraceSpan("1", "b", "", "GenerateContent", T0 * S, (T0 + 1) * S, held)]).turns
+    assert read(turn) == ONE_CALL and turn.usage is None
+    assert [each.response for each in turn.tool_responses] == [{"result": "found"}]

@@ -31,6 +31,7 @@ _USAGE = {
 }
 _NAMES = {"model": ("llm.model_name",), "tool": ("tool.name",), "agent": ("agent.name", "graph.node.id")}
 _PIECES = 5
+_AUTOMATIC = "automatic_function_calling_history"
 _NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_type"))
 """Keys of a function that is marked as a model's, and states neither a model nor a reply."""
 
@@ -54,6 +55,9 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.input = _numbered(held, "llm.input_messages.", USER) or _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
         step.usage = usage_at(held, _USAGE)
+        if _AUTOMATIC in str(held.get("output.value")):
+            # The tokens are those of the last of its requests alone.
+            step.input, step.usage = _automatic(held) or step.input, None
         step.finish = text_at(held, "llm.finish_reason")
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
@@ -103,6 +107,13 @@ def _stated_hosted(held: JsonObject) -> dict[str | None, JsonValue]:
     """Returns the arguments of hosted tools by call, which stand in the reply alone."""
     messages = _value(held, "output", AGENT) or []
     return {call.id: call.args for each in messages for call in each.calls if call.is_hosted}
+
+
+def _automatic(held: JsonObject) -> list[SpanMessage] | None:
+    """Returns the messages up to the reply, with the calls that Google's SDK made by itself."""
+    reply = value_at(held, "output.value")
+    history = reply.get(_AUTOMATIC) if isinstance(reply, dict) else None
+    return read_messages(history, USER) or None
 
 
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
