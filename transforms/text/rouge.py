@@ -8,14 +8,12 @@ Stems and token counts are cached, because stemming takes nearly all of the time
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from turnwise.transforms.text.porter import stem
 from turnwise.transforms.text.subsequence import common_subsequence
-
-if TYPE_CHECKING:
-    from rouge_score.tokenizers import DefaultTokenizer
 
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
 Gram = str | tuple[str, str]
@@ -24,6 +22,7 @@ _ASCII_WORDS = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for c
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
 _NEW_TOKEN_EACH = ((0x0E00, 0x0E7F), (0x0E80, 0x0EFF), (0x1780, 0x17FF), (0x1000, 0x109F))
 _MAX_REMEMBERED_STEMS = 200_000
+_SHORTEST_STEMMED = 4
 
 
 class RougeScore(NamedTuple):
@@ -34,21 +33,15 @@ class RougeScore(NamedTuple):
     fmeasure: float
 
 
-@cache
-def _tokenizer() -> "DefaultTokenizer":
-    from rouge_score.tokenizers import DefaultTokenizer
-
-    return DefaultTokenizer(use_stemmer=True)
-
-
 class _Stems(dict[str, str]):
     """Token -> stem of rouge-score; a token with a non-ASCII character is its own stem."""
 
     def __missing__(self, token: str) -> str:
         if len(self) >= _MAX_REMEMBERED_STEMS:
             self.clear()
-        stem = self[token] = "".join(_tokenizer().tokenize(token)) if token.isascii() else token
-        return stem
+        is_stemmed = token.isascii() and len(token) >= _SHORTEST_STEMMED
+        found = self[token] = stem(token) if is_stemmed else token
+        return found
 
 
 class _AsciiStems(dict[bytes, str]):
@@ -57,8 +50,8 @@ class _AsciiStems(dict[bytes, str]):
     def __missing__(self, token: bytes) -> str:
         if len(self) >= _MAX_REMEMBERED_STEMS:
             self.clear()
-        stem = self[token] = _STEMS[token.decode()]
-        return stem
+        found = self[token] = _STEMS[token.decode()]
+        return found
 
 
 class _Separated(dict[int, str]):
