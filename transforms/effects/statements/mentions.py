@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from turnwise.transforms.effects.equivalence import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
@@ -62,7 +63,10 @@ _NUMBER = (
 )
 
 
-def _finder(day: str) -> re.Pattern[str]:
+@cache
+def _finder(with_words: bool) -> re.Pattern[str]:
+    """Returns the pattern of values, dates in words among them or not; it takes long to compile."""
+    day = f"{_DAY}|{_DAY_IN_WORDS}" if with_words else _DAY
     return re.compile(
         rf"(?<!\w)(?:(?P<day>{day})(?=t\d|(?!\w|[-/.]\d))|(?P<clock>{_CLOCK})(?!\w|[:.]\d))"
         rf"|(?<=\dt)(?P<time>{_CLOCK})(?!\w|[:.]\d)|(?<!{_CHAR})(?:{_NUMBER})",
@@ -70,7 +74,6 @@ def _finder(day: str) -> re.Pattern[str]:
     )
 
 
-_WITH_WORDS, _IN_DIGITS = _finder(f"{_DAY}|{_DAY_IN_WORDS}"), _finder(_DAY)
 _DIGITS = re.compile(r"(\.?\d(?:[\d.,'’]*\d)?)(.*)")
 _UNIT = re.compile(rf"-?{_CHAR}{{2,}}(?:[-_]{_CHAR}+)*")
 _ORDINALS = ("st", "nd", "rd", "th")
@@ -148,7 +151,7 @@ def read_passage(text: str, language: str | None, with_words: bool = True) -> Pa
         with_words: False: a date in words (`May 20, 2024`) is read as a word and two numbers.
     """
     text = _normal(text, language)
-    found = list(_mentions(text, language, _WITH_WORDS if with_words else _IN_DIGITS))
+    found = list(_mentions(text, language, _finder(with_words)))
     bounds = [0, *(place for mention in found for place in (mention.start, mention.end)), len(text)]
     between = [plain(text[a:b]) for a, b in zip(bounds[::2], bounds[1::2], strict=True)]
     for i in range(1, len(found)):
