@@ -57,12 +57,20 @@ class TurnLine:
         last = self.main[-1:]
         tops = [unit.top for unit in self.units[-1:] if unit.top is not None]
         nodes = [*last, *(above for node in last for above in node.above())] or tops
+        of_tools = [tool.step.error for tool in self.tools if tool.step.error]
         for place, node in enumerate(nodes):
             error = node.step.error
             is_failed = error and not (isinstance(error, str) and error.startswith(_CONTROL_FLOW))
+            # Some writers mark all that follows a failed tool, the answer too.
+            is_failed = is_failed and not (error in of_tools and _answers(node))
             if is_failed and not any(above.step.output for above in nodes[place + 1 :]):
                 return error if isinstance(error, str) else "error"
         return None
+
+
+def _answers(node: SpanNode) -> bool:
+    output = node.step.output or []
+    return bool(output and output[-1].texts) and not any(each.calls for each in output)
 
 
 def turn_lines(units: Sequence[WorkUnit]) -> list[TurnLine]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.transforms.formats.traces.test_turns import (
+    CALLED,
     FIRST,
     ONE_CALL,
     T0,
@@ -17,6 +18,7 @@ from tests.transforms.formats.traces.test_turns import (
     joined,
     read,
     text,
+    tool,
 )
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
@@ -323,3 +325,19 @@ def test_calls_that_googles_sdk_made_by_itself_are_read_from_the_reply() -> None
     (turn,) = joined([TraceSpan("1", "b", "", "GenerateContent", T0 * S, (T0 + 1) * S, held)]).turns
     assert read(turn) == ONE_CALL and turn.usage is None
     assert [each.response for each in turn.tool_responses] == [{"result": "found"}]
+
+
+def test_an_answer_that_is_marked_with_the_error_of_a_tool_is_no_failure() -> None:
+    broken = tool("1", "t", 2, "f", "x")
+    later = chat("1", "c", 4, CALLED, ANSWER)
+    top = agent("1", 0, gen_ai__output__messages=json.dumps([ANSWER]))
+    for each in (broken, later, top):
+        each.error, each.message = True, "it broke"
+    asked = chat("1", "b", 1, FIRST, asks("x", "f"))
+    found = joined([top, asked, broken, later])
+    assert found.ended is None and [each.error for each in found.turns[0].tool_responses] == ["it broke"]
+    top.message = "another error"
+    assert joined([top, asked, broken, later]).ended == "agent_error"
+    bare = agent("1", 0)
+    bare.error, bare.message = True, "it broke"
+    assert joined([bare, asked, broken]).ended == "agent_error"
