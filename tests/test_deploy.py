@@ -18,6 +18,7 @@ from tests.documentation import ROOT
 from turnwise.pipeline.cli.arguments import add_arguments
 
 DEPLOY = ROOT / "deploy"
+DAY = "data_interval_start | ds"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 PARAMETERS: list[dict[str, Any]] = json.loads((DEPLOY / "template_metadata.json").read_text())["parameters"]
 # What the DAG uses of Airflow: every call is kept.
@@ -31,6 +32,8 @@ class Kept:
     def __enter__(self):
         return self
     def __exit__(self, *error):
+        pass
+    def __rshift__(self, later):
         pass
 
 class {name}(Kept):
@@ -73,6 +76,8 @@ def dag_calls(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         "airflow": "DAG",
         "airflow.providers.apache.beam.operators.beam": "BeamRunPythonPipelineOperator",
         "airflow.providers.google.cloud.operators.dataflow": "DataflowConfiguration",
+        "airflow.providers.standard.operators.bash": "BashOperator",
+        "airflow.timetables.interval": "CronDataIntervalTimetable",
     }
     for module, name in names.items():
         path = folder / module.replace(".", "/")
@@ -92,10 +97,19 @@ def test_the_dag_passes_options_of_the_command(tmp_path: Path) -> None:
     options = calls["BeamRunPythonPipelineOperator"]["pipeline_options"]
     beam = set(PipelineOptions().get_all_options())
     assert options.keys() <= own_options() | beam
-    assert options["date"] == "{{ ds }}" and options["input"].endswith("/logs/dt={date}/")
-    assert re.fullmatch(
-        "[a-z0-9-]+", calls["DataflowConfiguration"]["job_name"].replace("{{ ds_nodash }}", "1")
-    )
+    assert options["date"] == f"{{{{ {DAY} }}}}" and options["input"].endswith("/logs/dt={date}/")
+    # Airflow fills in these two fields of the configuration, and no other one.
+    filled = {name for name, value in calls["DataflowConfiguration"].items() if "{{" in value}
+    assert filled == {"job_name", "location"}
+    job = calls["DataflowConfiguration"]["job_name"].replace(f"{{{{ {DAY}_nodash }}}}", "20261121")
+    assert re.fullmatch("[a-z0-9-]+", job)
+
+
+def test_the_dag_asks_for_the_status_of_the_same_day(tmp_path: Path) -> None:
+    calls = dict(dag_calls(tmp_path))
+    output = calls["BeamRunPythonPipelineOperator"]["pipeline_options"]["output"]
+    wanted = f"turnwise status {output} --after {{{{ dag_run.start_date | ts }}}}"
+    assert calls["BashOperator"]["bash_command"].replace(f"{{{{ {DAY} }}}}", "{date}") == wanted
 
 
 def test_the_image_copies_what_exists() -> None:
@@ -107,7 +121,7 @@ def test_the_image_copies_what_exists() -> None:
 
 def test_the_image_installs_beam_and_extras_that_exist() -> None:
     assert f"_sdk:{version('apache-beam')}" in DOCKERFILE
-    [extras] = re.findall(r"'\.\[(.+)\]'", DOCKERFILE)
+    [extras] = re.findall(r"\)\[(.+)\]\"", DOCKERFILE)
     assert set(extras.split(",")) <= set(metadata("turnwise").get_all("Provides-Extra") or ())
 
 

@@ -10,12 +10,21 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.input_files import files_changed
 from turnwise.schemas.run import RunDocument
 
+_NOTHING = "there is no input, and no run"
+
 
 class Again(NamedTuple):
-    """Whether a date runs again, and why."""
+    """Whether a date runs again, and why.
+
+    Attributes:
+        runs: Whether it runs again.
+        why: Why it does or does not.
+        status: Exit status of the run that stays: its own; 2: there is none.
+    """
 
     runs: bool
     why: str
+    status: int = 0
 
 
 def why_again(settings: RunSettings) -> Again:
@@ -32,13 +41,19 @@ def why_again(settings: RunSettings) -> Again:
         raise ConfigError("--lookback: inputs are not all files and tables: changes of others are not known")
     before = _earlier(settings.output)
     if not now.count:
-        return Again(False, "there is no input" + ("; its run stays" if before else ", and no run"))
+        return _stays("there is no input; its run stays", before) if before else Again(False, _NOTHING, 2)
     if before is None:
         return Again(True, f"{settings.output} holds no finished run")
     if before.input_files is None:
         return Again(True, "its run.json does not list its input files")
     changes = files_changed(before.input_files, now)
-    return Again(bool(changes), changes or f"{counted(now.count, 'input file')} as before")
+    return (
+        Again(True, changes) if changes else _stays(f"{counted(now.count, 'input file')} as before", before)
+    )
+
+
+def _stays(why: str, run: RunDocument) -> Again:
+    return Again(False, "; ".join((why, *run.problems)), run.exit_status)
 
 
 def _earlier(directory: str) -> RunDocument | None:

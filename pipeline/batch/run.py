@@ -38,10 +38,10 @@ from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
-from turnwise.pipeline.settings.packages import try_staging
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, is_in_process
 from turnwise.pipeline.settings.rows_address import shown_address
 from turnwise.pipeline.settings.run import RunSettings, try_judge
+from turnwise.pipeline.settings.staging import try_staging
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.input_files import InputFiles
@@ -231,7 +231,7 @@ def keep_inputs(settings: RunSettings) -> None:
     for path in (*settings.input, *settings.eval_cases, *filter(None, (settings.baseline,))):
         place = Path(path).resolve()
         may_remove = settings.overwrite or settings.date
-        if may_remove and "://" not in path and output in (place, *place.parents):
+        if may_remove and is_local(path) and output in (place, *place.parents):
             raise ConfigError(
                 f"--output {settings.output}: holds the input {path}, which --overwrite could remove"
             )

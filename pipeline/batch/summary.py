@@ -12,6 +12,7 @@ from msgspec import to_builtins
 from turnwise.pipeline.batch.counters import judge_usage
 from turnwise.pipeline.gating.decide import rule_problems
 from turnwise.pipeline.io.directory import read_run_file
+from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.run_end import Finished
 from turnwise.pipeline.io.run_reader import written_run
 from turnwise.pipeline.io.sinks.base import complete_service, find_service
@@ -26,7 +27,7 @@ from turnwise.pipeline.store.urls import shown_place, shown_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.input_files import InputFiles
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.schemas.run import time_text
+from turnwise.schemas.run import RUN_FILE, time_text
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.versions import compared_versions
 
@@ -53,16 +54,26 @@ def report_batch(settings: RunSettings) -> int:
         The exit status.
 
     Raises:
-        OSError: Another run has replaced it, or it cannot be read back.
+        OSError: It left no run.json, another run has replaced it, or it cannot be read back.
     """
-    document = read_run_file(settings.output)
-    if document["run_id"] != settings.run.run_id:
-        raise OSError(f"{settings.output}: another run, {document['run_id']}, has replaced this one")
+    document = _own_document(settings)
     try:
         rows = list(written_run(settings.output, document).metrics_by_app_version())
     except ConfigError as error:  # what was written cannot be read back: no fault of the options
         raise OSError(str(error)) from None
     return report(settings, _figures(document), rows, document)
+
+
+def _own_document(settings: RunSettings) -> JsonObject:
+    """Returns the run.json that this execution wrote; every execution of a date has the same run_id."""
+    own = settings.run
+    document = read_run_file(settings.output) if path_exists(join_path(settings.output, RUN_FILE)) else {}
+    run_id, create_time = document.get("run_id"), document.get("create_time") or ""
+    if (run_id, create_time) == (own.run_id, own.create_time):
+        return document
+    if not document or (run_id == own.run_id and create_time < own.create_time):
+        raise OSError(f"{settings.output}: the run has ended, but left no run.json")
+    raise OSError(f"{settings.output}: another run, {run_id} of {create_time}, has replaced this one")
 
 
 def _figures(document: JsonObject) -> Figures:

@@ -6,6 +6,7 @@ import msgspec
 
 from turnwise.pipeline.io.run_reader import CALIBRATION_FILE, RunDirectory
 from turnwise.schemas.calibration import Calibration
+from turnwise.schemas.paths import is_local
 
 
 def calibration_json(found: Calibration) -> bytes:
@@ -16,7 +17,7 @@ def calibration_json(found: Calibration) -> bytes:
 def write_calibration(run: RunDirectory, found: Calibration) -> str:
     """Writes `calibration.json` whole into the directory of its run, and returns its path."""
     content = calibration_json(found)
-    if "://" in run.directory:
+    if not is_local(run.directory):
         from turnwise.pipeline.io.directory import publish, write_partial
 
         publish(run.directory, [(write_partial(run.directory, CALIBRATION_FILE, content), CALIBRATION_FILE)])

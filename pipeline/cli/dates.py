@@ -146,7 +146,7 @@ def _told_again(day: date, argv: Sequence[str], run: Command) -> _Told:
         return _Told(day, *ending)
     [again] = found
     if not again.runs:
-        return _Told(day, 0, f"not run again: {again.why}")
+        return _Told(day, again.status, f"not run again: {again.why}")
     say(f"\n{day}: run again: {printable(again.why)}")
     ending = _ended(argv, partial(run, argv))
     return _Told(day, ending.status, f"run again: {again.why}: {ending.problem}")

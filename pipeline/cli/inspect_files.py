@@ -23,6 +23,7 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.inspection import FileInspection, Inspection
+from turnwise.schemas.paths import is_local
 from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.formats.any_record import AnyReader
 from turnwise.transforms.formats.base import check_log_format
@@ -125,7 +126,7 @@ def _other_files(paths: Sequence[str]) -> list[str]:
     others = (
         seen.path
         for path in paths
-        if "://" not in path and isdir(path)
+        if is_local(path) and isdir(path)
         for seen in walk(path, lambda name: not name.endswith(SUFFIXES), lambda _: True)
         if isinstance(seen, FoundFile)
     )

@@ -61,7 +61,7 @@ def report_parser() -> OptionParser:
 
 def _path(file: str | None, directories: Sequence[str]) -> Path:
     first = directories[0]
-    if file is None and "://" in first:
+    if file is None and not is_local(first):
         raise ConfigError(f"{first}: is not on this machine; name the report's file with --html")
     if file is None:
         path, option = Path(first) / REPORT_FILE, ""

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.paths import is_local
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.conversion.base import Target
 
@@ -86,7 +87,7 @@ def check_new_file(path: str, target: Target) -> Path:
         ConfigError: It is there already, has no directory, or cannot have that name.
     """
     place = Path(path)
-    if "://" in path:
+    if not is_local(path):
         raise ConfigError(f"{path}: only files of this machine are written")
     if place.exists():
         raise ConfigError(f"{path}: is there already; remove it, or name another file")

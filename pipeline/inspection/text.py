@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable, wrapped
 from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Inspection, Noted
+from turnwise.schemas.paths import is_local
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.inspection.collect import add_use
 
@@ -39,7 +40,7 @@ def inspection_text(inspection: Inspection, width: int) -> str:
 
 def _common_folder(paths: Sequence[str]) -> str:
     """Returns the folder of all paths with its separator; "" if there is none, or only one path."""
-    if len(paths) < 2 or any("://" in path for path in paths):
+    if len(paths) < 2 or any(not is_local(path) for path in paths):
         return ""
     try:
         folder = os.path.commonpath([os.path.dirname(path) for path in paths])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from turnwise.pipeline.io.records import SUFFIXES
 from turnwise.pipeline.io.walking import files_at
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.paths import is_local
 
 _ADK, _HISTORY, _SESSIONS = ".adk", "eval_history", "session.db"
 _CASES, _RESULT, _SESSION = (".evalset.json", ".test.json"), ".evalset_result.json", ".session.json"
@@ -52,7 +53,7 @@ def agent_folder(path: str) -> AgentFolder | None:
 
     It is one if it holds `.adk`, or the agent's code and an eval set.
     """
-    if "://" in path or not os.path.isdir(path):
+    if not is_local(path) or not os.path.isdir(path):
         return None
     place = Path(path)
     is_agent = (place / _ADK).is_dir() or any((place / name).is_file() for name in _AGENT)

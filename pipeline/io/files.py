@@ -21,6 +21,7 @@ from turnwise.pipeline.settings.rows_address import is_bigquery
 from turnwise.pipeline.store.urls import StoreError, is_sqlite_url, is_store_url, shown_place
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure, Stage, record_failure
+from turnwise.schemas.paths import is_local
 from turnwise.schemas.record import Record
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _patterns_of(path: str) -> list[str]:
 
         check_database(path)
         return [path]
-    if "://" in path:
+    if not is_local(path):
         return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
     if not path.strip():
         raise ValueError("an empty path")
@@ -121,9 +122,9 @@ def matched_files(patterns: list[str]) -> list[str | Failure]:
 def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
     """Returns what `matched_files` returns, with the sizes of the files."""
     sizes = dict.fromkeys((one for one in patterns if is_store_url(one) or is_bigquery(one)), 0)
-    remote = remote_files([one for one in patterns if "://" in one and one not in sizes])
+    remote = remote_files([one for one in patterns if not is_local(one) and one not in sizes])
     sizes.update({file.path: file.size_in_bytes or 0 for file in remote})
-    local = {seen.path: seen for path in patterns if "://" not in path for seen in files_at(path)}
+    local = {seen.path: seen for path in patterns if is_local(path) for seen in files_at(path)}
     failures: dict[str, Failure] = {}
     inodes = set[tuple[int, int]]()
     for path, seen in sorted(local.items()):
@@ -162,7 +163,7 @@ def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
 
 def opened(path: str) -> BinaryIO:
     """Opens a file as it is, without decompressing it."""
-    if "://" not in path:
+    if is_local(path):
         return open(path, "rb", buffering=_BUFFER)
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems

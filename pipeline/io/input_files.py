@@ -8,6 +8,7 @@ from turnwise.pipeline.io.walking import Unreadable, files_at
 from turnwise.pipeline.settings.rows_address import is_bigquery
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.input_files import InputFile, InputFiles, input_files
+from turnwise.schemas.paths import is_local
 
 
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
@@ -21,7 +22,7 @@ def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | N
     if None in tables or any(map(is_store_url, paths)):
         return None
     patterns = file_patterns(option, [path for path in paths if not is_bigquery(path)])
-    remote = [pattern for pattern in patterns if "://" in pattern]
+    remote = [pattern for pattern in patterns if not is_local(pattern)]
     return input_files(
         [*_local(patterns), *_remote(remote), *(one for table in tables for one in table or ())]
     )
@@ -35,7 +36,7 @@ def _table_state(path: str) -> list[InputFile] | None:
 
 def _local(patterns: Sequence[str]) -> Iterator[InputFile]:
     for pattern in patterns:
-        for seen in files_at(pattern) if "://" not in pattern else ():
+        for seen in files_at(pattern) if is_local(pattern) else ():
             if not isinstance(seen, Unreadable):
                 yield InputFile(seen.path, seen.stat.st_size, _time(seen.stat.st_mtime))
 
@@ -51,4 +52,4 @@ def _time(seconds: float) -> str:
 
 def names_nothing(path: str) -> bool:
     """Returns whether a local path or glob names no file."""
-    return "://" not in path and next(files_at(path), None) is None
+    return is_local(path) and next(files_at(path), None) is None

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
+from turnwise.schemas.paths import is_local as is_local
+
 RUN_FOLDER = re.compile(r"run-(\d{8}T\d{6}Z)-[0-9a-f]{8}")
 """The name of the folder that holds the tables of one execution of a run, with its start."""
 _ANY_RUN_FOLDER = "run-*"
@@ -25,11 +27,6 @@ class FolderFile(NamedTuple):
     name: str
     size: int
     changed: float
-
-
-def is_local(path: str) -> bool:
-    """Returns whether a path is on this machine."""
-    return "://" not in path
 
 
 def join_path(directory: str, name: str) -> str:

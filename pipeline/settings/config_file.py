@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.schemas.paths import is_local
 from turnwise.transforms.scoring.config import parse_config
 
 
@@ -27,7 +28,7 @@ def read_config(path: str | None) -> EvalConfig:
 
 
 def _content(path: str) -> bytes:
-    if "://" not in path:
+    if is_local(path):
         return Path(path).read_bytes()
     from apache_beam.io.filesystems import FileSystems
 

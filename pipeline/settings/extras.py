@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from turnwise.pipeline.settings.rows_address import is_bigquery, parse_address
 from turnwise.pipeline.store.urls import is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.paths import is_local
 
 _MODULES = {
     "turnwise[gcp]": (
@@ -62,7 +63,7 @@ def check_places(option: str, paths: Sequence[str]) -> None:
             _check_rows(option, path)
         elif is_store_url(path):
             check_store(option, path)
-        elif "://" in path:
+        elif not is_local(path):
             _check_file_system(option, path)
 
 

@@ -1,25 +1,20 @@
 """Checks that workers on other machines get turnwise: as a package, by requirements, or in an image."""
 
 import re
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, SetupOptions, WorkerOptions
 
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.judging.backends.base import one_line
+from turnwise.schemas.paths import is_local
 
 _SETUP_FILES = ("setup.py", "pyproject.toml")
 _BESIDE = ("setup.py", "setup.cfg", "pyproject.toml", "requirements*.txt", "requirements*.in")
 _NAMED = re.compile(r"(?<![\w-])turnwise(?![\w-])", re.IGNORECASE)
 _OTHER_FILES = re.compile(r"^\s*(?:-r|--requirement|-e|--editable|[./])", re.MULTILINE)
 _OWN_NAME = re.compile(r"^name\s*=\s*[\"']turnwise[\"']", re.MULTILINE)
-_BUILD_ERROR = re.compile(r"[\w.]*(?:Error|Exception)\b")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
 _STOCK_IMAGE = re.compile(r"(?:[\w.-]*docker\.io/)?apache/beam_\w|(?:[\w.-]+\.)?gcr\.io/cloud-dataflow/")
 
@@ -44,7 +39,7 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
     if image and _STOCK_IMAGE.match(image):
         lacking.append(f"--sdk_container_image {image}: is Beam's own image, without turnwise")
     for package in setup.extra_packages or ():
-        if "://" not in package and not Path(package).is_file():
+        if is_local(package) and not Path(package).is_file():
             raise ConfigError(f"--extra_package {package}: there is no such file")
     named = [setup.setup_file, setup.requirements_file, image]
     others = [setup.requirements_file, image, setup.extra_packages]
@@ -60,30 +55,6 @@ def check_package(options: PipelineOptions, kind: str, extras: Sequence[str] = (
         f"{lacking[0] if lacking else '--setup_file is missing'}; workers of {kind} have no turnwise: name "
         "the whole path of its pyproject.toml, or an image that holds it (--sdk_container_image)"
     )
-
-
-def try_staging(options: PipelineOptions) -> None:
-    """Builds the package of `--setup_file` as Beam will do, before anything is paid or removed.
-
-    Raises:
-        ConfigError: It cannot be built.
-    """
-    setup_file = options.view_as(SetupOptions).setup_file
-    if setup_file is None or find_spec("build") is None:  # Beam then uses setup.py itself
-        return
-    with tempfile.TemporaryDirectory(prefix="turnwise-staging-") as place:
-        # Beam calls it so, and shows a traceback and the builder's output if it fails.
-        build = [sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", place]
-        done = subprocess.run([*build, str(Path(setup_file).parent)], capture_output=True, text=True)
-    if done.returncode:
-        raise ConfigError(f"--setup_file {setup_file}: cannot be built: {_reason(done.stderr)}")
-
-
-def _reason(output: str) -> str:
-    """Returns the last error of a builder's output."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if _BUILD_ERROR.match(line)]
-    return one_line((errors or lines or ["no reason is given"])[-1])
 
 
 def _is_turnwise(file: Path) -> bool:

@@ -21,6 +21,8 @@ from turnwise.pipeline.store.urls import is_loopback, is_sqlite_url, is_store_ur
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.database_urls import is_postgresql_url
 from turnwise.schemas.extension.plugins import is_file
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.paths import is_local
 from turnwise.transforms.judging.judges.base import Access, find_judge
 
 _IN_PROCESS = (
@@ -93,7 +95,7 @@ def fit_workers(
     access = _access(settings, environ)
     if access is None:
         return _with_judge(settings, **shared)
-    _check_credentials(access, kind, environ)
+    _check_credentials(access, settings.judge.config, kind, environ)
     stated = {"project": access.project, "location": access.location, "base_url": access.base_url}
     return _with_judge(settings, **shared, **stated)
 
@@ -129,7 +131,7 @@ def _is_here(path: str) -> bool:
     if path.lower().startswith(_SERVICES):
         return _serve_here(path)
     if not is_store_url(path):
-        return "://" not in path or path.lower().startswith("file:")
+        return is_local(path) or path.lower().startswith("file:")
     if is_sqlite_url(path):
         return True
     parts = urlsplit(path)
@@ -151,18 +153,25 @@ def _access(settings: RunSettings, environ: Mapping[str, str]) -> Access | None:
     return find(judge.config, environ) if find and asked and not judge.only_estimates else None
 
 
-def _check_credentials(access: Access, kind: str, environ: Mapping[str, str]) -> None:
+def _check_credentials(access: Access, config: JudgeConfig, kind: str, environ: Mapping[str, str]) -> None:
+    """Raises ConfigError if workers cannot reach the judge's model as this machine does.
+
+    A project or secret in the config says that workers have an identity, and need no file of credentials of
+    this machine. The environment of this machine says nothing about workers.
+    """
+    is_stated = config.project or config.api_key_secret
     if access.base_url and _is_here(access.base_url):
         what = f"its base_url {shown_url(access.base_url)} is on this machine"
     elif access.api_key:
         what = "its API key is in this machine's environment"
-    elif kind not in _HAVE_AN_IDENTITY and (file := _credentials_file(environ)):
+    elif kind not in _HAVE_AN_IDENTITY and not is_stated and (file := _credentials_file(environ)):
         what = f"its credentials are a file of this machine ({file})"
     else:
         return
     raise ConfigError(
         f"judge: {what}, which workers of {kind} do not have; "
-        "use judge.project (Vertex AI) with workers that have an identity of their own, or --judge local"
+        "put judge.project (Vertex AI) into the config if workers have an identity of their own, "
+        "or use --judge local"
     )
 
 

@@ -9,9 +9,9 @@ from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.case_book import case_places, worker_cases
 from turnwise.pipeline.io.sinks.base import prepare_service
-from turnwise.pipeline.settings.packages import try_staging
 from turnwise.pipeline.settings.remote_workers import are_elsewhere
 from turnwise.pipeline.settings.run import RunSettings, try_judge
+from turnwise.pipeline.settings.staging import try_staging
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.beam.shared_files import SharedFiles
 from turnwise.pipeline.streaming.beam.sources import ConnectorOptions, read_arrivals

@@ -9,6 +9,7 @@ from turnwise.pipeline.io.files import check_file
 from turnwise.pipeline.io.records import SUFFIXES
 from turnwise.pipeline.io.walking import Seen, glob_root, look_at, matches, name_problem, walk
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.paths import is_local
 
 _UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")
 
@@ -16,7 +17,7 @@ _UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")
 def check_paths(paths: Sequence[str]) -> None:
     """Raises ConfigError for a path that cannot be watched."""
     for path in paths:
-        if "://" in path:
+        if not is_local(path):
             raise ConfigError(
                 f"--input {path}: a stream in this process reads local files only; name a --runner"
             )

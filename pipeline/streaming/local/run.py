@@ -51,6 +51,7 @@ from turnwise.pipeline.streaming.local.steps import (
 )
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.paths import is_local
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.metrics.rows import version_rows
@@ -111,7 +112,7 @@ def _holds_stream(settings: RunSettings) -> bool:
 
 def check_stream_directory(settings: RunSettings) -> None:
     """Raises ConfigError if the output directory cannot be used, or holds a run that is no stream."""
-    if "://" in settings.output:
+    if not is_local(settings.output):
         raise ConfigError(
             f"--output {settings.output}: a stream in this process writes into a local directory; "
             "other runners write to any filesystem"
@@ -119,7 +120,7 @@ def check_stream_directory(settings: RunSettings) -> None:
     check_directory(settings.output, settings.overwrite or _holds_stream(settings))
     output = Path(settings.output).resolve()
     for path in settings.input:
-        if "://" not in path and path != "-" and Path(path).resolve() in (output, *output.parents):
+        if is_local(path) and path != "-" and Path(path).resolve() in (output, *output.parents):
             raise ConfigError(f"--output {settings.output}: lies in the input {path}, which is watched")
 
 

@@ -1,6 +1,7 @@
 """Scheduled runs over a store of objects, by Beam's filesystems."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,12 @@ from typing import Any
 import pytest
 
 from tests.object_store import OBJECTS, StoredObject
+from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.input_files import InputFile
+from turnwise.schemas.run import RunInfo
 
 
 @pytest.fixture(autouse=True)
@@ -46,8 +51,8 @@ def test_dates_late_objects_and_the_same_date_again(turnwise: Callable[..., Any]
     log("2026-11-20", "late", file="b.jsonl")
     log("2026-11-20", "a", time=1763719201.0)
     done = turnwise("run", *options, "--date", "2026-11-21", "--lookback", "2")
-    assert done.status == 0, done.err
-    assert "2026-11-19  exit status 0  not run again: there is no input, and no run" in done.out
+    assert done.status == 2, done.err
+    assert "2026-11-19  exit status 2  not run again: there is no input, and no run" in done.out
     again = (
         "2026-11-20  exit status 0  run again: 1 new (objects://logs/dt=2026-11-20/b.jsonl); "
         "1 changed (objects://logs/dt=2026-11-20/a.jsonl): 2 conversations in objects://out/2026-11-20"
@@ -77,3 +82,29 @@ def test_another_run_is_not_replaced_and_a_failed_repetition_keeps_the_run(
     del OBJECTS["objects://logs/dt=2026-11-20/a.jsonl"]
     assert turnwise("run", *options, "--date", "2026-11-20").status == 2
     assert conversations("2026-11-20") == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        (None, "the run has ended, but left no run.json"),
+        (("2026-11-21-a", "2026-11-20T02:00:00.000Z"), "the run has ended, but left no run.json"),
+        (
+            ("2026-11-21-a", "2026-11-22T03:00:00.000Z"),
+            "another run, 2026-11-21-a of 2026-11-22T03:00:00",
+        ),
+        (
+            ("2026-11-21-b", "2026-11-20T02:00:00.000Z"),
+            "another run, 2026-11-21-b of 2026-11-20T02:00:00",
+        ),
+    ],
+)
+def test_a_run_is_not_told_by_the_document_of_another(written: tuple[str, str] | None, why: str) -> None:
+    """A job elsewhere may end without having written its own one; every night of a date has the same id."""
+    own = RunInfo("2026-11-21-a", "2026-11-22T02:00:00.000Z")
+    settings = RunSettings(run=own, config=EvalConfig(), criteria=(), output="objects://out/d")
+    if written:
+        document = dict(zip(("run_id", "create_time"), written, strict=True))
+        OBJECTS["objects://out/d/run.json"] = StoredObject(json.dumps(document).encode(), 0.0)
+    with pytest.raises(OSError, match=re.escape(why)):
+        report_batch(settings)

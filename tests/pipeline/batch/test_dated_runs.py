@@ -177,9 +177,9 @@ def test_late_files_run_a_date_again_and_nothing_else_does(nights: Nights) -> No
     nights.log("2026-11-18", "late-1", file="b.jsonl")
     nights.log("2026-11-19", "of-19", "late-2")
     done = nights.run("2026-11-21", "--lookback", "4")
-    assert done.status == 0
+    assert done.status == 2
     told = ends(done)
-    assert told[0].endswith("not run again: there is no input, and no run")
+    assert told[0] == "2026-11-17  exit status 2  not run again: there is no input, and no run"
     assert "2026-11-18  exit status 0  run again: 1 new (" in told[1]
     assert "b.jsonl" in told[1]
     assert "2026-11-19  exit status 0  run again: 1 changed (" in told[2]
@@ -205,6 +205,29 @@ def test_a_date_that_was_missed_runs_and_one_whose_input_is_gone_keeps_its_run(n
     assert "holds no finished run" in told[1]
     assert nights.conversations("2026-11-19") == ["old"]
     assert nights.conversations("2026-11-20") == ["missed"]
+
+
+def test_a_date_that_stays_keeps_the_status_of_its_run(nights: Nights) -> None:
+    nights.log("2026-11-18", "bad", agent="entirely different words")
+    nights.log("2026-11-19")
+    nights.log("2026-11-20", "good")
+    nights.log("2026-11-21", "new")
+    gate = ("--fail_on", "response_match_score")
+    assert nights.run("2026-11-18..2026-11-20", *gate).status == 1
+    (nights.folder / "logs/dt=2026-11-18/a.jsonl").unlink()
+    done = nights.run("2026-11-21", "--lookback", "3", *gate)
+    assert done.status == 1
+    failed, empty, good, new = ends(done)
+    assert failed.startswith("2026-11-18  exit status 1  not run again: there is no input; its run stays; ")
+    assert "response_match_score" in failed
+    assert empty.startswith(
+        "2026-11-19  exit status 1  not run again: 1 input file as before; no conversation"
+    )
+    assert good == "2026-11-20  exit status 0  not run again: 1 input file as before"
+    assert new.startswith("2026-11-21  exit status 0  1 conversation in")
+    nights.log("2026-11-19", "late")
+    nights.log("2026-11-18", "better")
+    assert nights.run("2026-11-21", "--lookback", "3", *gate).status == 0
 
 
 def test_a_late_file_never_replaces_a_run_of_another_config(nights: Nights) -> None:
@@ -302,8 +325,10 @@ def test_a_wrong_use_is_one_line(turnwise: Callable[..., Any], arguments: list[s
 
 
 def test_the_line_for_cron_runs(nights: Nights) -> None:
-    day = (datetime.now(timezone.utc) - timedelta(1)).date().isoformat()
-    nights.log(day, "a")
+    today = datetime.now(timezone.utc).date()
+    *before, day = ((today - timedelta(days)).isoformat() for days in (4, 3, 2, 1))
+    for each in (*before, day):
+        nights.log(each, "a")
     command = Path(sys.prefix, "bin/turnwise")
     if not command.is_file():
         pytest.skip("the command is not installed")

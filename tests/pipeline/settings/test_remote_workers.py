@@ -4,14 +4,17 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import create_runner
 
+from tests.object_store import OBJECTS, clear
+from tests.served import in_environment
 from turnwise.pipeline.cli.options import parse_options
-from turnwise.pipeline.settings.packages import try_staging
 from turnwise.pipeline.settings.remote_workers import are_elsewhere
+from turnwise.pipeline.settings.staging import try_staging
 from turnwise.schemas.config import ConfigError
 
 IMAGE = "--sdk_container_image=example.com/turnwise:1"
@@ -84,6 +87,8 @@ def test_where_workers_are(arguments: list[str], elsewhere: bool) -> None:
         ([INPUT, "--output=file:///tmp/out", IMAGE], "--output file:///tmp/out: is on this machine"),
         (["--input=logs/", OUTPUT, IMAGE], "--input logs/: is on this machine"),
         (["--input", "gs://b/logs/", "/tmp/logs", OUTPUT, IMAGE], "--input /tmp/logs: is on this machine"),
+        (["--input=./gs://b/logs/", OUTPUT, IMAGE], "--input ./gs://b/logs/: is on this machine"),
+        ([INPUT, "--output=out/gs://b/out", IMAGE], "--output out/gs://b/out: is on this machine"),
         ([*PLACES, "--eval_cases=cases/", IMAGE], "--eval_cases cases/: is on this machine"),
         ([*PLACES, "--eval_cases=sqlite:///s.db", IMAGE], "s.db: is on this machine"),
         ([*PLACES, "--store=sqlite:////tmp/s.db", IMAGE], "--store sqlite:////tmp/s.db: is on this machine"),
@@ -232,6 +237,16 @@ def test_a_file_of_credentials_is_refused(environment: dict[str, str], judged: s
         parse_options([*FLINK, *PLACES, IMAGE, judged, *JUDGED])
 
 
+@pytest.mark.parametrize("stated", ['"project": "p"', '"api_key_secret": "projects/p/secrets/s/versions/1"'])
+def test_a_config_says_that_workers_have_an_identity(
+    environment: dict[str, str], tmp_path: Path, stated: str
+) -> None:
+    environment["GOOGLE_APPLICATION_CREDENTIALS"] = str(tmp_path / "key-of-this-machine.json")
+    (tmp_path / "config.json").write_text(f'{{"criteria": {{"safety_v1": {{}}}}, "judge": {{{stated}}}}}')
+    settings, _ = parse_options([*FLINK, *PLACES, IMAGE, f"--config={tmp_path}/config.json", *JUDGED])
+    assert settings.is_distributed and "key-of-this-machine" not in repr(settings)
+
+
 def test_a_package_that_cannot_be_built_is_refused_in_one_line(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -245,6 +260,58 @@ def test_a_package_that_cannot_be_built_is_refused_in_one_line(
     assert said.endswith(": RuntimeError: no version of turnwise")
     assert capfd.readouterr() == ("", "")
     try_staging(PipelineOptions([]))
+
+
+@pytest.fixture
+def requirements(tmp_path: Path) -> Iterator[Callable[..., PipelineOptions]]:
+    """Makes options with a requirements file, from which pip finds one wheel without an index."""
+    wheel = tmp_path / "found-1.0-py3-none-any.whl"
+    with ZipFile(wheel, "w") as file:
+        file.writestr("found-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: found\nVersion: 1.0\n")
+        file.writestr("found-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        file.writestr("found-1.0.dist-info/RECORD", "")
+
+    def made(text: str, *more: str) -> PipelineOptions:
+        (tmp_path / "requirements.txt").write_text(text)
+        return PipelineOptions([f"--requirements_file={tmp_path}/requirements.txt", *more])
+
+    with in_environment({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}):
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("# all\nfound==1.0\n\napache-beam[gcp]==2.77.0\n", None),
+        (
+            "found==1.0\nturnwise==99\n",
+            "turnwise==99: ERROR: No matching distribution found",
+        ),
+        ("found==1.0  # ours\n", "found==1.0  # ours: ERROR: Invalid requirement"),
+        ("-r more.txt\n", "-r more.txt: ERROR: Could not open requirements file"),
+    ],
+)
+def test_requirements_that_beam_cannot_download_are_refused_in_one_line(
+    requirements: Callable[..., PipelineOptions], text: str, why: str | None
+) -> None:
+    if why is None:
+        return try_staging(requirements(text))
+    with pytest.raises(ConfigError) as caught:
+        try_staging(requirements(text))
+    said = str(caught.value)
+    assert said.startswith("--requirements_file /") and "\n" not in said
+    assert f"requirements.txt: Beam cannot download {why}" in said
+    try_staging(requirements(text, "--requirements_cache=skip"))
+
+
+def test_staging_is_tried_before_anything_else(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("turnwise @ nonsense\n")
+    clear()
+    options = [f"--requirements_file={tmp_path}/requirements.txt", "--job_endpoint=localhost:1"]
+    runner = ["--runner=PortableRunner", "--environment_type=EXTERNAL", "--environment_config=localhost:1"]
+    done = turnwise("run", *runner, *options, "--input=objects://b/logs/", "--output=objects://b/out")
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert "Beam cannot download turnwise @ nonsense" in done.err and not OBJECTS
 
 
 def test_a_plugin_file_is_refused(turnwise: Callable[..., Any], tmp_path: Path, unchanged: None) -> None:

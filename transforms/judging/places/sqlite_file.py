@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.paths import is_local
 
 _LAYOUT = 1
 _BUSY_S = 30.0
@@ -36,7 +37,7 @@ def open_cache_file(path: str) -> sqlite3.Connection:
     Raises:
         ConfigError: The file cannot be used; one line.
     """
-    if "://" in path:
+    if not is_local(path):
         raise ConfigError(f"judge.cache: {path}: must be a file on this machine, or postgresql://...")
     try:
         file = Path(path).expanduser()
