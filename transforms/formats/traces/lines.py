@@ -238,11 +238,11 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
 
 
 def _tells_result(unit: WorkUnit, node: SpanNode) -> bool:
-    """Returns whether a model is told the result of a tool in a message of a user, as ReAct agents do."""
+    """Returns whether a message of a user is `Observation: RESULT`, as ReAct agents tell their models."""
     messages = [each for each in node.step.input or () if each.role != SYSTEM]
     results = (tool.step.result for tool in unit.tools if tool.span.end <= node.span.start)
-    told = messages[-1].text if messages else ""
-    return any(isinstance(each, str) and bool(each.strip()) and each.strip() in told for each in results)
+    told = messages[-1].text.partition(":")[2].strip() if messages else ""
+    return bool(told) and any(isinstance(each, str) and each.strip() == told for each in results)
 
 
 def _follows(node: SpanNode, before: SpanNode) -> bool:

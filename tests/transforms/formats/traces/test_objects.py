@@ -31,7 +31,15 @@ OBJECTS = (
     "StopEvent(result=AgentOutput(response=ChatMessage(role=<Mess...",
     "id='4f' source='user' models_usage=None content='q' type='TextMessage'",
 )
-WORDS = ("Is f(x=1) right?", "<b>Hello</b>", "x='1'", "Rome (pop=3)", "<think> I object </think>", "F(x) = 2")
+WORDS = (
+    "Refund(order=7) is what I called.",
+    "Is f(x=1) right?",
+    "<b>Hello</b>",
+    "x='1'",
+    "Rome (pop=3)",
+    "<think> I object </think>",
+    "F(x) = 2",
+)
 
 
 @pytest.mark.parametrize("said", OBJECTS)
