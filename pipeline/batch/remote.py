@@ -34,6 +34,8 @@ _LONGEST = 400
 _CLOSED = "Channel closed prematurely"
 _ENDED = "one of them ended (killed, or out of memory)"
 _NOISE = "No semi_persistent_directory found"
+_TELLING_ERRORS = ("portable_runner", "apiclient")
+"""Beam's modules that log the errors of a job, or of its start, which they raise as well."""
 _YEARS_S = 10 * 365 * 24 * 3600
 
 
@@ -147,6 +149,8 @@ class _ShortText:
 def _without_tracebacks() -> Iterator[None]:
     """Keeps tracebacks of runners and workers from the terminal: the failure itself is told."""
     handlers = list(logging.root.handlers)
+    # It tells at the end of the process that it ends a job service.
+    logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)
     for handler in handlers:
         handler.addFilter(_is_short)
     try:
@@ -159,4 +163,7 @@ def _without_tracebacks() -> Iterator[None]:
 
 def _is_short(record: logging.LogRecord) -> bool:
     text = record.getMessage()
-    return record.exc_info is None and _TRACEBACK not in text and _NOISE not in text
+    is_told_at_the_end = record.levelno >= logging.ERROR and record.module in _TELLING_ERRORS
+    return (
+        record.exc_info is None and not is_told_at_the_end and _TRACEBACK not in text and _NOISE not in text
+    )

@@ -3,10 +3,7 @@
 import contextlib
 import io
 import os
-import shutil
 import socket
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.postgres_server import created, lacks_postgres, postgres_server
 from tests.tables import document_of, rows_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.store.engine import Store, open_store
@@ -87,51 +85,19 @@ def sample_run(
 DATABASES = count()
 
 
-def postgres_tool(name: str) -> str | None:
-    installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return str(installed[-1]) if installed else shutil.which(name)
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """Returns the address of a PostgreSQL server in a directory of its own, without the database."""
-    pytest.importorskip("psycopg")
-    initdb, control = postgres_tool("initdb"), postgres_tool("pg_ctl")
-    if not initdb or not control:
-        pytest.skip("no PostgreSQL server is installed")
-    as_user: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="turnwise-pg-") as name:
-        if os.geteuid() == 0:
-            if (
-                not shutil.which("setpriv")
-                or subprocess.run(["id", "postgres"], capture_output=True).returncode
-            ):
-                pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-            as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-            shutil.chown(name, "postgres", "postgres")
-        data = f"{name}/data"
-        options = (
-            f"-c listen_addresses= -c unix_socket_directories={name} -c fsync=off -c max_connections=200"
-        )
-        run = {"check": True, "capture_output": True, "cwd": name}
-        subprocess.run([*as_user, initdb, "-D", data, "-A", "trust", "-U", "tester", "-E", "UTF8"], **run)
-        start = [*as_user, control, "-D", data, "-o", options, "-l", f"{name}/log", "-w", "start"]
-        subprocess.run(start, check=True, stdout=subprocess.DEVNULL, cwd=name)
-        try:
-            yield f"postgresql://tester:not-checked@/DATABASE?host={name}"
-        finally:
-            subprocess.run([*as_user, control, "-D", data, "-m", "immediate", "-w", "stop"], **run)
+    if lack := lacks_postgres():
+        pytest.skip(f"no {lack}")
+    with postgres_server() as address:
+        yield address
 
 
 @pytest.fixture
 def postgres_url(postgres: str) -> str:
     """Returns the address of an empty database."""
-    import psycopg
-
-    name = f"test{next(DATABASES)}"
-    with psycopg.connect(postgres.replace("DATABASE", "postgres"), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return postgres.replace("DATABASE", name)
+    return created(postgres, f"test{next(DATABASES)}")
 
 
 @pytest.fixture

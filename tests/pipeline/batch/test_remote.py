@@ -1,5 +1,7 @@
 """What is told of jobs that failed on other runners: their address and the last error, in one line."""
 
+import io
+import logging
 from typing import Any
 
 import apache_beam as beam
@@ -35,6 +37,32 @@ class FakeDataflowRunner(PipelineRunner):
 
     def run_pipeline(self, pipeline: beam.Pipeline, options: PipelineOptions) -> PipelineResult:
         return self._ended
+
+
+class RefusingDataflowRunner(PipelineRunner):
+    """Cannot start a job."""
+
+    def run_pipeline(self, pipeline: beam.Pipeline, options: PipelineOptions) -> PipelineResult:
+        record = {
+            "name": "apache_beam",
+            "levelno": logging.ERROR,
+            "levelname": "ERROR",
+            "module": "apiclient",
+        }
+        logging.root.handle(logging.makeLogRecord({**record, "msg": "details of server error: 403"}))
+        raise RuntimeError("403 the caller does not have permission")
+
+
+def test_what_beam_logs_of_a_refused_job_is_told_once() -> None:
+    told = io.StringIO()
+    handler = logging.StreamHandler(told)
+    logging.root.addHandler(handler)
+    try:
+        with pytest.raises(RemoteRunError, match=r"could not be started: .*: 403 the caller does not have"):
+            run_remotely(beam.Pipeline(RefusingDataflowRunner(), PipelineOptions(CLOUD)))
+    finally:
+        logging.root.removeHandler(handler)
+    assert told.getvalue() == ""
 
 
 def run(state: str) -> Any:
