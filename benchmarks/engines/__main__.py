@@ -1,6 +1,7 @@
 """Runs the sample and generated conversations on every engine that can be started here."""
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,8 @@ from benchmarks.engines.tables import differences, tables
 def main() -> int:
     """Prints two tables; returns 1 if an engine's tables differ from DirectRunner's, or a case failed."""
     options = _parser().parse_args()
+    # What was started is ended as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     tools = find_tools(options.jars)
     print(f"{date.today()}; seconds on the clock, with start-up\n")
     with tempfile.TemporaryDirectory(prefix="turnwise-engines-") as made:

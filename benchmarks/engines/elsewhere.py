@@ -84,12 +84,18 @@ def elsewhere(tools: Tools, folder: Path) -> Iterator[Elsewhere]:
 def _run(engine: Engine, tools: Tools, folder: Path, turns: int) -> str:
     with elsewhere(tools, folder) as place, engine.started(tools, folder) as own:
         options = place.options(own)
-        local = finished([*made_job("logs.jsonl"), "--output", "out", *options], folder, place.environ)
-        check(local.status == 2 and "--output out: is on this machine" in local.text, local.text)
+        if turns:
+            _check_refusal(place, options)
         for job in (place.sample(), *([place.made(turns)] if turns else [])):
             check_equal(place.run(job, (), "expected"), place.run(job, options, "found"))
         check(not list(place.home.iterdir()), f"workers left files: {list(place.home.iterdir())}")
     return "same tables"
+
+
+def _check_refusal(place: Elsewhere, options: Sequence[str]) -> None:
+    """Checks that a place of this machine is refused."""
+    ended = finished([*made_job("logs.jsonl"), "--output", "out", *options], place.folder, place.environ)
+    check(ended.status == 2 and "--output out: is on this machine" in ended.text, ended.text)
 
 
 def _case(engine: Engine) -> Case:

@@ -1,12 +1,18 @@
 """Writes the tables of a stream on other runners as small immutable files on any filesystem."""
 
+import time
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import apache_beam as beam
+from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
+from apache_beam.transforms.combiners import CountCombineFn
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import BagStateSpec, CombiningValueStateSpec, TimerSpec, on_timer
 
 from turnwise.pipeline.io.directory import SINGLE_FILES, publish, write_partial
 from turnwise.pipeline.settings.run import SinkPlace
@@ -51,7 +57,7 @@ class SharedFiles:
             _ = changes | "StoreMetrics" >> WriteChanges(self._place)
 
     def _write(self, lines: "PCollection[_Line]", label: str) -> None:
-        batches = lines | f"Batch{label}" >> beam.GroupIntoBatches(_ROWS_AT_ONCE, _SECONDS_AT_MOST)
+        batches = lines | f"Batch{label}" >> beam.ParDo(_BatchFn())
         _ = batches | f"Write{label}" >> beam.ParDo(_WriteFn(self._directory))
 
 
@@ -92,6 +98,51 @@ class _MetricLinesFn(beam.DoFn):
             yield by_turn, dump_json(turn_row)
         for slice_row in slice_rows(entry, self._run_id, window):
             yield by_slice, dump_json(slice_row)
+
+
+class _BatchFn(beam.DoFn):
+    """Gathers lines of a key until they are enough, or the first has waited long.
+
+    Beam's GroupIntoBatches clears its timer in the timer's own callback. On Prism, the timer of the next
+    lines is then sometimes lost, and with it the lines.
+    """
+
+    LINES = BagStateSpec("lines", BytesCoder())
+    COUNT = CombiningValueStateSpec("count", combine_fn=CountCombineFn())
+    TIMER = TimerSpec("full", TimeDomain.REAL_TIME)
+
+    def process(
+        self,
+        element: _Line,
+        lines: Any = beam.DoFn.StateParam(LINES),
+        count: Any = beam.DoFn.StateParam(COUNT),
+        timer: Any = beam.DoFn.TimerParam(TIMER),
+    ) -> Iterator[tuple[str, list[bytes]]]:
+        """Adds a line; yields all of its key when they are enough."""
+        lines.add(element[1])
+        count.add(1)
+        number = count.read()
+        if number == 1:
+            timer.set(time.time() + _SECONDS_AT_MOST)
+        if number >= _ROWS_AT_ONCE:
+            yield from self._taken(element[0], lines, count)
+
+    @on_timer(TIMER)
+    def full(
+        self,
+        key: Any = beam.DoFn.KeyParam,
+        lines: Any = beam.DoFn.StateParam(LINES),
+        count: Any = beam.DoFn.StateParam(COUNT),
+    ) -> Iterator[tuple[str, list[bytes]]]:
+        """Yields what waits."""
+        yield from self._taken(key, lines, count)
+
+    def _taken(self, key: str, lines: Any, count: Any) -> Iterator[tuple[str, list[bytes]]]:
+        found = list(lines.read())
+        lines.clear()
+        count.clear()
+        if found:
+            yield key, found
 
 
 class _WriteFn(beam.DoFn):

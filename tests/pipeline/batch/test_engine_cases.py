@@ -9,7 +9,7 @@ from benchmarks.engines.engines import find_tools
 from benchmarks.engines.every_case import CASES
 
 TOOLS = find_tools()
-SHORT = ("prism: workers elsewhere, objects",)
+SHORT = ("prism: workers elsewhere, objects", "Dataflow's API")
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in SHORT], ids=lambda case: case.name)
