@@ -8,11 +8,17 @@ from typing import Any
 from zlib import crc32
 
 import apache_beam as beam
-from apache_beam.coders import BytesCoder
+from apache_beam.coders import BytesCoder, FloatCoder
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.combiners import CountCombineFn
 from apache_beam.transforms.timeutil import TimeDomain
-from apache_beam.transforms.userstate import BagStateSpec, CombiningValueStateSpec, TimerSpec, on_timer
+from apache_beam.transforms.userstate import (
+    BagStateSpec,
+    CombiningValueStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+)
 
 from turnwise.pipeline.io.directory import SINGLE_FILES, publish, write_partial
 from turnwise.pipeline.settings.run import SinkPlace
@@ -103,29 +109,38 @@ class _MetricLinesFn(beam.DoFn):
 class _BatchFn(beam.DoFn):
     """Gathers lines of a key until they are enough, or the first has waited long.
 
-    Beam's GroupIntoBatches clears its timer in the timer's own callback. On Prism, the timer of the next
-    lines is then sometimes lost, and with it the lines.
+    Beam's GroupIntoBatches sets its timer for the first line alone. Here each bundle sets it again, so that
+    lines that come while the timer fires, which Prism allows, do not wait for ever.
     """
 
     LINES = BagStateSpec("lines", BytesCoder())
     COUNT = CombiningValueStateSpec("count", combine_fn=CountCombineFn())
+    FIRST = ReadModifyWriteStateSpec("first", FloatCoder())
     TIMER = TimerSpec("full", TimeDomain.REAL_TIME)
+
+    def start_bundle(self) -> None:
+        """Knows no key whose timer this bundle has set."""
+        self._timed = set[str]()
 
     def process(
         self,
         element: _Line,
         lines: Any = beam.DoFn.StateParam(LINES),
         count: Any = beam.DoFn.StateParam(COUNT),
+        first: Any = beam.DoFn.StateParam(FIRST),
         timer: Any = beam.DoFn.TimerParam(TIMER),
     ) -> Iterator[tuple[str, list[bytes]]]:
         """Adds a line; yields all of its key when they are enough."""
-        lines.add(element[1])
+        key, line = element
+        lines.add(line)
         count.add(1)
-        number = count.read()
-        if number == 1:
-            timer.set(time.time() + _SECONDS_AT_MOST)
-        if number >= _ROWS_AT_ONCE:
-            yield from self._taken(element[0], lines, count)
+        if key not in self._timed:
+            self._timed.add(key)
+            since = first.read() or time.time()
+            first.write(since)
+            timer.set(since + _SECONDS_AT_MOST)
+        if count.read() >= _ROWS_AT_ONCE:
+            yield from self._taken(key, lines, count, first)
 
     @on_timer(TIMER)
     def full(
@@ -133,14 +148,16 @@ class _BatchFn(beam.DoFn):
         key: Any = beam.DoFn.KeyParam,
         lines: Any = beam.DoFn.StateParam(LINES),
         count: Any = beam.DoFn.StateParam(COUNT),
+        first: Any = beam.DoFn.StateParam(FIRST),
     ) -> Iterator[tuple[str, list[bytes]]]:
         """Yields what waits."""
-        yield from self._taken(key, lines, count)
+        yield from self._taken(key, lines, count, first)
 
-    def _taken(self, key: str, lines: Any, count: Any) -> Iterator[tuple[str, list[bytes]]]:
+    def _taken(self, key: str, lines: Any, *states: Any) -> Iterator[tuple[str, list[bytes]]]:
         found = list(lines.read())
-        lines.clear()
-        count.clear()
+        for state in (lines, *states):
+            state.clear()
+        self._timed.discard(key)
         if found:
             yield key, found
 
