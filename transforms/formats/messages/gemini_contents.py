@@ -26,7 +26,7 @@ def read_contents(contents: list[JsonValue], log: Dialogue) -> None:
     Raises:
         ValueError: A value has the wrong type.
     """
-    for content in objects(contents, "contents"):
+    for content in objects(_with_texts(contents), "contents"):
         parts = [plain(part) for part in objects(content.get("parts"), "parts")]
         role = content.get("role")
         results = [part for part in parts if not part.keys().isdisjoint(_RESULTS)]
@@ -40,6 +40,21 @@ def read_contents(contents: list[JsonValue], log: Dialogue) -> None:
         elif role != "system":
             log.unread.part(f"message of the role {str(role)[:40]}")
         log.unread.keys(content, _KEYS, role != "user")
+
+
+def _with_texts(contents: list[JsonValue]) -> list[JsonValue]:
+    """Returns contents with texts in their place as one of the user, as Google's library sends them."""
+    found: list[JsonValue] = []
+    texts: list[JsonValue] = []
+    for each in contents:
+        if not isinstance(each, str):
+            texts = []
+            found.append(each)
+            continue
+        if not texts:
+            found.append({"role": "user", "parts": texts})
+        texts.append({"text": each})
+    return found
 
 
 def _read(parts: list[JsonObject], log: Dialogue, by_agent: bool) -> None:

@@ -57,6 +57,12 @@ def test_calls_that_googles_library_made_by_itself(record):
     assert (tokens(found), findings(found), found.ended) == ([(None, None)], ["UnreadPart"], "normally")
 
 
+def test_texts_in_place_of_contents_are_one_message_of_the_user():
+    contents = ["Hi", "there", {"role": "model", "parts": [{"text": "Yo"}]}, "Bye"]
+    found = one({"model": "m", "contents": contents})
+    assert turns(found) == [("Hi\nthere", [], [], "Yo"), ("Bye", [], [], "")]
+
+
 def test_a_history_of_calls_that_is_not_the_requests_leaves_calls_unknown():
     found = one({"request": {"contents": "Bye"}, "response": GEMINI})
     assert turns(found) == [("Bye", [], [], "Done")]
