@@ -14,9 +14,11 @@ from turnwise.transforms.formats.traces.message import (
     SpanMessage,
     is_spoken,
 )
+from turnwise.transforms.formats.traces.notes import AGAIN, is_retry
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.traces.units import WorkUnit
 
+_PYDANTIC = "pydantic-ai"
 _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
 """Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
 
@@ -172,10 +174,13 @@ def _new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> Spa
 
 
 def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:
-    """Returns the user's last messages that follow each other."""
+    """Returns the user's last messages that follow each other.
+
+    A note to try again, which an agent writes after a reply, is the user's where nothing but it opens a turn.
+    """
     found: list[SpanMessage] = []
     for each in reversed(messages):
-        if each.is_users:
+        if each.is_users or (not found and each.role == USER and is_retry(each.text.strip())):
             found.insert(0, each)
         elif found and each.role != SYSTEM:
             break
@@ -231,10 +236,17 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
 
     Where an agent states what it was asked, other texts are its own requests, such as a critique of a draft.
     """
-    if unit.given or _stated(unit) is not None or _tells_result(unit, node):
+    if unit.given or _stated(unit) is not None or _tells_result(unit, node) or tries_again(node):
         return False
     before = line.main[-1]
     return _extends(users, line.users) or _follows(node, before) or _asks_apart(node, before)
+
+
+def tries_again(node: SpanNode) -> bool:
+    """Returns whether Pydantic AI tells its model in words of the application to try again."""
+    *_, before, last = [None, None, *(each for each in node.step.input or () if each.role != SYSTEM)]
+    is_after = before is not None and before.role == AGENT and node.span.scope == _PYDANTIC
+    return is_after and last is not None and last.text.endswith(AGAIN)
 
 
 def _tells_result(unit: WorkUnit, node: SpanNode) -> bool:

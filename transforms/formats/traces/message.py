@@ -5,10 +5,9 @@ from collections.abc import Iterable
 import msgspec
 
 from turnwise.schemas.values import JsonValue
+from turnwise.transforms.formats.traces.notes import is_context, is_retry
 
 USER, AGENT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
-_CONTEXT = ("For context:",)
-_RETRY = ("Fix the errors and try again.", "</pyai:retry_feedback>")
 HOSTED = {
     f"{name}_call": name
     for name in ("file_search", "web_search", "code_interpreter", "image_generation", "tool_search")
@@ -92,7 +91,7 @@ class SpanMessage(msgspec.Struct, gc=False):
         if self.role != USER or self.results or not (self.texts or self.parts):
             return False
         text = self.text.strip()
-        return bool(text or self.parts) and not text.startswith(_CONTEXT) and not text.endswith(_RETRY)
+        return bool(text or self.parts) and not (is_retry(text) or is_context(self.texts, self.parts))
 
     @property
     def sign(self) -> tuple[str, str, int, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from turnwise.transforms.formats.traces.calls import after_user, asks
-from turnwise.transforms.formats.traces.lines import TurnLine
+from turnwise.transforms.formats.traces.lines import TurnLine, tries_again
 from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_repr import is_repr_call
 from turnwise.transforms.formats.traces.span import TraceSpan
@@ -71,7 +71,7 @@ def stated_answer(line: TurnLine) -> tuple[list[str], bool]:
 def strangers(line: TurnLine) -> list[SpanNode]:
     """Returns the model calls that were asked last what the user's message does not hold."""
     known = {"", line.user, *line.users}
-    return [node for node in line.main[1:] if asked_text(node) not in known]
+    return [node for node in line.main[1:] if asked_text(node) not in known and not tries_again(node)]
 
 
 def asked_text(node: SpanNode) -> str:

@@ -252,7 +252,8 @@ def test_a_failed_tool_has_its_error_and_the_agents_error_ends_the_conversation(
 
 
 def test_a_hand_off_stays_in_the_turn_and_names_the_agent() -> None:
-    context = {"role": "user", "parts": [{"text": "For context: [desk] called transfer_to_agent"}]}
+    acts = "[desk] called tool `transfer_to_agent` with parameters: {'agent_name': 'orders'}"
+    context = {"role": "user", "parts": [{"text": "For context:"}, {"text": acts}]}
     given = {"contents": [GEMINI_USER, context]}
     asked = {"name": "transfer_to_agent", "args": {"agent_name": "orders"}}
     handing = json.dumps({"content": {"role": "model", "parts": [{"function_call": asked}]}})

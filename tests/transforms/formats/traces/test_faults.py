@@ -155,13 +155,6 @@ def test_an_agent_that_states_only_its_instructions_was_asked_what_its_models_we
     assert read(turn) == ONE and turn.findings == []
 
 
-def test_a_note_to_try_again_is_no_message_of_the_user() -> None:
-    note = text("user", "Not valid:\n<pyai:retry_feedback>\nnot good\n</pyai:retry_feedback>")
-    spans = [agent("1", 0), chat("1", "b", 1, FIRST, text("assistant", "bad"))]
-    spans += [chat("1", "c", 3, [*FIRST, text("assistant", "bad"), note], ANSWER)]
-    assert list(map(read, joined(spans).turns)) == [ONE]
-
-
 def test_a_structured_result_is_the_answer() -> None:
     top = agent("1", 0, agent_name="shop", final_result='{"city": "Rom"}')
     (turn,) = joined([top, chat("1", "b", 1, FIRST, asks("x", "final_result"))]).turns
