@@ -15,6 +15,11 @@ DRIVERS = {
     "flink": "org.apache.beam.runners.flink.FlinkJobServerDriver",
     "spark": "org.apache.beam.runners.spark.SparkJobServerDriver",
 }
+_RESTARTS = """
+restart-strategy.type: fixed-delay
+restart-strategy.fixed-delay.attempts: 3
+restart-strategy.fixed-delay.delay: 1 s
+"""
 # Spark 3.2 uses packages that Java 17 closes.
 _OPENED = [
     f"--add-opens=java.base/{name}=ALL-UNNAMED"
@@ -87,7 +92,16 @@ def _local_service(tools: Tools, folder: Path) -> Iterator[Sequence[str]]:
         yield "--runner=PortableRunner", f"--job_endpoint=localhost:{port}", LOOPBACK
 
 
-def _job_server(name: str) -> Callable[[Tools, Path], AbstractContextManager[Sequence[str]]]:
+def _job_server(
+    name: str, settings: str = ""
+) -> Callable[[Tools, Path], AbstractContextManager[Sequence[str]]]:
+    """Returns how a job server is started.
+
+    Args:
+        name: Folder of its jars.
+        settings: Content of its `flink-conf.yaml`; "": it has none.
+    """
+
     @contextmanager
     def started(tools: Tools, folder: Path) -> Iterator[Sequence[str]]:
         port, artifacts, expansion = free_port(), free_port(), free_port()
@@ -96,6 +110,9 @@ def _job_server(name: str) -> Callable[[Tools, Path], AbstractContextManager[Seq
             *("--job-host=localhost", f"--job-port={port}", f"--artifact-port={artifacts}"),
             *(f"--expansion-port={expansion}", f"--artifacts-dir={folder / 'artifacts'}"),
         ]
+        if settings:
+            (folder / "flink-conf.yaml").write_text(settings)
+            command.append(f"--flink-conf-dir={folder}")
         with service(command, port, folder):
             endpoints = f"--job_endpoint=localhost:{port}", f"--artifact_endpoint=localhost:{artifacts}"
             yield "--runner=PortableRunner", *endpoints, LOOPBACK, "--parallelism=2"
@@ -113,6 +130,10 @@ ENGINES = (
     Engine("prism", _lacks_prism, _prism),
     Engine("flink", lambda tools: tools.lacks_jars("flink"), _job_server("flink")),
     Engine("spark", lambda tools: tools.lacks_jars("spark"), _job_server("spark")),
+)
+
+FLINK_WITH_RESTARTS = Engine(
+    "flink with restarts", lambda tools: tools.lacks_jars("flink"), _job_server("flink", _RESTARTS)
 )
 
 

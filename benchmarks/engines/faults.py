@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.engines.cases import Case
 from benchmarks.engines.elsewhere import Elsewhere, elsewhere
-from benchmarks.engines.engines import Engine, Tools, find_engine
+from benchmarks.engines.engines import FLINK_WITH_RESTARTS, Engine, Tools, find_engine
 from benchmarks.engines.objects import BUCKET
 from benchmarks.engines.processes import started_by
 from benchmarks.engines.runs import (
@@ -106,10 +106,9 @@ def _check_plain(ended: Ended) -> None:
     check(is_plain, f"exit status {ended.status}: {ended.text[-3000:]}")
 
 
-def _far_case(name: str, what: str, run: Callable[[Engine, Tools, Path, int], str]) -> Case:
-    engine = find_engine(name)
+def _far_case(engine: Engine, what: str, run: Callable[[Engine, Tools, Path, int], str]) -> Case:
     return Case(
-        f"{name}: {what} is killed",
+        f"{engine.name}: {what} is killed",
         lambda tools: engine.lacks(tools) or tools.lacks_servers(),
         lambda tools, folder, turns: run(engine, tools, folder, turns),
     )
@@ -117,7 +116,8 @@ def _far_case(name: str, what: str, run: Callable[[Engine, Tools, Path, int], st
 
 FAULTS = (
     Case("multi_processing: a worker is killed", lambda tools: "", _several),
-    _far_case("prism", "a worker elsewhere", _in_pool),
-    _far_case("flink", "a worker elsewhere", _in_pool),
-    _far_case("flink", "the launcher", _launcher),
+    _far_case(find_engine("prism"), "a worker elsewhere", _in_pool),
+    _far_case(find_engine("flink"), "a worker elsewhere", _in_pool),
+    _far_case(FLINK_WITH_RESTARTS, "a worker elsewhere", _in_pool),
+    _far_case(find_engine("flink"), "the launcher", _launcher),
 )
