@@ -82,7 +82,7 @@ def wait_for_rows(run: Started, output: Path, is_enough: Callable[[Rows], object
     while not is_enough(final_rows(output)):
         check(run.process.poll() is None, f"the stream ended: {run.text[-3000:]}")
         check(time.monotonic() < deadline, f"{len(final_rows(output))} rows came: {run.text[-1000:]}")
-        time.sleep(0.5)
+        time.sleep(2)
 
 
 def _run(engine: Engine, tools: Tools, folder: Path, turns: int) -> str:

@@ -49,7 +49,8 @@ def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOption
     stream = settings.stream
     connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
     arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
-    sinks = SharedFiles(settings.output, settings.run.run_id, settings.place)
+    on_prism = type(pipeline.runner).__name__ == "PrismRunner"
+    sinks = SharedFiles(settings.output, settings.run.run_id, settings.place, in_bundles=on_prism)
     places = case_places(settings)
     if places is not None:
         places.read()

@@ -1,24 +1,12 @@
 """Writes the tables of a stream on other runners as small immutable files on any filesystem."""
 
-import time
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import apache_beam as beam
-from apache_beam.coders import BytesCoder, FloatCoder
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.combiners import CountCombineFn
-from apache_beam.transforms.timeutil import TimeDomain
-from apache_beam.transforms.userstate import (
-    BagStateSpec,
-    CombiningValueStateSpec,
-    ReadModifyWriteStateSpec,
-    TimerSpec,
-    on_timer,
-)
 
 from turnwise.pipeline.io.directory import SINGLE_FILES, publish, write_partial
 from turnwise.pipeline.settings.run import SinkPlace
@@ -45,8 +33,20 @@ class SharedFiles:
 
     alerts_path: Path | None = None
 
-    def __init__(self, directory: str, run_id: str, place: SinkPlace | None = None) -> None:
+    def __init__(
+        self, directory: str, run_id: str, place: SinkPlace | None = None, in_bundles: bool = False
+    ) -> None:
+        """Keeps where rows go.
+
+        Args:
+            directory: Output directory.
+            run_id: Id of the run.
+            place: The service.
+            in_bundles: Write at the end of each bundle, into more and smaller files. Prism needs it: under
+                load it loses timers, and with them the lines that wait for more.
+        """
         self._directory, self._run_id, self._place = directory, run_id, place
+        self._in_bundles = in_bundles
 
     def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
         """Adds the steps that write `scores-*`, `results-*`, `conversations-*` and `failures-*`."""
@@ -63,7 +63,10 @@ class SharedFiles:
             _ = changes | "StoreMetrics" >> WriteChanges(self._place)
 
     def _write(self, lines: "PCollection[_Line]", label: str) -> None:
-        batches = lines | f"Batch{label}" >> beam.ParDo(_BatchFn())
+        if self._in_bundles:
+            _ = lines | f"Write{label}" >> beam.ParDo(_WriteBundleFn(self._directory))
+            return
+        batches = lines | f"Batch{label}" >> beam.GroupIntoBatches(_ROWS_AT_ONCE, _SECONDS_AT_MOST)
         _ = batches | f"Write{label}" >> beam.ParDo(_WriteFn(self._directory))
 
 
@@ -106,62 +109,6 @@ class _MetricLinesFn(beam.DoFn):
             yield by_slice, dump_json(slice_row)
 
 
-class _BatchFn(beam.DoFn):
-    """Gathers lines of a key until they are enough, or the first has waited long.
-
-    Beam's GroupIntoBatches sets its timer for the first line alone. Here each bundle sets it again, so that
-    lines that come while the timer fires, which Prism allows, do not wait for ever.
-    """
-
-    LINES = BagStateSpec("lines", BytesCoder())
-    COUNT = CombiningValueStateSpec("count", combine_fn=CountCombineFn())
-    FIRST = ReadModifyWriteStateSpec("first", FloatCoder())
-    TIMER = TimerSpec("full", TimeDomain.REAL_TIME)
-
-    def start_bundle(self) -> None:
-        """Knows no key whose timer this bundle has set."""
-        self._timed = set[str]()
-
-    def process(
-        self,
-        element: _Line,
-        lines: Any = beam.DoFn.StateParam(LINES),
-        count: Any = beam.DoFn.StateParam(COUNT),
-        first: Any = beam.DoFn.StateParam(FIRST),
-        timer: Any = beam.DoFn.TimerParam(TIMER),
-    ) -> Iterator[tuple[str, list[bytes]]]:
-        """Adds a line; yields all of its key when they are enough."""
-        key, line = element
-        lines.add(line)
-        count.add(1)
-        if key not in self._timed:
-            self._timed.add(key)
-            since = first.read() or time.time()
-            first.write(since)
-            timer.set(since + _SECONDS_AT_MOST)
-        if count.read() >= _ROWS_AT_ONCE:
-            yield from self._taken(key, lines, count, first)
-
-    @on_timer(TIMER)
-    def full(
-        self,
-        key: Any = beam.DoFn.KeyParam,
-        lines: Any = beam.DoFn.StateParam(LINES),
-        count: Any = beam.DoFn.StateParam(COUNT),
-        first: Any = beam.DoFn.StateParam(FIRST),
-    ) -> Iterator[tuple[str, list[bytes]]]:
-        """Yields what waits."""
-        yield from self._taken(key, lines, count, first)
-
-    def _taken(self, key: str, lines: Any, *states: Any) -> Iterator[tuple[str, list[bytes]]]:
-        found = list(lines.read())
-        for state in (lines, *states):
-            state.clear()
-        self._timed.discard(key)
-        if found:
-            yield key, found
-
-
 class _WriteFn(beam.DoFn):
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -171,3 +118,20 @@ class _WriteFn(beam.DoFn):
         content = b"\n".join(batch[1]) + b"\n"
         name = f"{table}-{blake2b(content, digest_size=16).hexdigest()}.jsonl"
         publish(self._directory, [(write_partial(self._directory, name, content), name)])
+
+
+class _WriteBundleFn(_WriteFn):
+    """Writes what came in a bundle."""
+
+    def start_bundle(self) -> None:
+        """Begins without lines."""
+        self._lines: dict[str, list[bytes]] = {}
+
+    def process(self, line: _Line) -> None:  # type: ignore[override]
+        """Keeps a line."""
+        self._lines.setdefault(line[0].partition("/")[0], []).append(line[1])
+
+    def finish_bundle(self) -> None:
+        """Writes a file a table."""
+        for table, lines in self._lines.items():
+            super().process((table, lines))
