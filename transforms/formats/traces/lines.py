@@ -10,11 +10,11 @@ from turnwise.transforms.formats.traces.message import (
     HIDDEN_TEXT,
     SYSTEM,
     TRANSFER,
-    USER,
     SpanMessage,
     is_spoken,
 )
-from turnwise.transforms.formats.traces.notes import AGAIN, is_retry
+from turnwise.transforms.formats.traces.news import new_user, news, users_of
+from turnwise.transforms.formats.traces.notes import AGAIN
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.traces.units import WorkUnit
 
@@ -109,19 +109,28 @@ def _continues(
     unit: WorkUnit, first: Sequence[SpanMessage], line: TurnLine, known: Sequence[SpanMessage]
 ) -> bool:
     """Returns whether a unit goes on with a turn: it has no message of a user that the turn did not have."""
-    users = _users(first)
+    users = users_of(first)
     if line.units[-1].trace == unit.trace and (not users or users == line.users or _hands_over(line)):
-        return True
+        return not users or not _is_asked_again(unit, line.units[-1])
     asked = _first_input(unit)
-    if _ends_in_results(asked) and _news(asked, known) == []:
+    if _ends_in_results(asked) and news(asked, known) == []:
         return True
     if not _ends_in_results(first):
         return False
-    news = _news(first, known)
-    if news is not None or not users:
-        return not news
+    rest = news(first, known)
+    if rest is not None or not users:
+        return not rest
     before = line.users or (line.user,)
     return len(users) <= len(before) and users[-1] == before[-1]
+
+
+def _is_asked_again(unit: WorkUnit, before: WorkUnit) -> bool:
+    """Returns whether the same agent runs after it had answered: an equal message was sent once more."""
+    if unit.top is None or before.top is None or unit.top.step.name != before.top.step.name:
+        return False
+    said = before.answer or (before.main[-1].step.output if before.main else None) or []
+    is_answered = bool(said) and said[-1].role == AGENT and bool(said[-1].texts) and not said[-1].calls
+    return is_answered and not before.top.step.error and 0 < before.top.span.end <= unit.top.span.start
 
 
 def _hands_over(line: TurnLine) -> bool:
@@ -146,8 +155,8 @@ def _is_wrapper(line: TurnLine, unit: WorkUnit) -> bool:
 
 
 def _opened(unit: WorkUnit, first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> TurnLine:
-    users = _users(first)
-    message = _new_user(first, known)
+    users = users_of(first)
+    message = new_user(first, known)
     line = TurnLine(users=users) if message is None else _asked(message, users)
     line.user = _stated(unit) or line.user
     return line
@@ -162,42 +171,6 @@ def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:
         is_cut=is_cut,
         is_hidden=is_hidden,
     )
-
-
-def _new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
-    """Returns what the user newly wrote: all that follows the known history, or else the last messages."""
-    news = _news(first, known) or _last_users(first)
-    if not news:
-        return None
-    texts = [text for each in news for text in each.texts]
-    return SpanMessage(USER, texts, parts=[part for each in news for part in each.parts])
-
-
-def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:
-    """Returns the user's last messages that follow each other.
-
-    A note to try again, which an agent writes after a reply, is the user's where nothing but it opens a turn.
-    """
-    found: list[SpanMessage] = []
-    for each in reversed(messages):
-        if each.is_users or (not found and each.role == USER and is_retry(each.text.strip())):
-            found.insert(0, each)
-        elif found and each.role != SYSTEM:
-            break
-    return found
-
-
-def _news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[SpanMessage] | None:
-    """Returns the user's messages after the known history; None: the messages do not begin with one."""
-    spoken = [each for each in first if each.role != SYSTEM]
-    before = [each.sign for each in known if each.role != SYSTEM]
-    if not before or [each.sign for each in spoken[: len(before)]] != before:
-        return None
-    return [each for each in spoken[len(before) :] if each.is_users]
-
-
-def _users(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
-    return tuple(each.text for each in messages if each.is_users)
 
 
 def _known_after(unit: WorkUnit) -> list[SpanMessage]:
@@ -216,7 +189,7 @@ def _add_unit(line: TurnLine, unit: WorkUnit, lines: list[TurnLine]) -> None:
         last = next((each for each in reversed(messages) if each.role != SYSTEM), None)
         is_asked = last is not None and last.is_users
         # Most inputs end in results: their users are those of the turn, and are not looked for.
-        users = _users(messages) if is_asked or not (place and parts[-1].users) else ()
+        users = users_of(messages) if is_asked or not (place and parts[-1].users) else ()
         if place and last is not None and is_asked and _asks_anew(unit, node, users, parts[-1]):
             parts.append(_asked(last, users))
             parts[-1].units = [unit]
@@ -239,7 +212,8 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
     if unit.given or _stated(unit) is not None or _tells_result(unit, node) or tries_again(node):
         return False
     before = line.main[-1]
-    return _extends(users, line.users) or _follows(node, before) or _asks_apart(node, before)
+    is_bare = unit.top is None
+    return _extends(users, line.users) or _follows(node, before) or _asks_apart(node, before, is_bare)
 
 
 def tries_again(node: SpanNode) -> bool:
@@ -268,8 +242,11 @@ def _follows(node: SpanNode, before: SpanNode) -> bool:
     return not any(each.calls for each in said) and any(each.text.strip() in texts for each in given)
 
 
-def _asks_apart(node: SpanNode, before: SpanNode) -> bool:
-    """Returns whether a model call without history answers a user, as the answered one before it did."""
+def _asks_apart(node: SpanNode, before: SpanNode, is_bare: bool) -> bool:
+    """Returns whether a model call without history answers a user, as the answered one before it did.
+
+    Below an agent an equal message may be another attempt of its own.
+    """
     given, earlier = node.step.input or [], before.step.input or []
     said = before.step.output or []
     if not said or any(each.calls for each in said):
@@ -278,7 +255,8 @@ def _asks_apart(node: SpanNode, before: SpanNode) -> bool:
     spoken = [[each for each in messages if each.role != SYSTEM] for messages in (given, earlier)]
     is_alone = all(len(each) == 1 and each[0].is_users for each in spoken)
     is_same_bot = node.parent is before.parent and texts[0] == texts[1]
-    return is_alone and is_same_bot and spoken[0][0].text != spoken[1][0].text
+    is_again = is_bare and 0 < before.span.end <= node.span.start
+    return is_alone and is_same_bot and (is_again or spoken[0][0].text != spoken[1][0].text)
 
 
 def _extends(users: tuple[str, ...], before: tuple[str, ...]) -> bool:

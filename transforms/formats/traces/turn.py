@@ -95,7 +95,9 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
         unread.add(STRANGER, told, words=answering(line) in others and not stated_answer(line)[1])
     if is_contested(line) and not stated_answer(line)[1]:
         unread.add(
-            _SEVERAL, "several models answered at one time; which answer the user got is unknown", words=True
+            _SEVERAL,
+            "models answered apart from each other; which answer the user got is unknown",
+            words=True,
         )
     if line.has_media:
         unread.add(UNREAD, "the user's message holds media, which are not read")

@@ -9,6 +9,9 @@ from turnwise.transforms.formats.traces.message_repr import is_repr_call
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.tree import SpanNode
 
+_SHORT = 20
+"""Length of a reply that may stand in a prompt by chance."""
+
 
 def agent_words(line: TurnLine) -> tuple[list[str], str | None]:
     """Returns what the agent said, and its answer: the last words of the main line that call nothing."""
@@ -86,11 +89,22 @@ def answering(line: TurnLine) -> SpanNode | None:
 
 
 def is_contested(line: TurnLine) -> bool:
-    """Returns whether several models answered at one time, so that any of them may be the answer."""
+    """Returns whether several models answered at one time or apart, so that any of them may be the answer."""
     last = answering(line)
     return last is not None and any(
-        node is not last and _answers(node) and _overlap(*_apart(node, last)) for node in line.main
+        node is not last and _answers(node) and (_overlap(*_apart(node, last)) or _is_asked_apart(node, last))
+        for node in line.main
     )
+
+
+def _is_asked_apart(node: SpanNode, last: SpanNode) -> bool:
+    """Returns whether two model calls were asked the same, and the later was not told the reply before."""
+    asked = asked_text(last)
+    if not asked or asked_text(node) != asked:
+        return False
+    said = {text.strip() for text in _said(node.step.output or ())[0]}
+    given = [text.strip() for each in last.step.input or () for text in each.texts]
+    return not any(text == held or (len(text) > _SHORT and text in held) for text in said for held in given)
 
 
 def _answers(node: SpanNode) -> bool:

@@ -170,3 +170,55 @@ def test_what_only_a_model_call_was_asked_is_a_finding() -> None:
     (finding,) = turn.findings
     assert (turn.user, finding.kind, turn.unknown_calls) == ("q1", "UnreadUserText", None)
     assert "'Now compare them.'" in finding.message
+
+
+def asked(own: str, at: int, said: str, **held: Any) -> list[TraceSpan]:
+    """Returns an agent that was asked q1, and its model call."""
+    top = agent("1", at, own, gen_ai__input__messages=json.dumps(FIRST[1:]), **held)
+    return [top, chat("1", own + "m", at + 1, FIRST, text("assistant", said), own)]
+
+
+def test_an_equal_message_to_the_same_agent_is_another_turn() -> None:
+    twice = [*asked("a", 0, "page 1"), *asked("b", 20, "page 2")]
+    assert [read(turn) for turn in joined(twice).turns] == [("q1", [], "page 1"), ("q1", [], "page 2")]
+    others = [
+        *asked("a", 0, "page 1", gen_ai__agent__name="x"),
+        *asked("b", 20, "page 2", gen_ai__agent__name="y"),
+    ]
+    beside = [*asked("a", 0, "page 1"), *asked("b", 5, "page 2")]
+    lacking = [*asked("a", 0, "page 1")[:1], *asked("b", 20, "page 2")]
+    for spans in (others, beside, lacking):
+        assert [read(turn) for turn in joined(spans).turns] == [("q1", [], "page 2")]
+
+
+def twice(parent: str, given: Messages = FIRST, at: int = 5) -> list[Turn]:
+    """Returns the turns of two model calls that answer q1."""
+    spans = [chat("1", "b", 1, FIRST, text("assistant", "a1"), parent)]
+    top = [agent("1", 0)] if parent else []
+    return joined([*top, *spans, chat("1", "c", at, given, text("assistant", "a2"), parent)]).turns
+
+
+def test_an_equal_message_to_a_model_is_another_turn() -> None:
+    assert [(*read(turn), turn.findings) for turn in twice("")] == [
+        ("q1", [], "a1", []),
+        ("q1", [], "a2", []),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parent", "given"),
+    [("a", FIRST), ("a", FIRST[1:]), ("", [text("system", "Make a title."), FIRST[1]])],
+)
+def test_of_two_answers_to_one_message_none_is_taken(parent: str, given: Messages) -> None:
+    (turn,) = twice(parent, given)
+    assert [each.kind for each in turn.findings] == ["SeveralAnswers"] and turn.unknown_words
+
+
+@pytest.mark.parametrize(
+    ("said", "frame"), [("a1", "{}"), ("The parcel comes tomorrow.", "Shorten this: {}")]
+)
+def test_an_answer_that_was_made_of_another_one_is_the_answer(said: str, frame: str) -> None:
+    given = [text("system", frame.format(said)), FIRST[1]]
+    spans = [agent("1", 0), chat("1", "b", 1, FIRST, text("assistant", said))]
+    (turn,) = joined([*spans, chat("1", "c", 5, given, text("assistant", "a2"))]).turns
+    assert (turn.agent, turn.findings) == ("a2", [])
