@@ -98,8 +98,9 @@ def _asked_later(line: TurnLine) -> list[tuple[SpanNode, list[MessageCall]]]:
 
 def lacks_calls(line: TurnLine, calls: Sequence[TurnCall]) -> bool:
     """Returns whether models asked for calls that neither a later input nor a tool's span names."""
-    lacking = sum(not asked for _, asked in _asked_later(line)) + sum(map(asks, line.inner))
-    return lacking > sum(not each.is_asked for each in calls)
+    lacking = [node for node, asked in _asked_later(line) if not asked] + list(filter(asks, line.inner))
+    first = min((node.span.start for node in lacking), default=0)
+    return len(lacking) > sum(not each.is_asked and each.time >= first for each in calls)
 
 
 def _before(line: TurnLine) -> list[TurnCall]:
@@ -144,7 +145,7 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     if found is None:
         named = [each for each in free if _is_same_name(each.call.name, step.name, step.target)]
         args = _object(step.args)
-        found = next((each for each in named if args and each.call.args == args), next(iter(named), None))
+        found = max(named, key=lambda each: _likeness(each.call.args, args), default=None)
         found = found or _failed_before(step, calls)
     if found is None and step.target:
         return
@@ -159,6 +160,13 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
     if found.call.args is None or RAW in found.call.args:
         stated = _object(step.args)
         found.call.args = stated if stated is not None else found.call.args
+
+
+def _likeness(asked: JsonObject | None, ran: JsonObject | None) -> int:
+    """Returns 2 for equal arguments, 1 if the tool's hold those that were asked for, and 0 for others."""
+    if not asked or not ran:
+        return 0
+    return 2 if asked == ran else int(all(key in ran and ran[key] == asked[key] for key in asked))
 
 
 def _failed_before(step: SpanStep, calls: Sequence[TurnCall]) -> TurnCall | None:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from turnwise.transforms.formats.traces.calls import asks
-from turnwise.transforms.formats.traces.message import SpanMessage
+from turnwise.transforms.formats.traces.message import SYSTEM, SpanMessage
+from turnwise.transforms.formats.traces.step import SpanStep
 from turnwise.transforms.formats.traces.tree import SpanNode
 
-_MOST_NEAR = 4
+_MOST_NEAR = 64
 
 
 def mark_doubles(nodes: Sequence[SpanNode]) -> None:
@@ -93,22 +94,29 @@ def _mark_beside(models: Sequence[SpanNode]) -> None:
 def _is_same_call(one: SpanNode, other: SpanNode) -> bool:
     """Returns whether two model calls below one span are one, given in order.
 
-    Of two writers they are if the messages are equal, or if one states none and they run at one time. Of one
-    writer they are if the later is a mere point in time that adds the reply.
+    Of two writers they are if they state nothing different: the same messages or, where one states none, the
+    same tokens or an error at one time. Of one writer they are if the later is a mere point in time that adds
+    the reply.
     """
     first, second = one.step, other.step
-    is_whole = bool(first.output and second.output) or bool(first.error and second.error)
     if one.span.scope == other.span.scope:
         is_point = other.span.start == other.span.end and not first.output and not first.error
         may_be = is_point and bool(first.input and second.input and second.output)
-    elif first.input and second.input and is_whole:
-        may_be = True
     else:
-        is_equal = first.usage is None or second.usage is None or first.usage == second.usage
-        may_be = bool(one.span.scope and other.span.scope) and is_equal and _overlap(one, other)
+        may_be = _states_same(first, second, _overlap(one, other))
     if first.response_id and second.response_id and first.response_id != second.response_id:
         return False
     return may_be and _signs(first.input, second.input) and _signs(first.output, second.output)
+
+
+def _states_same(first: SpanStep, second: SpanStep, at_one_time: bool) -> bool:
+    # A wrapper of a stream may end before the request that it wraps begins.
+    names = sorted((first.name or "", second.name or ""), key=len)
+    if names[0] not in names[1] or (first.usage and second.usage and first.usage != second.usage):
+        return False
+    is_whole = bool(first.input and second.input and first.output and second.output)
+    is_measured = bool(first.usage and second.usage) or bool(first.error and second.error)
+    return is_whole or (is_measured and at_one_time)
 
 
 def _overlap(one: SpanNode, other: SpanNode) -> bool:
@@ -116,5 +124,9 @@ def _overlap(one: SpanNode, other: SpanNode) -> bool:
 
 
 def _signs(one: list[SpanMessage] | None, other: list[SpanMessage] | None) -> bool:
-    """Returns whether two lists of messages are equal, or one is not stated."""
-    return not one or not other or [each.sign for each in one] == [each.sign for each in other]
+    """Returns whether two lists of messages are equal but for the system's, or one is not stated."""
+    return not one or not other or _signs_of(one) == _signs_of(other)
+
+
+def _signs_of(messages: Iterable[SpanMessage]) -> list[object]:
+    return [each.sign for each in messages if each.role != SYSTEM]

@@ -1,6 +1,7 @@
 """Turns of a conversation: which units of work answer which message of the user."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -21,6 +22,9 @@ from turnwise.transforms.formats.traces.units import WorkUnit
 _PYDANTIC = "pydantic-ai"
 _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
 """Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
+_OBSERVATION = re.compile(r"\s*Observation:")
+_ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
+"""How ReAct agents begin the message in which a model is told a result, and the line of the reply before it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -209,9 +213,10 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
 
     Where an agent states what it was asked, other texts are its own requests, such as a critique of a draft.
     """
-    if unit.given or _stated(unit) is not None or _tells_result(unit, node) or tries_again(node):
-        return False
     before = line.main[-1]
+    is_told = _tells_result(unit, node, before) or tries_again(node)
+    if unit.given or _stated(unit) is not None or is_told:
+        return False
     is_bare = unit.top is None
     return _extends(users, line.users) or _follows(node, before) or _asks_apart(node, before, is_bare)
 
@@ -223,12 +228,21 @@ def tries_again(node: SpanNode) -> bool:
     return is_after and last is not None and last.text.endswith(AGAIN)
 
 
-def _tells_result(unit: WorkUnit, node: SpanNode) -> bool:
+def _tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
     """Returns whether a message of a user is `Observation: RESULT`, as ReAct agents tell their models."""
     messages = [each for each in node.step.input or () if each.role != SYSTEM]
-    results = (tool.step.result for tool in unit.tools if tool.span.end <= node.span.start)
-    told = messages[-1].text.partition(":")[2].strip() if messages else ""
-    return bool(told) and any(isinstance(each, str) and each.strip() == told for each in results)
+    told = messages[-1].text if messages else ""
+    if not _OBSERVATION.match(told):
+        return False
+    said = before.step.output or ()
+    return any(map(_ACTION.search, (each.text for each in said))) or any(map(told.endswith, _results(unit, node)))
+
+
+def _results(unit: WorkUnit, node: SpanNode) -> Iterator[str]:
+    """Yields the results of the tools that ran before a model call, as far as they are texts."""
+    for tool in unit.tools:
+        if tool.span.end <= node.span.start and isinstance(tool.step.result, str) and tool.step.result:
+            yield tool.step.result
 
 
 def _follows(node: SpanNode, before: SpanNode) -> bool:

@@ -21,12 +21,17 @@ _RESULTS = ("tool_call_response", "tool_result", "tool-result", "function_call_o
             "mcp_tool_result")  # fmt: skip
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "reasoning_content", "thought", "reasoningContent",
              "step-start", "cachePoint")  # fmt: skip
+KNOWN_PARTS = frozenset((*_TEXTS, *_CALLS, *_RESULTS, *_THOUGHTS, "image", "image_url", "input_image", "file",
+                         "input_file", "document", "audio", "input_audio", "video", "media"))  # fmt: skip
+"""Types of parts of a message's content."""
 _GEMINI = ("functionCall", "function_call", "toolUse", "functionResponse", "function_response", "toolResult")
 _ARGS = ("arguments", "args", "input", "kwargs", "parameters", "server_tool_call", "tool_kwargs")
 _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId", "id")
 _NAMES = ("name", "toolName", "tool_name", "toolName")
 _VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response")
 _OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
+_OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
+_OF_VERCEL = ("text", "json", "content", "error-text", "error-json")
 _BAD = ("error", "failed", "failure")
 
 
@@ -103,16 +108,17 @@ def call_arguments(value: JsonValue) -> JsonValue:
     """Returns the arguments in a recorded call of a Python function, or of a tool of LangChain or CrewAI."""
     if not isinstance(value, dict):
         return value
+    is_langchain = "input_str" in value and value.keys() <= _OF_LANGCHAIN
     inner = value.get("inputs")
-    if isinstance(inner, dict) and inner:
+    if is_langchain and isinstance(inner, dict) and inner:
         return inner
     asked = value.get("calling")
-    if isinstance(asked, dict) and "arguments" in asked:
+    if "tool_string" in value and isinstance(asked, dict) and "arguments" in asked:
         return loaded(asked["arguments"])
     named, placed = value.get("kwargs"), value.get("args")
     if isinstance(named, dict) and value.keys() <= _OF_CALLS:
         return named if not placed else {**named, "args": placed}
-    return value.get("input_str", value)
+    return value["input_str"] if is_langchain else value
 
 
 def result_of(result: JsonObject) -> MessageResult:
@@ -131,7 +137,7 @@ def _plain_result(value: JsonValue) -> JsonValue:
     value = loaded(value)
     if isinstance(value, str) and value in HIDDEN:
         return None
-    if isinstance(value, dict) and value.keys() == {"type", "value"}:
+    if isinstance(value, dict) and value.keys() == {"type", "value"} and value["type"] in _OF_VERCEL:
         return value["value"]
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         block = value[0]

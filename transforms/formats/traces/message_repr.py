@@ -8,13 +8,13 @@ from turnwise.transforms.formats.traces.message import MessageCall
 
 _START = "ResponseFunctionToolCall("
 _LONGEST = 100_000
-_ENDS = (")", ">", "'", "...", "None")
 _OBJECTS = re.compile(
-    r"""<[\w.]+(\ object\b|\ at\ 0x|\()      # <async_generator object f at 0x7f>, <TextNode(id_=1)>
-    |[A-Z]\w*\(\w+=['"<\[({A-Z\d]            # ChatMessage(role=<MessageRole.USER: 'user'>, ...)
-    |\w+='[^']*'\ \w+=(['"<\[({\d]|None)    # id='4f' source='user' models_usage=None ...
+    r"""<[\w.]+(\ object\b|\ at\ 0x|\().*>             # <async_generator object f at 0x7f>, <TextNode(id_=1)>
+    |[A-Z]\w*\(\w+=['"<\[({A-Z\d].*\)                # ChatMessage(role=<MessageRole.USER: 'user'>, ...)
+    |[A-Z]\w*\(\w+=[A-Z]\w*\(\w+=.*\.\.\.             # StopEvent(result=AgentOutput(response=ChatMessag...
+    |\w+='[^']*'(\ \w+=(['"<\[({\d]|None).*){2}(?<=['">\])}\de])  # id='4f' source='user' metadata={} ...
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.DOTALL,
 )
 
 
@@ -34,8 +34,7 @@ def is_repr_call(text: str) -> bool:
 
 def is_object(text: str) -> bool:
     """Returns whether a text is how Python writes an object, and so nobody's words."""
-    is_whole = _OBJECTS.match(text) is not None and text.rstrip().endswith(_ENDS)
-    return is_whole and not is_repr_call(text)
+    return _OBJECTS.fullmatch(text.strip()) is not None and not is_repr_call(text)
 
 
 def _keywords(text: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from turnwise.transforms.formats.traces.message import (
     SpanMessage,
 )
 from turnwise.transforms.formats.traces.message_parts import (
+    KNOWN_PARTS,
     add_part,
     add_text,
     call_of,
@@ -49,6 +50,13 @@ _LISTS = ("messages", "contents", "input_messages", "new_messages", "generations
           "output", "message", "new_message", "input", "prompt", "question", "query", "user_input",
           "user_message", "task", "text", "response", "content", "parts", "result", "inputs", "outputs",
           "prompts", "input_args", "answer", "user_msg", "raw")  # fmt: skip
+_GIVEN = frozenset(("input", "prompt", "question", "query", "user_input", "user_message", "task", "inputs",
+                    "prompts", "input_args", "user_msg"))  # fmt: skip
+"""Keys of what a model or agent was given, which its output may repeat."""
+_BESIDE_TEXT = frozenset(("text", "type", "role", "id", "name", "model", "usage", "finish_reason", "index",
+                          "stop_reason", "logprobs", "metadata", "annotations", "message", "generation_info",
+                          "input", "question", "query", "chat_history", "history"))  # fmt: skip
+"""Keys of a reply that is a text; an object with others is a structured answer."""
 _EVENT = "event.name"
 _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
 _FINISHES = ("finish_reason", "finishReason", "stop_reason")
@@ -89,8 +97,9 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
         return []
     if _is_message(value):
         return _given([read_message(value, role)])
-    key = next((name for name in _LISTS if value.get(name) not in (None, "", [], {})), None)
-    if key is None:
+    names = (name for name in _LISTS if role != AGENT or name not in _GIVEN)
+    key = next((name for name in names if value.get(name) not in (None, "", [], {})), None)
+    if key is None or (key == "text" and role == AGENT and not value.keys() <= _BESIDE_TEXT):
         return []
     return [*_system_of(value), *read_messages(value[key], role, depth + 1)]
 
@@ -168,14 +177,20 @@ def _add_content(found: SpanMessage, value: JsonObject) -> None:
 
 def _blocks(content: str) -> list[JsonValue]:
     """Returns the blocks that a text spells in JSON, or the text itself."""
-    if content[:1] in "[{" and ('"type"' in content or '"text"' in content or '"tool' in content):
-        inner = loaded(content)
-        if inner is content and is_cut(content):
+    if content[:1] == "[" and ('"type"' in content or '"text"' in content or '"tool' in content):
+        blocks = loaded(content)
+        if blocks is content and is_cut(content):
             return [{"type": CUT}]
-        blocks = inner if isinstance(inner, list) else [inner]
-        if blocks and all(map(_is_part, blocks)):
+        if isinstance(blocks, list) and blocks and all(map(_is_block, blocks)):
             return blocks
     return [content]
+
+
+def _is_block(value: JsonValue) -> bool:
+    """Returns whether a value is a block of content, and not an object that a model wrote as its answer."""
+    if not _is_part(value):
+        return False
+    return value["type"] in KNOWN_PARTS if "type" in value else len(value) == 1
 
 
 def _tool_result(value: JsonObject) -> MessageResult:

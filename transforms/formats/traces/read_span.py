@@ -5,7 +5,7 @@ from functools import lru_cache
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.traces.dialect import DIALECTS, SpanDialect, dialects_in_order, text_at
 from turnwise.transforms.formats.traces.labels import LABELLED, add_labels
-from turnwise.transforms.formats.traces.message import SYSTEM
+from turnwise.transforms.formats.traces.message import AGENT, SYSTEM
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
 
@@ -58,8 +58,10 @@ def read_span(span: TraceSpan) -> SpanStep:
     if not words.isdisjoint(LABELLED):
         step = SpanStep() if step is _EMPTY else step
         add_labels(span, words, step)
-    if (step.kind == "tool" and step.name in _MERGED) or _is_helper(span, step):
+    if step.kind == "tool" and step.name in _MERGED:
         step.kind = "other"
+    if step.kind == "model":
+        _read_reply(span, step)
     if step.usage is not None and not (step.usage.input_tokens or step.usage.output_tokens):
         # No request has no tokens: the writer did not know them.
         step.usage = None
@@ -71,16 +73,21 @@ def read_span(span: TraceSpan) -> SpanStep:
 _EMPTY = SpanStep()
 
 
-def _is_helper(span: TraceSpan, step: SpanStep) -> bool:
-    """Returns whether a span that is marked as a model's is a function around it: it states no reply.
+def _read_reply(span: TraceSpan, step: SpanStep) -> None:
+    """Leaves the reply alone of an output that repeats the request.
 
-    Its output is a request, or it is a private function without an output.
+    A span that is marked as a model's is a function around it where its output is the request alone, or where
+    it is a private function without an output.
     """
-    if step.kind != "model" or span.error or step.usage is not None or step.response_id:
-        return False
-    if step.output:
-        return any(each.role == SYSTEM or each.is_users for each in step.output)
-    return span.name.rpartition(".")[2].startswith("_")
+    output = step.output or []
+    if any(each.role == SYSTEM or each.is_users for each in output):
+        last = max(place for place, each in enumerate(output) if each.role != AGENT)
+        step.output = output[last + 1 :] or None
+        is_helper = step.output is None
+    else:
+        is_helper = not output and span.name.rpartition(".")[2].startswith("_")
+    if is_helper and not (span.error or step.usage is not None or step.response_id):
+        step.kind = None
 
 
 def words_of(span: TraceSpan) -> frozenset[str]:

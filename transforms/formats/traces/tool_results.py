@@ -6,21 +6,28 @@ from turnwise.transforms.formats.traces.messages import read_messages
 
 _DUMPED = frozenset(("content", "kwargs", "data"))
 _RESPONSE = {"id", "name", "response", "will_continue", "scheduling", "parts"}
+_OF_OUTPUT = {"output", "kwargs", "tags", "metadata"}
+_WRAPPERS = {
+    "data": {"data", "type"},
+    "kwargs": {"kwargs", "lc", "type", "id", "name"},
+    "update": {"update", "graph", "resume", "goto", "type", "lg_name"},
+}
+"""Key of what a dump of LangChain holds -> all its keys."""
 _OF_LLAMA = {"tool_name", "raw_input", "raw_output"}
 
 
 def tool_result(value: JsonValue) -> tuple[JsonValue, bool | None]:
     """Returns the result in a dumped message of a tool, or the value itself; and whether it is an error."""
     inner = value
-    if isinstance(inner, dict) and inner.keys() >= {"name", "response"} and inner.keys() <= _RESPONSE:
-        return inner["response"], None
-    output = inner.get("output") if isinstance(inner, dict) else None
+    if isinstance(inner, dict) and inner.keys() <= _RESPONSE and isinstance(inner.get("response"), dict):
+        return (inner["response"], None) if "name" in inner else (value, None)
+    output = inner.get("output") if isinstance(inner, dict) and inner.keys() <= _OF_OUTPUT else None
     if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
         inner = output
     if isinstance(inner, dict) and inner.keys() >= _OF_LLAMA:
         return _told(inner), True if inner.get("is_error") is True else None
-    for key in ("data", "kwargs", "update"):
-        if isinstance(inner, dict) and isinstance(inner.get(key), dict):
+    for key, beside in _WRAPPERS.items():
+        if isinstance(inner, dict) and inner.keys() <= beside and isinstance(inner.get(key), dict):
             inner = inner[key]
     if (
         isinstance(inner, dict)

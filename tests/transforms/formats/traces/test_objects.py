@@ -33,12 +33,9 @@ OBJECTS = (
 )
 WORDS = (
     "Refund(order=7) is what I called.",
-    "Is f(x=1) right?",
-    "<b>Hello</b>",
-    "x='1'",
-    "Rome (pop=3)",
-    "<think> I object </think>",
-    "F(x) = 2",
+    *("Point(x=1, y=2) or Point(1, 2), which is right?", "<User object at 0x7f> is printed, what do I do?"),
+    *("name='Bob' age=3 is my data, save it", "<vector(3)> type, what is it?", "Point(x=1, y=2) fails, why?"),
+    *("Is f(x=1) right?", "<b>Hello</b>", "x='1'", "Rome (pop=3)", "<think> I object </think>", "F(x) = 2"),
 )
 
 
