@@ -24,7 +24,7 @@ _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
 """Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
 _OBSERVATION = re.compile(r"\s*Observation:")
 _ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
-"""How ReAct agents begin the message in which a model is told a result, and the line of the reply before it."""
+"""How ReAct agents begin a message that tells a result, and the line of the reply before it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -235,7 +235,9 @@ def _tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
     if not _OBSERVATION.match(told):
         return False
     said = before.step.output or ()
-    return any(map(_ACTION.search, (each.text for each in said))) or any(map(told.endswith, _results(unit, node)))
+    return any(map(_ACTION.search, (each.text for each in said))) or any(
+        map(told.endswith, _results(unit, node))
+    )
 
 
 def _results(unit: WorkUnit, node: SpanNode) -> Iterator[str]:
