@@ -1,7 +1,6 @@
 """Turns of a conversation: which units of work answer which message of the user."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -16,15 +15,13 @@ from turnwise.transforms.formats.traces.message import (
 )
 from turnwise.transforms.formats.traces.news import new_user, news, users_of
 from turnwise.transforms.formats.traces.notes import AGAIN
+from turnwise.transforms.formats.traces.react import tells_result
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.traces.units import WorkUnit
 
 _PYDANTIC = "pydantic-ai"
 _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
 """Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
-_OBSERVATION = re.compile(r"\s*Observation:")
-_ACTION = re.compile(r"^\s*\**Action\b", re.MULTILINE)
-"""How ReAct agents begin a message that tells a result, and the line of the reply before it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -214,7 +211,7 @@ def _asks_anew(unit: WorkUnit, node: SpanNode, users: tuple[str, ...], line: Tur
     Where an agent states what it was asked, other texts are its own requests, such as a critique of a draft.
     """
     before = line.main[-1]
-    is_told = _tells_result(unit, node, before) or tries_again(node)
+    is_told = tells_result(unit, node, before) or tries_again(node)
     if unit.given or _stated(unit) is not None or is_told:
         return False
     is_bare = unit.top is None
@@ -226,25 +223,6 @@ def tries_again(node: SpanNode) -> bool:
     *_, before, last = [None, None, *(each for each in node.step.input or () if each.role != SYSTEM)]
     is_after = before is not None and before.role == AGENT and node.span.scope == _PYDANTIC
     return is_after and last is not None and last.text.endswith(AGAIN)
-
-
-def _tells_result(unit: WorkUnit, node: SpanNode, before: SpanNode) -> bool:
-    """Returns whether a message of a user is `Observation: RESULT`, as ReAct agents tell their models."""
-    messages = [each for each in node.step.input or () if each.role != SYSTEM]
-    told = messages[-1].text if messages else ""
-    if not _OBSERVATION.match(told):
-        return False
-    said = before.step.output or ()
-    return any(map(_ACTION.search, (each.text for each in said))) or any(
-        map(told.endswith, _results(unit, node))
-    )
-
-
-def _results(unit: WorkUnit, node: SpanNode) -> Iterator[str]:
-    """Yields the results of the tools that ran before a model call, as far as they are texts."""
-    for tool in unit.tools:
-        if tool.span.end <= node.span.start and isinstance(tool.step.result, str) and tool.step.result:
-            yield tool.step.result
 
 
 def _follows(node: SpanNode, before: SpanNode) -> bool:

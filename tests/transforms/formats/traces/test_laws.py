@@ -128,7 +128,7 @@ def test_files_of_lines_are_joined(tmp_path: Path) -> None:
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9)
     | st.sampled_from(['{"', "[[", '[{"role": 1}]', '{"messages": [[]]}', '"x"', "{'a': 1}", "__REDACTED__"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
         st.sampled_from(["role", "content", "parts", "type", "text", "tool_calls", "function", "name", "message",
