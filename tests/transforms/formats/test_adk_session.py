@@ -106,6 +106,31 @@ def test_the_result_of_a_long_running_call_that_is_resumed(resumed):
     assert turn.unknown_calls is None
 
 
+@pytest.mark.parametrize(
+    ("made", "given", "expected"),
+    [
+        ("c", "c", [("Buy", "Bought", [{"status": "yes"}]), ("Weather?", "Sunny", [])]),
+        (None, None, [("Buy", "Bought", [{"status": "yes"}]), ("Weather?", "Sunny", [])]),
+        ("c", "d", [("Buy", "Waiting", []), ("Weather?", "Sunny", []), ("", "Bought", [{"status": "yes"}])]),
+    ],
+)
+def test_a_late_answer_to_a_call_goes_to_the_turn_that_made_it(made, given, expected):
+    conversation = session(
+        event("user", "Buy", at=1.0),
+        event("a", identified(call("approve"), made), at=2.0, long_running_tool_ids=["c"]),
+        event("a", "Waiting", at=3.0),
+        event("user", "Weather?", at=10.0, turn="i2"),
+        event("a", "Sunny", at=11.0, turn="i2"),
+        event("user", identified(answer("approve", status="yes"), given), at=900.0, turn="i3"),
+        event("a", "Bought", at=902.0, turn="i3"),
+    )
+    found = [
+        (turn.user, turn.agent, [each.response for each in turn.tool_responses])
+        for turn in conversation.turns
+    ]
+    assert found == expected
+
+
 def test_code_results_at_the_end_are_not_final():
     result = {"code_execution_result": {"output": "4"}}
     assert only_turn(event("user", "q"), event("a", "ran", result)).agent == ""

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from turnwise.schemas.adk.eval_sets import FunctionResponse
 from turnwise.schemas.adk.results import AdkEvent
 from turnwise.schemas.conversation import Turn
 from turnwise.transforms.formats.adk.content import parts_of
@@ -13,15 +14,31 @@ _EARLIER = "InterimResult"
 
 
 def joined_pauses(groups: Iterable[list[AdkEvent]]) -> list[list[AdkEvent]]:
-    """Returns groups of events with those joined to the one before in which the user only answered calls."""
+    """Returns groups of events; one in which the user only answered calls is joined to that of the calls.
+
+    Other turns may stand between them. An answer without such a call is a group of its own.
+    """
     found: list[list[AdkEvent]] = []
     for group in groups:
         said = [part for event in group if by_user(event) for part in parts_of(event.content)]
-        if found and said and all(part.function_response for part in said):
-            found[-1] = [*found[-1], *group]
-        else:
+        answers = [part.function_response for part in said if part.function_response]
+        answered = _answered(answers, found) if len(answers) == len(said) else None
+        if answered is None:
             found.append(group)
+        else:
+            answered.extend(group)
     return found
+
+
+def _answered(answers: Sequence[FunctionResponse], groups: Sequence[list[AdkEvent]]) -> list[AdkEvent] | None:
+    """Returns the last group with a call that is answered: of the same id, or without ids the same name."""
+    wanted = {(each.id, None if each.id else each.name) for each in answers}
+    for group in reversed(groups):
+        parts = (part for event in group for part in parts_of(event.content))
+        calls = (part.function_call for part in parts if part.function_call)
+        if any((call.id, None if call.id else call.name) in wanted for call in calls):
+            return group
+    return None
 
 
 def working_seconds(events: Sequence[AdkEvent]) -> float:

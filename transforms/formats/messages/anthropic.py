@@ -19,7 +19,7 @@ _STEPLESS = key_set(
     "thinking redacted_thinking compaction fallback tool_addition tool_removal mid_conv_system "
     "container_upload"
 )
-_REMINDER = re.compile(r"\s*<system-reminder>.*</system-reminder>\s*", re.DOTALL)
+_REMINDER = re.compile(r"(?:\s*<(system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*", re.DOTALL)
 _COMPACTED = "a summary stands in place of the earlier messages"
 _KEYS = key_set(
     "role content id type model stop_reason stop_sequence usage container context_management name "

@@ -221,8 +221,10 @@ def test_a_reminder_after_a_result_is_no_turn():
     answer = {"role": "assistant", "content": [YO]}
     found = one({"messages": [*told, {"role": "user", "content": [result, note]}, answer]})
     assert turns(found) == [("Hi", [("f", {})], [("f", "ok")], "Yo")]
-    found = one({"messages": [*told, {"role": "user", "content": [result, YO]}, answer]})
-    assert [turn.user for turn in found.turns] == ["Hi", "Yo"]
+    asked = {"type": "text", "text": f"{note['text']}Why?{note['text']}"}
+    for block in (YO, asked):
+        found = one({"messages": [*told, {"role": "user", "content": [result, block]}, answer]})
+        assert [turn.user for turn in found.turns] == ["Hi", block["text"]]
 
 
 CALLED = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
