@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pydantic_core import from_json
+
 from turnwise.schemas.arguments import RAW, decoded_arguments
 from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.schemas.values import JsonObject, JsonValue
@@ -146,7 +148,9 @@ def _add_tool(tool: SpanNode, calls: list[TurnCall]) -> None:
         named = [each for each in free if _is_same_name(each.call.name, step.name, step.target)]
         args = _object(step.args)
         found = max(named, key=lambda each: _likeness(each.call.args, args), default=None)
-        found = found or _failed_before(step, calls)
+        # What was asked for later is no reason of an attempt, but a model's span may enclose its tools.
+        if found is None or found.time > tool.span.end:
+            found = _failed_before(step, calls) or found
     if found is None and step.target:
         return
     if found is None:
@@ -192,6 +196,8 @@ def _handing_to(target: str) -> str:
 
 
 def _object(value: JsonValue) -> JsonObject | None:
+    if isinstance(value, str) and value.lstrip()[:1] == '"':
+        value = _unquoted(value)
     found = decoded_arguments(value)
     while found is not None and found.keys() == {RAW} and isinstance(found[RAW], str):
         inner = decoded_arguments(found[RAW])
@@ -199,6 +205,15 @@ def _object(value: JsonValue) -> JsonObject | None:
             break
         found = inner
     return found
+
+
+def _unquoted(text: str) -> JsonValue:
+    """Returns what a JSON text of a JSON text holds; the text itself if it is none."""
+    try:
+        value: JsonValue = from_json(text)
+    except ValueError:
+        return text
+    return value
 
 
 def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
@@ -227,7 +242,7 @@ def _add_given(line: TurnLine, calls: Sequence[TurnCall]) -> None:
 
 
 def _results_of(line: TurnLine) -> list[MessageResult]:
-    """Returns the results after the user's message in the longest input, and in the agents' answers.
+    """Returns the results after the user's message in the longest input, in agents' answers, and in replies.
 
     Agents that a tool called have inputs of their own.
     """
@@ -236,7 +251,12 @@ def _results_of(line: TurnLine) -> list[MessageResult]:
     for node in line.inner:
         inner.setdefault(id(node.parent), []).append(node.step.input or [])
     found = _longest([*inputs, *(unit.answer for unit in line.units)])
-    return [*found, *(result for each in inner.values() for result in _longest(each))]
+    replies = (each for node in (*line.main, *line.inner) for each in node.step.output or ())
+    return [
+        *found,
+        *(result for each in inner.values() for result in _longest(each)),
+        *(result for each in replies for result in each.results),
+    ]
 
 
 def _longest(inputs: Sequence[list[SpanMessage]]) -> list[MessageResult]:

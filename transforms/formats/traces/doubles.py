@@ -33,10 +33,16 @@ def mark_doubles(nodes: Sequence[SpanNode]) -> None:
                 first = replies.setdefault((node.span.trace, step.response_id), node)
                 same = first if _is_same_reply(first, node) else None
         elif step.kind == "tool" and above is not None and above.step.kind == "tool":
-            same = above if above.step.name == step.name else None
+            same = above if _is_same_tool(above.step, step) else None
         if same is not None and same is not node:
             _join(node, same)
     _mark_beside([node for node in models if not node.is_double and node.step.kind == "model"])
+
+
+def _is_same_tool(above: SpanStep, step: SpanStep) -> bool:
+    """Returns whether a tool's span below another one records the same call: a tool may call itself."""
+    is_equal = above.args is None or step.args is None or above.args == step.args
+    return above.name == step.name and is_equal
 
 
 def _join(node: SpanNode, same: SpanNode) -> None:

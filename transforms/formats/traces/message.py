@@ -62,6 +62,7 @@ class SpanMessage(msgspec.Struct, gc=False):
         results: Results in order.
         parts: Types of the parts that are neither, such as media.
         finish: Finish reason of the choice; None: not stated.
+        answer_from: How many texts stand before the last call that the model's service ran.
     """
 
     role: str
@@ -70,6 +71,7 @@ class SpanMessage(msgspec.Struct, gc=False):
     results: list[MessageResult] = []
     parts: list[str] = []
     finish: str | None = None
+    answer_from: int = 0
     _is_users: bool | None = None
 
     @property

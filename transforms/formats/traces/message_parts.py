@@ -19,6 +19,7 @@ _CALLS = ("tool_call", "tool_use", "tool-call", "function_call", "server_tool_ca
 _RESULTS = ("tool_call_response", "tool_result", "tool-result", "function_call_output", "toolResult",
             "server_tool_call_response", "custom_tool_call_output", "web_search_tool_result",
             "mcp_tool_result")  # fmt: skip
+_HOSTED = ("server_tool_call", "server_tool_use", "mcp_call", "mcp_tool_use")
 _THOUGHTS = ("thinking", "reasoning", "redacted_thinking", "reasoning_content", "thought", "reasoningContent",
              "step-start", "cachePoint")  # fmt: skip
 KNOWN_PARTS = frozenset((*_TEXTS, *_CALLS, *_RESULTS, *_THOUGHTS, "image", "image_url", "input_image", "file",
@@ -58,11 +59,20 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
         elif kind in _TEXTS:
             _add_typed_text(message, part)
         elif kind in _CALLS:
-            message.calls.append(call_of(part))
+            _add_call(message, part)
         elif kind in _RESULTS:
             message.results.append(result_of(part))
         elif kind not in _THOUGHTS and "reasoning" not in kind.lower():
             message.parts.append(kind)
+
+
+def _add_call(message: SpanMessage, part: JsonObject) -> None:
+    """Adds a call; what stands before one that the model's service runs is no answer."""
+    call = call_of(part)
+    call.is_hosted = part.get("type") in _HOSTED or part.get("providerExecuted") is True
+    if call.is_hosted:
+        message.answer_from = len(message.texts)
+    message.calls.append(call)
 
 
 def _add_typed_text(message: SpanMessage, part: JsonObject) -> None:

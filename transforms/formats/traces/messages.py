@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.hosted_tools import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.traces.cut import CUT, is_cut
 from turnwise.transforms.formats.traces.message import (
     AGENT,
+    FURTHER_CHOICE,
     OBJECT,
     SYSTEM,
     TOOL,
@@ -57,6 +60,7 @@ _BESIDE_TEXT = frozenset(("text", "type", "role", "id", "name", "model", "usage"
                           "stop_reason", "logprobs", "metadata", "annotations", "message", "generation_info",
                           "input", "question", "query", "chat_history", "history"))  # fmt: skip
 """Keys of a reply that is a text; an object with others is a structured answer."""
+_ALTERNATIVES = ("choices", "candidates", "generations")
 _EVENT = "event.name"
 _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
 _FINISHES = ("finish_reason", "finishReason", "stop_reason")
@@ -101,7 +105,16 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
     key = next((name for name in names if value.get(name) not in (None, "", [], {})), None)
     if key is None or (key == "text" and role == AGENT and not value.keys() <= _BESIDE_TEXT):
         return []
-    return [*_system_of(value), *read_messages(value[key], role, depth + 1)]
+    found = [*_system_of(value), *read_messages(value[key], role, depth + 1)]
+    return first_of_several(found) if key in _ALTERNATIVES else found
+
+
+def first_of_several(messages: list[SpanMessage]) -> list[SpanMessage]:
+    """Returns the first of several alternative replies, marked; one reply as it is."""
+    if len(messages) < 2:
+        return messages
+    first = messages[0]
+    return [replace(first, parts=[*first.parts, FURTHER_CHOICE])]
 
 
 def _spoken(role: str, texts: list[str]) -> SpanMessage:

@@ -25,14 +25,21 @@ def agent_words(line: TurnLine) -> tuple[list[str], str | None]:
             for text in each.texts
         ]
     for node in line.main:
-        said, calls = _said(node.step.output or ())
+        output = node.step.output or ()
+        said, calls = _said(output)
         texts += said
-        answer = "\n".join(said) if said and not (calls or asks(node)) else answer
+        answer = _last_words(output, said) if said and not (calls or asks(node)) else answer
     final, is_final = stated_answer(line)
     if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
         answer = "\n".join(final)
         texts += [text for text in final if text not in texts]
     return texts, answer
+
+
+def _last_words(output: Sequence[SpanMessage], said: Sequence[str]) -> str:
+    """Returns what a reply says after the last call that the model's service ran, if anything."""
+    last = output[-1]
+    return "\n".join((last.answer_from and last.texts[last.answer_from :]) or said)
 
 
 def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> bool:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.transforms.formats.traces.test_doubles import counted, spent
 from tests.transforms.formats.traces.test_turns import FIRST, agent, asks, chat, joined, read, span, text
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.traces.message import FURTHER_CHOICE
 from turnwise.transforms.formats.traces.message_parts import call_arguments, result_of
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import TraceSpan
@@ -151,3 +152,58 @@ def test_a_wrapper_whose_output_repeats_the_request_is_the_call_below_it() -> No
     outer = with_keys(chat("1", "b", 1, FIRST, None), gen_ai__output__messages=repeated)
     inner = chat("1", "c", 2, FIRST, ANSWER, "b")
     assert list(map(read, joined([agent("1", 0), outer, inner]).turns)) == [("q1", [], "a1")]
+
+
+SERVICE = [
+    {"type": "text", "text": "Let me search."},
+    {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
+    {"type": "web_search_tool_result", "tool_use_id": "s1", "content": "found"},
+    {"type": "text", "text": "Found it."},
+]
+
+
+def test_a_reply_goes_on_after_a_tool_that_the_service_ran() -> None:
+    reply = json.dumps([{"role": "assistant", "content": SERVICE}])
+    one = with_keys(chat("1", "b", 1, FIRST, None), gen_ai__output__messages=reply)
+    (turn,) = joined([agent("1", 0), one]).turns
+    assert (turn.agent, turn.agent_messages) == ("Found it.", ["Let me search.", "Found it."])
+    assert [(each.name, each.id, each.response) for each in turn.tool_responses] == [
+        ("web_search", "s1", "found")
+    ]
+
+
+@pytest.mark.parametrize("key", ["choices", "candidates"])
+def test_of_alternatives_the_first_is_read_and_the_others_are_told(key: str) -> None:
+    replies = [{"message": {"role": "assistant", "content": each}} for each in ("A", "B")]
+    (message,) = read_messages({key: replies}, "assistant")
+    assert (message.texts, message.parts) == (["A"], [FURTHER_CHOICE])
+
+
+def test_a_tool_may_call_itself() -> None:
+    inner = replace(ran("u", 2, "f", {"n": 1}, "1"), parent="1t")
+    outer = replace(ran("t", 1, "f", {"n": 2}, "2"), end=inner.end)
+    (turn,) = joined([agent("1", 0), outer, inner]).turns
+    assert [call.args for call in turn.tool_calls] == [{"n": 2}, {"n": 1}]
+
+
+def test_arguments_are_json_once_or_twice() -> None:
+    twice = json.dumps(json.dumps({"a": "007"}))
+    part = {"type": "tool_call", "id": "x", "name": "f", "arguments": twice}
+    asking = chat("1", "b", 1, FIRST, {"role": "assistant", "parts": [part]})
+    (turn,) = joined([agent("1", 0), asking]).turns
+    assert [call.args for call in turn.tool_calls] == [{"a": "007"}]
+
+
+def test_a_further_attempt_is_none_of_a_call_that_is_asked_for_later() -> None:
+    failed = replace(ran("t", 2, "f", {"a": 1}, ""), error=True)
+    failed = replace(failed, attributes={k: v for k, v in failed.attributes.items() if "result" not in k})
+    spans = [
+        agent("1", 0),
+        chat("1", "b", 1, FIRST, asks("c0", "f")),
+        failed,
+        ran("u", 3, "f", {"a": 1}, "r0"),
+        chat("1", "c", 4, FIRST, asks("c1", "f")),
+        ran("v", 5, "f", {"a": 1}, "r1"),
+    ]
+    (turn,) = joined(spans).turns
+    assert {each.id: each.response for each in turn.tool_responses} == {"c0": "r0", "c1": "r1"}

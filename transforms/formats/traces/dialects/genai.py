@@ -1,7 +1,5 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
-from msgspec.structs import replace
-
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
@@ -14,9 +12,9 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.message import AGENT, FURTHER_CHOICE, USER, SpanMessage, is_spoken
+from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage, is_spoken
 from turnwise.transforms.formats.traces.message_parts import call_arguments
-from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.traces.messages import first_of_several, read_messages
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
 from turnwise.transforms.formats.traces.tool_results import tool_result
@@ -157,11 +155,9 @@ def first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None
 
     Alternatives have a text and a finish reason each. Some writers divide one reply into messages, too.
     """
-    if not messages or len(messages) == 1:
+    if not messages or not all(each.finish and each.texts and not each.calls for each in messages):
         return messages
-    if not all(each.finish and each.texts and not each.calls for each in messages):
-        return messages
-    return [replace(messages[0], parts=[*messages[0].parts, FURTHER_CHOICE])]
+    return first_of_several(messages)
 
 
 def _message(name: str, held: JsonObject) -> list[SpanMessage]:

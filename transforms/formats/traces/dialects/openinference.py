@@ -13,7 +13,7 @@ from turnwise.transforms.formats.traces.dialect import (
 )
 from turnwise.transforms.formats.traces.message import AGENT, HIDDEN, HOSTED, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import call_arguments
-from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.traces.messages import first_of_several, read_messages
 from turnwise.transforms.formats.traces.numbered import numbered
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
@@ -85,6 +85,8 @@ def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
 def _reply(held: JsonObject) -> list[SpanMessage] | None:
     """Returns the reply; of a streamed one every piece is a message."""
     found = _numbered(held, "llm.output_messages.", AGENT)
+    if found and len(found) == _choices(value_at(held, "output.value")):
+        found = first_of_several(found)
     # Empty arguments are left out.
     stated = (
         _stated_hosted(held)
@@ -101,6 +103,12 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
                 call.args = {}
     is_streamed = found and len(found) >= _PIECES and not any(each.calls for each in found)
     return [SpanMessage(AGENT, ["".join(each.text for each in found)])] if found and is_streamed else found
+
+
+def _choices(reply: JsonValue) -> int:
+    """Returns how many alternatives a model's reply holds."""
+    held = (reply.get("choices") or reply.get("candidates")) if isinstance(reply, dict) else None
+    return len(held) if isinstance(held, list) else 1
 
 
 def _stated_hosted(held: JsonObject) -> dict[str | None, JsonValue]:

@@ -9,6 +9,7 @@ from turnwise.transforms.formats.traces.dialect import (
     text_at,
     value_at,
 )
+from turnwise.transforms.formats.traces.dialects.genai import first_choice
 from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import read_messages
@@ -42,7 +43,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
     elif has_numbered(held, _NUMBERED):
         step.input = _numbered(held, "gen_ai.prompt.", USER)
-        step.output = _numbered(held, "gen_ai.completion.", AGENT)
+        step.output = first_choice(_numbered(held, "gen_ai.completion.", AGENT))
         step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
 
 
