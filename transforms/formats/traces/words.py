@@ -46,7 +46,7 @@ def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> boo
     """Returns whether the agent's answer counts, not a model's text: one is the end of the other.
 
     A model that was given another text than the user's, such as a prompt with the user's words in it, may
-    answer in a form that only the agent reads.
+    answer in a form that only the agent reads. Of several models that answered, the agent says which counts.
     """
     whole = "\n".join(final).strip()
     if answer.strip() == whole:
@@ -56,7 +56,8 @@ def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> boo
     given = {each.text for unit in line.units for each in unit.given if each.is_users}
     node = answering(line)
     is_prompt = node is not None and bool(given) and asked_text(node) not in {"", line.user, *given}
-    return is_prompt or node in strangers(line)
+    is_earlier = any(whole == "\n".join(_said(each.step.output or ())[0]).strip() for each in line.main)
+    return is_prompt or is_earlier or node in strangers(line) or is_contested(line)
 
 
 def _said(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:

@@ -222,3 +222,19 @@ def test_an_answer_that_was_made_of_another_one_is_the_answer(said: str, frame: 
     spans = [agent("1", 0), chat("1", "b", 1, FIRST, text("assistant", said))]
     (turn,) = joined([*spans, chat("1", "c", 5, given, text("assistant", "a2"))]).turns
     assert (turn.agent, turn.findings) == ("a2", [])
+
+
+@pytest.mark.parametrize(
+    ("stated", "given"),
+    [
+        ("a1", [text("system", "Make a title."), FIRST[1]]),
+        ("My answer is: a1!", [text("system", "Make a title."), FIRST[1]]),
+        ("a1", [text("system", "Rate this: a1")]),
+    ],
+)
+def test_of_several_answers_the_agents_own_is_the_answer(stated: str, given: Messages) -> None:
+    said = json.dumps([text("assistant", stated)])
+    top = agent("1", 0, gen_ai__input__messages=json.dumps(FIRST[1:]), gen_ai__output__messages=said)
+    spans = [top, chat("1", "b", 1, FIRST, text("assistant", "a1"))]
+    (turn,) = joined([*spans, chat("1", "c", 5, given, text("assistant", "Title"))]).turns
+    assert (turn.agent, turn.findings) == (stated, [])
