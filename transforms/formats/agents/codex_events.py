@@ -3,12 +3,13 @@
 import re
 from collections.abc import Sequence
 
+from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, kind_of
 
-_OF_THE_TOOL = ("<environment_context>", "<user_instructions>", "# AGENTS.md", "<turn_", "<permissions")
-_EXIT = re.compile(r"(?:exited with code|exit code:?) (-?\d+)", re.IGNORECASE)
+_OF_THE_TOOL = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_", "<permissions")
+_EXIT = re.compile(r"^(?:Process exited with code|Exit code:?) (-?\d+)", re.IGNORECASE | re.MULTILINE)
 _STEPLESS = ("reasoning", "todo_list")
 
 
@@ -54,10 +55,17 @@ def marked(payload: JsonObject) -> JsonObject:
     """Returns an item, with an error if its output states an exit code that is not 0."""
     output = payload.get("output")
     text = output if isinstance(output, str) else str(as_object(output).get("content", ""))
-    found = _EXIT.search(text[:400]) or re.search(r'"exit_code"\s*:\s*(-?\d+)', text)
-    if found and found[1] != "0":
-        return {**payload, "error": f"exit code {found[1]}"}
-    return payload
+    code = _exit_code(text)
+    return {**payload, "error": f"exit code {code}"} if code not in (None, "0") else payload
+
+
+def _exit_code(text: str) -> str | None:
+    """Returns the exit code in the metadata of an output, or in the lines before what the command wrote."""
+    metadata = as_object(as_object(json_structure(text)).get("metadata"))
+    if "exit_code" in metadata:
+        return str(metadata["exit_code"])
+    found = _EXIT.search(text.partition("Output:")[0])
+    return found[1] if found else None
 
 
 def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
