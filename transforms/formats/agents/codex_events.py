@@ -8,7 +8,13 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, kind_of
 
-_OF_THE_TOOL = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_", "<permissions")
+_OF_THE_TOOL = (
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<turn_",
+    "<permissions",
+)
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:?) (-?\d+)", re.IGNORECASE | re.MULTILINE)
 _STEPLESS = ("reasoning", "todo_list")
 
