@@ -42,8 +42,8 @@ class SharedFiles:
             directory: Output directory.
             run_id: Id of the run.
             place: The service.
-            in_bundles: Write at the end of each bundle, into more and smaller files. Prism needs it: under
-                load it loses timers, and with them the lines that wait for more.
+            in_bundles: Write at the end of each bundle, into more and smaller files. Prism needs it:
+                under load, rows that waited there for a timer were never written.
         """
         self._directory, self._run_id, self._place = directory, run_id, place
         self._in_bundles = in_bundles
