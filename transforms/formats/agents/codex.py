@@ -95,9 +95,11 @@ class _RolloutReader:
         if kind == "thread.started":
             self.about = {"id": line.get("thread_id")}
         elif kind in _STARTS:
-            log.open()
-            log.unread.add(MISSING_HISTORY, NO_REQUEST)
+            self._open()
             self.is_running, log.failure = True, None
+        elif not log.turns:
+            self._open()
+            self.add_event(line)
         elif kind == "item.started":
             item = as_object(line.get("item"))
             self.started[str(item.get("id"))] = kind_of(item)
@@ -111,6 +113,10 @@ class _RolloutReader:
         elif kind == "turn.failed":
             self.is_running = False
             log.failure = line.get("error") or "turn.failed"
+
+    def _open(self) -> None:
+        self.log.open()
+        self.log.unread.add(MISSING_HISTORY, NO_REQUEST)
 
     def conversation(self, place: str) -> Conversation:
         """Returns the conversation of the lines."""

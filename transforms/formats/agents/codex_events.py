@@ -8,12 +8,10 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, kind_of
 
-_OF_THE_TOOL = (
-    "<environment_context>",
-    "<user_instructions>",
-    "# AGENTS.md instructions",
-    "<turn_",
-    "<permissions",
+_OF_THE_TOOL = re.compile(
+    r"\s*(?:# AGENTS\.md instructions.*"
+    r"|<(environment_context|user_instructions|turn_\w+|permissions)\b[^>]*>.*</\1[^>]*>\s*)",
+    re.DOTALL,
 )
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:?) (-?\d+)", re.IGNORECASE | re.MULTILINE)
 _STEPLESS = ("reasoning", "todo_list")
@@ -78,8 +76,8 @@ def is_typed(payload: JsonObject, typed: Sequence[str]) -> bool:
     """Returns whether the user wrote a message, given what the log says was typed ([]: it does not say)."""
     content = payload.get("content")
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    said = "\n".join(str(part.get("text") or "") for part in parts)
-    text = (content if isinstance(content, str) else said).strip()
+    texts = [content] if isinstance(content, str) else [str(part.get("text") or "") for part in parts]
     if typed:
+        text = "\n".join(texts).strip()
         return any(text.startswith(each) for each in typed)
-    return not text.startswith(_OF_THE_TOOL)
+    return not texts or not all(map(_OF_THE_TOOL.fullmatch, texts))

@@ -261,7 +261,11 @@ def typed(text):
 SPENT = {"input_tokens": 7, "output_tokens": 3}
 CODEX = [
     rollout("session_meta", id="t-1", cli_version="0.9", cwd="/x"),
-    item(type="message", role="user", content=[{"type": "input_text", "text": "<environment_context>x"}]),
+    item(
+        type="message",
+        role="user",
+        content=[{"type": "input_text", "text": "<environment_context>x</environment_context>"}],
+    ),
     *typed("List files"),
     item(type="function_call", call_id="1", name="shell", arguments='{"command": ["ls"]}'),
     item(type="function_call_output", call_id="1", output='{"output": "", "metadata": {"exit_code": 2}}'),
@@ -282,6 +286,42 @@ def test_a_session_of_codex():
     assert [(call.name, call.args) for call in turn.tool_calls] == [("shell", {"command": ["ls"]})]
     assert turn.tool_responses[0].error == "exit code 2"
     assert tokens(found) == [(7, 3)]
+
+
+AGENTS = "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nBe brief.\n</INSTRUCTIONS>"
+ENVIRONMENT = "<environment_context>\n<cwd>/x</cwd>\n</environment_context>"
+
+
+@pytest.mark.parametrize(
+    ("texts", "user"),
+    [
+        ([AGENTS, ENVIRONMENT], None),
+        (["# AGENTS.md is wrong, fix it"], "# AGENTS.md is wrong, fix it"),
+        (["<permissions are missing?"], "<permissions are missing?"),
+        ([ENVIRONMENT, "Why?"], f"{ENVIRONMENT}\nWhy?"),
+    ],
+)
+def test_what_codex_tells_the_model_is_no_message_of_the_user(texts, user):
+    said = item(type="message", role="user", content=[{"type": "input_text", "text": text} for text in texts])
+    found = one([CODEX[0], said, item(type="message", role="assistant", content="Yes")])
+    assert [(turn.user, turn.agent) for turn in found.turns] == [(user, "Yes")]
+
+
+@pytest.mark.parametrize(
+    ("output", "error"),
+    [
+        ('{"output": "exit code 3 is bad", "metadata": {"exit_code": 0}}', None),
+        ('{"output": "exit code 3 is bad", "metadata": {"exit_code": 1}}', "exit code 1"),
+        ('{"output": "{\\"exit_code\\": 3}"}', None),
+        ("Exit code: 0\nWall time: 1 s\nOutput:\nit exited with code 3", None),
+        ("Wall time: 1 s\nProcess exited with code 3\nOutput:\nexit code 0", "exit code 3"),
+        ("Exit code: 2", "exit code 2"),
+        ("The docs speak of exit code 3.", None),
+    ],
+)
+def test_the_exit_code_is_not_looked_for_in_what_a_command_wrote(output, error):
+    found = one([*CODEX[:4], item(type="function_call_output", call_id="1", output=output), *CODEX[6:]])
+    assert [each.error for turn in found.turns for each in turn.tool_responses] == [error]
 
 
 def test_what_codex_rolled_back_is_left_out_and_said():
@@ -307,6 +347,8 @@ def test_events_of_codex_exec():
     assert turns(found) == [(None, [("shell", {"command": "ls"})], [("shell", "a")], "One file.")]
     assert (found.conversation_id, found.ended, tokens(found)) == ("t", "normally", [(5, 1)])
     assert findings(found) == ["MissingHistory"]
+    cut = one([{"type": "item.completed", "item": run}])
+    assert (turns(cut)[0][0], findings(cut)) == (None, ["MissingHistory"])
 
 
 @recorded
