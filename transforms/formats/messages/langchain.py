@@ -83,6 +83,8 @@ def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
             said.append(part)
         elif kind in ("text", "output_text", "refusal"):
             said.append(text_at(part, "refusal" if kind == "refusal" else "text"))
+        elif isinstance(part, dict) and part.keys() == {"cachePoint"}:
+            continue
         elif kind not in _STEPLESS and kind not in _CALLS and not is_block(part) and kind not in _SERVER:
             log.unread.part(kind, by_agent)
     return "".join(said)

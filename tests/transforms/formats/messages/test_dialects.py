@@ -572,3 +572,10 @@ def test_snapshots_that_name_no_thread():
     assert turns(one(history)) == TWO
     states = [history[0], history[1] | {"values": {"messages": LANGCHAIN[6:]}}]
     assert [turns(c) for c in read_value(states).conversations] == [TWO, TWO[1:]]
+
+
+def test_a_cache_mark_of_langchain_is_no_part():
+    content = [{"type": "text", "text": "q"}, {"cachePoint": {"type": "default"}}]
+    record = [{"type": "human", "content": content}, {"type": "ai", "content": "done"}]
+    found = one(record)
+    assert (turns(found)[0][0], findings(found), found.turns[0].unknown_calls) == ("q", [], None)

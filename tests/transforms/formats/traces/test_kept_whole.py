@@ -207,3 +207,12 @@ def test_a_further_attempt_is_none_of_a_call_that_is_asked_for_later() -> None:
     ]
     (turn,) = joined(spans).turns
     assert {each.id: each.response for each in turn.tool_responses} == {"c0": "r0", "c1": "r1"}
+
+
+@pytest.mark.parametrize(
+    ("given", "args"), [({"input": "abc"}, {"input": "abc"}), ({"input": {"q": 1}}, {"q": 1})]
+)
+def test_an_argument_may_be_called_input(given: JsonObject, args: JsonObject) -> None:
+    held = {"langfuse.observation.type": "tool", "langfuse.observation.input": json.dumps(given)}
+    (turn,) = joined([agent("1", 0), replace(span("1", "t", "a", 1, 1, "search"), attributes=held)]).turns
+    assert [call.args for call in turn.tool_calls] == [args]

@@ -80,8 +80,8 @@ def _tool_name(held: JsonObject, name: str) -> str:
 
 
 def _add_tool(step: SpanStep, given: JsonValue, back: JsonValue) -> None:
-    is_wrapped = isinstance(given, dict) and given.keys() == {"input"}
-    step.args = call_arguments(value_at(given, "input") if is_wrapped and isinstance(given, dict) else given)
+    inner = value_at(given, "input") if isinstance(given, dict) and given.keys() == {"input"} else None
+    step.args = call_arguments(inner if isinstance(inner, dict) else given)
     if back is not None:
         step.result, step.error = tool_result(back)
         step.has_result = True
