@@ -49,6 +49,7 @@ def _begin(
     file_size: int,
     module: str,
 ) -> None:
+    sys.dont_write_bytecode = True  # the limit would cut it, and other processes would load what is left
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
     os.chdir(folder)
     os.environ.clear()
