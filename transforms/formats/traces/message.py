@@ -23,6 +23,8 @@ HIDDEN_TEXT = "text that the writer left out"
 """Type of a part of a message of which the writer recorded no content."""
 OBJECT = "object of a program"
 """Type of a part that is the text of a Python object."""
+PERHAPS_CHOICES = "texts that are parts of a reply, or alternatives"
+"""Type of a part that stands for texts of which it is not stated what they are."""
 FURTHER_CHOICE = "further choice"
 """Type of a part that stands for an alternative reply to the same request."""
 

@@ -170,7 +170,7 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
     elif key is not None:
         message.results.append(result_of(part[key]))
     elif isinstance(part.get("tool_call"), dict) or _names_call(part):
-        message.calls.append(call_of(part))
+        _add_call(message, part)
     elif part.get("thought") is not True and isinstance(part.get("text"), str):
         add_text(message, part["text"])
     elif "text" not in part and "content" in part:

@@ -7,7 +7,7 @@ from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUES
 from turnwise.transforms.formats.traces.calls import TurnCall, asks, lacks_calls, transfers, turn_calls
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.losses import add_losses, is_output_cut
-from turnwise.transforms.formats.traces.message import FURTHER_CHOICE, HIDDEN_TEXT, is_spoken
+from turnwise.transforms.formats.traces.message import FURTHER_CHOICE, HIDDEN_TEXT, PERHAPS_CHOICES, is_spoken
 from turnwise.transforms.formats.traces.times import add_times, timed_spans, total_ms
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.traces.words import (
@@ -33,6 +33,7 @@ _TOTALS = _FIELDS[:2]
 _FAILED = "AgentError"
 _USAGE_OFF = "UsageNotRecorded"
 _SEVERAL = "SeveralAnswers"
+_PERHAPS = "the reply has several texts, and the trace does not say whether they are alternatives"
 _CHOICES = "the reply has alternatives; the first one is read"
 
 
@@ -148,5 +149,7 @@ def _add_part(part: str, unread: Unread) -> None:
         unread.add(CONTENT_OFF, _OFF, words=True)
     elif part == FURTHER_CHOICE:
         unread.add(UNREAD, _CHOICES)
+    elif part == PERHAPS_CHOICES:
+        unread.add(_SEVERAL, _PERHAPS, words=True)
     else:
         unread.part(part)

@@ -216,3 +216,19 @@ def test_an_argument_may_be_called_input(given: JsonObject, args: JsonObject) ->
     held = {"langfuse.observation.type": "tool", "langfuse.observation.input": json.dumps(given)}
     (turn,) = joined([agent("1", 0), replace(span("1", "t", "a", 1, 1, "search"), attributes=held)]).turns
     assert [call.args for call in turn.tool_calls] == [args]
+
+
+def test_a_provider_of_the_vercel_ai_sdk_may_run_a_tool() -> None:
+    call = {"toolCallId": "w1", "toolName": "search", "input": {"q": "x"}, "providerExecuted": True}
+    (message,) = read_messages([call], "assistant")
+    assert [(each.name, each.is_hosted) for each in message.calls] == [("search", True)]
+
+
+@pytest.mark.parametrize("number", [2, 4])
+def test_texts_that_may_be_alternatives_leave_the_words_unknown(number: int) -> None:
+    held: JsonObject = {"openinference.span.kind": "LLM"}
+    for place in range(number):
+        key = f"llm.output_messages.{place}.message"
+        held |= {f"{key}.role": "assistant", f"{key}.content": f"A{place}."}
+    (turn,) = joined([agent("1", 0), replace(span("1", "b", "a", 1, 1, "chat"), attributes=held)]).turns
+    assert turn.unknown_words is not None

@@ -11,7 +11,14 @@ from turnwise.transforms.formats.traces.dialect import (
     usage_at,
     value_at,
 )
-from turnwise.transforms.formats.traces.message import AGENT, HIDDEN, HOSTED, USER, SpanMessage
+from turnwise.transforms.formats.traces.message import (
+    AGENT,
+    HIDDEN,
+    HOSTED,
+    PERHAPS_CHOICES,
+    USER,
+    SpanMessage,
+)
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import first_of_several, read_messages
 from turnwise.transforms.formats.traces.numbered import numbered
@@ -101,8 +108,12 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
             call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
             if call.args is None and not is_hidden:
                 call.args = {}
-    is_streamed = found and len(found) >= _PIECES and not any(each.calls for each in found)
-    return [SpanMessage(AGENT, ["".join(each.text for each in found)])] if found and is_streamed else found
+    if found and len(found) >= _PIECES and not any(each.calls for each in found):
+        return [SpanMessage(AGENT, ["".join(each.text for each in found)])]
+    is_divided = found is not None and len(found) > 1 and all(each.texts and not each.calls for each in found)
+    if found and is_divided and "output.value" not in held:
+        found[-1].parts.append(PERHAPS_CHOICES)
+    return found
 
 
 def _choices(reply: JsonValue) -> int:
