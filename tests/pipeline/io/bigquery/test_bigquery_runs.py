@@ -152,7 +152,7 @@ def test_a_date_is_a_partition_and_a_changed_one_runs_again(
     rows.answer("'2026-11-(19|22)", CONVERSATION)
     again = turnwise("run", "--input", *options, "--date", "2026-11-21..2026-11-22", "--lookback", "2")
     assert again.status == 2
-    assert "2026-11-19  exit status 0  not run again: there is no input, and no run" in again.out
+    assert "2026-11-19  exit status 2  not run again: there is no input, and no run" in again.out
     assert "2026-11-20  exit status 0  not run again: 1 input file as before" in again.out
     assert "2026-11-22: there is no input of 2026-11-22" in again.out
 
