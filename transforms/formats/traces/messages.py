@@ -105,8 +105,8 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
     key = next((name for name in names if value.get(name) not in (None, "", [], {})), None)
     if key is None or (key == "text" and role == AGENT and not value.keys() <= _BESIDE_TEXT):
         return []
-    found = [*_system_of(value), *read_messages(value[key], role, depth + 1)]
-    return first_of_several(found) if key in _ALTERNATIVES else found
+    found = read_messages(value[key], role, depth + 1)
+    return [*_system_of(value), *(first_of_several(found) if key in _ALTERNATIVES else found)]
 
 
 def first_of_several(messages: list[SpanMessage]) -> list[SpanMessage]:

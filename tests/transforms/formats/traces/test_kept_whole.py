@@ -175,8 +175,8 @@ def test_a_reply_goes_on_after_a_tool_that_the_service_ran() -> None:
 @pytest.mark.parametrize("key", ["choices", "candidates"])
 def test_of_alternatives_the_first_is_read_and_the_others_are_told(key: str) -> None:
     replies = [{"message": {"role": "assistant", "content": each}} for each in ("A", "B")]
-    (message,) = read_messages({key: replies}, "assistant")
-    assert (message.texts, message.parts) == (["A"], [FURTHER_CHOICE])
+    system, message = read_messages({key: replies, "system": "Be brief."}, "assistant")
+    assert (system.texts, message.texts, message.parts) == (["Be brief."], ["A"], [FURTHER_CHOICE])
 
 
 def test_a_tool_may_call_itself() -> None:
