@@ -28,7 +28,6 @@ _LOADED = [
     "turnwise.pipeline.streaming.local.run",
     "turnwise.pipeline.service.command",
     "pytest",
-    "rouge_score.tokenizers",
     "apache_beam.runners.direct.transform_evaluator",
     "apache_beam.runners.portability.fn_api_runner.fn_runner",
     *(
