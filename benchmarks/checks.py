@@ -14,7 +14,7 @@ AdkScore = tuple[str, int | None, str, float | None]
 
 def table_lines(directory: Path, table: str) -> Iterator[bytes]:
     """Yields the lines of all files of a table."""
-    for path in sorted(directory.glob(f"{table}*.jsonl")):
+    for path in sorted(directory.rglob(f"{table}*.jsonl")):
         with path.open("rb") as file:
             yield from file
 

@@ -2,22 +2,19 @@
 
 import json
 import random
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.wording import ANSWERS, QUESTIONS
+from benchmarks.wording import reworded, sentence, text
 
 Json = dict[str, Any]
-Choices = list[tuple[str, ...]]
 
 APP = "customer_service"
 EVAL_SET = "benchmark"
 TURNS_EACH = 2
 CALLS_EACH = 3
 WRONG_SHARE = 0.2
-REWORDED_SHARE = 0.3
 OTHER_SENTENCE_SHARE = 0.4
 _SEED = 20_260
 _SENTENCES = 4
@@ -27,25 +24,16 @@ _CARRIERS = ("northpost", "swiftline", "parcelway")
 _REASONS = ("damaged", "late_delivery", "wrong_item", "changed_mind")
 
 
-def _choices(template: str) -> Choices:
-    """Splits a template into places, each with the words that may stand there."""
-    return [tuple(part.split("|")) for part in re.split(r"[{}]", template)]
-
-
-_QUESTIONS = [_choices(template) for template in QUESTIONS]
-_ANSWERS = [_choices(template) for template in ANSWERS]
-
-
 def conversation(index: int) -> Json:
     """Returns one conversation in turnwise's canonical form; the same for the same index."""
     rng = random.Random(_SEED + index)
-    facts = {
-        "$order": f"{rng.choice('ABCDEFGH')}{rng.randrange(10_000, 99_999)}",
-        "$amount": f"${rng.randrange(5, 400)}.{rng.randrange(100):02}",
-        "$date": f"{rng.choice(_MONTHS)} {rng.randrange(1, 29)}",
-        "$days": str(rng.randrange(2, 9)),
-        "$name": rng.choice(_NAMES),
-    }
+    facts = (
+        f"{rng.choice('ABCDEFGH')}{rng.randrange(10_000, 99_999)}",
+        f"${rng.randrange(5, 400)}.{rng.randrange(100):02}",
+        f"{rng.choice(_MONTHS)} {rng.randrange(1, 29)}",
+        f"{rng.randrange(2, 9)} days",
+        rng.choice(_NAMES),
+    )
     return {
         "conversation_id": f"conversation-{index:06}",
         "app_version": f"v{index % 2 + 1}",
@@ -54,7 +42,7 @@ def conversation(index: int) -> Json:
     }
 
 
-def _turn(rng: random.Random, index: int, turn: int, facts: dict[str, str]) -> Json:
+def _turn(rng: random.Random, index: int, turn: int, facts: Sequence[str]) -> Json:
     expected = [_call(rng, facts) for _ in range(CALLS_EACH)]
     actual = [{**call, "id": f"call-{index}-{turn}-{place}"} for place, call in enumerate(expected)]
     if rng.random() < WRONG_SHARE:
@@ -62,7 +50,7 @@ def _turn(rng: random.Random, index: int, turn: int, facts: dict[str, str]) -> J
     wanted, said = _answers(rng, facts)
     return {
         "turn_index": turn,
-        "user": _text([[rng.choice(words) for words in rng.choice(_QUESTIONS)]], facts),
+        "user": text([sentence(rng, facts)], "?"),
         "agent": said,
         "tool_calls": actual,
         "tool_responses": [_response(rng, call) for call in actual],
@@ -70,32 +58,17 @@ def _turn(rng: random.Random, index: int, turn: int, facts: dict[str, str]) -> J
     }
 
 
-def _text(sentences: list[list[str]], facts: dict[str, str]) -> str:
-    text = " ".join("".join(words) for words in sentences)
-    for name, value in facts.items():
-        text = text.replace(name, value)
-    return text
-
-
-def _answers(rng: random.Random, facts: dict[str, str]) -> tuple[str, str]:
-    """Returns the expected answer, about 60 words, and one that means the same, or misses a sentence."""
-    *sentences, other = rng.sample(_ANSWERS, _SENTENCES + 1)
-    wanted = [[rng.choice(words) for words in sentence] for sentence in sentences]
-    said = [_reworded(rng, *both) for both in zip(sentences, wanted, strict=True)]
+def _answers(rng: random.Random, facts: Sequence[str]) -> tuple[str, str]:
+    """Returns the expected answer, about 60 words, and one in other word forms, or with another sentence."""
+    wanted = [sentence(rng, facts) for _ in range(_SENTENCES)]
+    said = [reworded(rng, each) for each in wanted]
     if rng.random() < OTHER_SENTENCE_SHARE:
-        said[rng.randrange(_SENTENCES)] = [rng.choice(words) for words in other]
-    return _text(wanted, facts), _text(said, facts)
+        said[rng.randrange(_SENTENCES)] = sentence(rng, facts)
+    return text(wanted), text(said)
 
 
-def _reworded(rng: random.Random, sentence: Choices, chosen: list[str]) -> list[str]:
-    return [
-        rng.choice(words) if rng.random() < REWORDED_SHARE else word
-        for words, word in zip(sentence, chosen, strict=True)
-    ]
-
-
-def _call(rng: random.Random, facts: dict[str, str]) -> Json:
-    order = {"order_id": facts["$order"]}
+def _call(rng: random.Random, facts: Sequence[str]) -> Json:
+    order = {"order_id": facts[0]}
     name, args = rng.choice(
         (
             ("get_order", {**order, "include_items": rng.random() < 0.5, "page": 1}),
@@ -108,12 +81,12 @@ def _call(rng: random.Random, facts: dict[str, str]) -> Json:
     return {"name": name, "args": args}
 
 
-def _spoil(rng: random.Random, call: Json, facts: dict[str, str]) -> None:
+def _spoil(rng: random.Random, call: Json, facts: Sequence[str]) -> None:
     """Makes a call a wrong one: another tool, or another value of an argument."""
     if rng.random() < 0.5:
         call["name"] = f"{call['name']}_v2"
     else:
-        call["args"] = {**call["args"], next(iter(call["args"])): f"{facts['$order']}-wrong"}
+        call["args"] = {**call["args"], next(iter(call["args"])): f"{facts[0]}-wrong"}
 
 
 def _response(rng: random.Random, call: Json) -> Json:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from sentencex import segment
 
 from benchmarks.agreement import balanced_accuracy, best_threshold, spearman
-from benchmarks.wording import ANSWERS
+from benchmarks.wording import sentence, text
 from turnwise.transforms.local_judge.grounding import ground
 from turnwise.transforms.local_judge.similarity import answer_similarity, compare_answers
 from turnwise.transforms.local_judge.speech_acts import NOTHING_SAID
@@ -30,7 +30,6 @@ GROUNDING = "begin_wow_dev.jsonl"
 LIKENESS = ("klue_sts_ko.jsonl", "jsts_ja.jsonl")
 MIXED_IN = (0, 20, 60)
 LEAST_SAME_MEANING = 3
-_CHOICE = re.compile(r"\{([^}|]*)[^}]*\}")
 _LAST_DIGIT = re.compile(r"\d(?=\D*$)")
 _CASES, _ROUNDS = 200, 7
 
@@ -164,12 +163,9 @@ def print_rows(rows: Sequence[Row]) -> None:
 
 
 def answers(rng: random.Random, sentences: int) -> list[str]:
-    """Makes sentences of a customer service, with numbers."""
-    chosen = [_CHOICE.sub(r"\1", sentence) for sentence in rng.sample(ANSWERS, sentences)]
-    return [
-        text.replace("$order", f"W{rng.randrange(9999999)}").replace("$amount", f"${rng.randrange(900)}.50")
-        for text in chosen
-    ]
+    """Makes sentences with numbers."""
+    facts = (f"W{rng.randrange(9999999)}", f"${rng.randrange(900)}.50")
+    return [text([sentence(rng, facts)]) for _ in range(sentences)]
 
 
 def microseconds(work: Callable[[], object]) -> float:
