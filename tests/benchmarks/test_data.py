@@ -10,7 +10,7 @@ def test_texts_have_as_many_distinct_words_as_recorded_answers() -> None:
     words = re.findall(r"[a-z0-9]+", " ".join(turn["agent"] for turn in TURNS).lower())
     recorded = {1_000: 0.46, 5_000: 0.27, 10_000: 0.19, 30_000: 0.11}
     for count, share in recorded.items():
-        assert abs(len(set(words[:count])) / count - share) < 0.02, count
+        assert abs(len(set(words[:count])) / count - share) < 0.03, count
     assert 55 < len(words) / len(TURNS) < 65
 
 
