@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.figures import NotMeasured
+
 ROOT = Path(__file__).resolve().parents[1]
 ADK_VERSION = "2.13.0"
 ADK_ENVIRONMENT = Path.home() / ".cache" / "turnwise-benchmarks" / "adk"
@@ -66,13 +68,19 @@ def add_adk_option(parser: argparse.ArgumentParser) -> None:
 
 
 def adk_python(environment: Path) -> str:
-    """Returns the Python of an environment that holds google-adk, made first where it is not there."""
+    """Returns the Python of an environment that holds google-adk, made first where it is not there.
+
+    Raises:
+        NotMeasured: google-adk cannot be installed, for instance without a network.
+    """
     python = environment / "bin" / "python"
     if not python.exists():
         print(f"making {environment} with google-adk {ADK_VERSION} (once; some minutes)", file=sys.stderr)
         venv.create(environment, with_pip=True)
     install = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    subprocess.run([str(python), *install, f"google-adk[eval]=={ADK_VERSION}"], check=True)
+    run = subprocess.run([str(python), *install, f"google-adk[eval]=={ADK_VERSION}"])
+    if run.returncode:
+        raise NotMeasured(f"google-adk {ADK_VERSION}, which cannot be installed into {environment}")
     return str(python)
 
 

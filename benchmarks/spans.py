@@ -1,21 +1,23 @@
 """Measures how many spans of OTLP/JSON are read and joined per CPU second.
 
-Usage: python -m benchmarks.spans [CONVERSATIONS]
+Usage: python -m benchmarks.spans [CONVERSATIONS] [--json FILE]
 
 Each conversation has three turns, each turn is a trace of 20 spans: an agent, four model calls that repeat
 the history, three tool calls, and twelve HTTP calls. A line of the file is an export request of 100 spans, as
 the collector's file exporter writes it.
 """
 
+import argparse
 import json
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import turnwise
+from benchmarks.figures import Check, Found, Table, run_benchmark
 from turnwise.pipeline.batch.run import calm_collector
 from turnwise.schemas.values import JsonObject, JsonValue
 
@@ -106,14 +108,8 @@ def _export(spans: list[JsonObject]) -> str:
     return json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}) + "\n"
 
 
-def _check(is_right: bool, message: str) -> None:
-    if not is_right:
-        sys.exit(message)
-
-
-def main() -> None:
-    """Measures reading, and prints the figures."""
-    conversations = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+def measure(options: argparse.Namespace) -> Found:
+    conversations = options.conversations
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "spans.jsonl"
         spans = write_spans(path, conversations)
@@ -122,15 +118,25 @@ def main() -> None:
         before = time.process_time()
         found = turnwise.read_conversations(path)
         seconds = time.process_time() - before
-        size = path.stat().st_size
-    _check(len(found) == conversations, f"{len(found)} conversations for {conversations}")
-    _check(all(len(one.turns) == TURNS for one in found), "a conversation lacks turns")
-    _check(all(len(turn.tool_calls) == _TOOLS for one in found for turn in one.turns), "a turn lacks calls")
+        size = path.stat().st_size / 1e6
+    checks = [
+        Check("every conversation is read", len(found) == conversations),
+        Check("every turn is read", all(len(one.turns) == TURNS for one in found)),
+        Check("every call is read", all(len(t.tool_calls) == _TOOLS for one in found for t in one.turns)),
+    ]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    columns = ("spans", "MB", "CPU s", "peak MB", "spans per CPU s", "turns per CPU s")
     rate = spans / seconds
-    print(f"{spans:,} spans, {size / 1e6:.0f} MB: {seconds:.2f} CPU s, peak memory {peak:.0f} MB")
-    print(f"{rate:,.0f} spans per CPU second, {rate / SPANS_A_TURN:,.0f} turns per CPU second")
+    row = [spans, size, seconds, peak, rate, rate / SPANS_A_TURN]
+    return Found([Table("reading and joining", columns, [row])], checks)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns 1 if something was not read."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spans", allow_abbrev=False)
+    parser.add_argument("conversations", type=int, nargs="?", default=500)
+    return run_benchmark(parser, measure, argv)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""The table at the end of a benchmark."""
+"""The tables of the throughput."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from typing import Any
 
 from benchmarks.children import ADK_VERSION, Cost
 from benchmarks.data import TURNS_EACH
+from benchmarks.figures import Row, Table
 
 _LABELS = {"pipeline": "turnwise run", "plain": "plain loop"}
 _ADK_PARTS = {
@@ -14,7 +15,10 @@ _ADK_PARTS = {
     "parse, evaluate": ("parse_seconds", "evaluate_seconds"),
     "parse, evaluate, save": ("parse_seconds", "evaluate_seconds", "save_seconds"),
 }
-_HEAD = ("", "turns", "CPU s", "of all rounds", "wall s", "peak MB", "turns/CPU s", "without start-up")
+_COLUMNS = (
+    *("", "turns", "CPU s", "least", "most", "wall s", "peak MB"),
+    *("turns per CPU s", "without start-up"),
+)
 
 
 @dataclass
@@ -53,72 +57,58 @@ class Measures:
         return [report["turns"] / sum(report[key] for key in keys) for report in self.adk]
 
 
-def summary(measures: Measures, sizes: Sequence[int], written: dict[int, float]) -> str:
-    """Returns the table, the ratios and the growth; `written` is what the runs wrote, in MB by turns."""
-    lines = [_row(*_HEAD)]
-    lines += [_cost_row(measures, kind, turns) for turns in (TURNS_EACH, *sizes) for kind in _LABELS]
-    lines += _adk_rows(measures)
-    lines += ["", *_overhead(measures, sizes), *_against_adk(measures, sizes[-1])]
+def tables(measures: Measures, sizes: Sequence[int], written: dict[int, float]) -> list[Table]:
+    """Returns what everything took, the ratios and the growth.
+
+    Args:
+        measures: The costs.
+        sizes: Turns of the inputs, ascending.
+        written: MB that the runs wrote, by turns.
+    """
+    costs = [_cost_row(measures, kind, turns) for turns in (TURNS_EACH, *sizes) for kind in _LABELS]
+    found = [
+        Table("medians of all rounds", _COLUMNS, [*costs, *_adk_rows(measures)]),
+        Table("ratios", ("CPU", "without start-up", "whole processes"), _ratios(measures, sizes)),
+    ]
     if len(sizes) > 1:
-        lines += _growth(measures, sizes, written)
-    low, high = min(measures.yardsticks), max(measures.yardsticks)
-    lines.append(f"the same piece of work took {low:.3f} to {high:.3f} CPU seconds at different moments")
-    return "\n".join(lines)
+        found.append(Table("growth", ("", "times"), _growth(measures, sizes, written)))
+    work = [min(measures.yardsticks), max(measures.yardsticks)]
+    return [*found, Table("CPU s of a fixed piece of work, all along", ("least", "most"), [work])]
 
 
-def _row(*cells: str) -> str:
-    first, *others = cells
-    widths = (8, 8, 16, 8, 8, 12, 17)
-    return (first.ljust(36) + "".join(c.rjust(w) for c, w in zip(others, widths, strict=False))).rstrip()
-
-
-def _cost_row(measures: Measures, kind: str, turns: int) -> str:
-    cost = measures.cost(kind, turns)
-    cpu = measures.cpu(kind, turns)
-    spread = f"{min(cpu):.2f} to {max(cpu):.2f}"
-    cells = [f"{turns:,}", f"{cost.cpu:.2f}", spread, f"{cost.wall:.2f}", f"{cost.peak_mb:.0f}"]
+def _cost_row(measures: Measures, kind: str, turns: int) -> Row:
+    cost, cpu = measures.cost(kind, turns), measures.cpu(kind, turns)
+    cells = [turns, cost.cpu, min(cpu), max(cpu), cost.wall, cost.peak_mb]
     if turns == TURNS_EACH:
-        return _row(f"{_LABELS[kind]}, start-up", *cells)
-    net = median(measures.net_cpu(kind, turns))
-    return _row(_LABELS[kind], *cells, f"{turns / cost.cpu:,.0f}", f"{turns / net:,.0f}")
+        return [f"{_LABELS[kind]}, start-up", *cells, None, None]
+    return [_LABELS[kind], *cells, turns / cost.cpu, turns / median(measures.net_cpu(kind, turns))]
 
 
-def _adk_rows(measures: Measures) -> list[str]:
-    rows = []
+def _adk_rows(measures: Measures) -> list[Row]:
+    rows: list[Row] = []
     for label, keys in _ADK_PARTS.items() if measures.adk else ():
         turns, rates = measures.adk[0]["turns"], measures.adk_rates(*keys)
-        rate, spread = median(rates), f"{turns / max(rates):.2f} to {turns / min(rates):.2f}"
-        cells = (f"{turns:,}", f"{turns / rate:.2f}", spread, "", "", "", f"{rate:,.0f}")
-        rows.append(_row(f"google-adk {ADK_VERSION}, {label}", *cells))
+        seconds = [turns / rate for rate in (median(rates), max(rates), min(rates))]
+        rows.append([f"google-adk {ADK_VERSION}, {label}", turns, *seconds, None, None, None, median(rates)])
     return rows
 
 
-def _overhead(measures: Measures, sizes: Sequence[int]) -> list[str]:
-    return [_overhead_line(measures, turns) for turns in sizes]
-
-
-def _overhead_line(measures: Measures, turns: int) -> str:
-    net, whole = _paired(measures.net_cpu, turns), _paired(measures.cpu, turns)
-    return (
-        f"pipeline / plain loop, CPU at {turns:,} turns: {net:.2f} without start-up, "
-        f"{whole:.2f} as whole processes"
-    )
-
-
-def _paired(cpu: Callable[[str, int], list[float]], turns: int) -> float:
-    """Returns the median over the rounds of pipeline / plain loop, each of the same round."""
-    return median(a / b for a, b in zip(cpu("pipeline", turns), cpu("plain", turns), strict=True))
-
-
-def _against_adk(measures: Measures, turns: int) -> list[str]:
-    if not measures.adk:
-        return []
-    return [
-        f"turnwise, {own}, from file to files / google-adk, {label}, turns per CPU second: "
-        f"{_times_adk(measures, cpu('pipeline', turns), turns, keys):.1f}"
-        for own, cpu in (("whole process", measures.cpu), ("without start-up", measures.net_cpu))
-        for label, keys in _ADK_PARTS.items()
+def _ratios(measures: Measures, sizes: Sequence[int]) -> list[Row]:
+    """Returns medians over the rounds, of two runs of the same round each."""
+    ways = measures.net_cpu, measures.cpu
+    rows: list[Row] = [
+        [f"turnwise / plain loop, {turns:,} turns", *(_overhead(cpu, turns) for cpu in ways)]
+        for turns in sizes
     ]
+    turns = sizes[-1]
+    for label, keys in _ADK_PARTS.items() if measures.adk else ():
+        times = [_times_adk(measures, cpu("pipeline", turns), turns, keys) for cpu in ways]
+        rows.append([f"google-adk's {label} / turnwise from file to files, {turns:,} turns", *times])
+    return rows
+
+
+def _overhead(cpu: Callable[[str, int], list[float]], turns: int) -> float:
+    return median(a / b for a, b in zip(cpu("pipeline", turns), cpu("plain", turns), strict=True))
 
 
 def _times_adk(measures: Measures, cpu: Sequence[float], turns: int, keys: Sequence[str]) -> float:
@@ -126,15 +116,13 @@ def _times_adk(measures: Measures, cpu: Sequence[float], turns: int, keys: Seque
     return median(turns / seconds / rate for seconds, rate in zip(cpu, rates, strict=True))
 
 
-def _growth(measures: Measures, sizes: Sequence[int], written: dict[int, float]) -> list[str]:
+def _growth(measures: Measures, sizes: Sequence[int], written: dict[int, float]) -> list[Row]:
     small, large = sizes[0], sizes[-1]
-    times = median(
-        b / a
-        for a, b in zip(measures.net_cpu("pipeline", small), measures.net_cpu("pipeline", large), strict=True)
-    )
-    memory = measures.cost("pipeline", large).peak_mb - measures.cost("pipeline", small).peak_mb
+    both = (measures.net_cpu("pipeline", turns) for turns in (small, large))
+    memory = measures.cost("pipeline", large).peak_mb / measures.cost("pipeline", small).peak_mb
     return [
-        f"growth, {large:,} against {small:,} turns: CPU without start-up {times:.2f} times "
-        f"for {large / small:g} times the turns",
-        f"growth of peak memory: {memory:.0f} MB, of output: {written[large] - written[small]:.0f} MB",
+        ["turns", large / small],
+        ["CPU without start-up", median(b / a for a, b in zip(*both, strict=True))],
+        ["output", written[large] / written[small]],
+        ["peak memory", memory],
     ]

@@ -1,6 +1,7 @@
 """Measures what scoring costs: turnwise from file to files, a plain loop, and google-adk on the same cases.
 
-Usage: python -m benchmarks.throughput [--turns N | --small] [--adk_turns N] [--adk_env DIR] [--no_adk]
+Usage: python -m benchmarks.throughput [--turns N | --small] [--rounds N] [--adk_turns N] [--adk_env DIR]
+    [--no_adk] [--json FILE]
 """
 
 import argparse
@@ -16,9 +17,9 @@ from typing import Any
 from benchmarks.checks import equal_scores, equal_tables, output_mb
 from benchmarks.children import Cost, add_adk_option, adk_python, adk_report, measured, yardstick
 from benchmarks.data import TURNS_EACH, write_adk, write_turnwise
-from benchmarks.summary import Measures, summary
+from benchmarks.figures import Check, Found, NotMeasured, run_benchmark
+from benchmarks.summary import Measures, tables
 
-ROUNDS = 3
 SMALL = 10_000
 CRITERIA = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
 _RUN_ID = "benchmark"
@@ -66,47 +67,54 @@ class Workbench:
         return measured(command, self.directory / "child.log")
 
 
-def measure(bench: Workbench, sizes: Sequence[int], adk: tuple[str, Path] | None) -> Measures:
+def run_all(bench: Workbench, sizes: Sequence[int], rounds: int, adk: tuple[str, Path] | None) -> Measures:
     """Runs everything in turns, several rounds of it in turn, so that load affects all alike."""
     measures = Measures()
-    for number in range(ROUNDS):
+    for number in range(rounds):
         for turns in (TURNS_EACH, *sizes, TURNS_EACH):
             measures.yardsticks.append(yardstick())
             measures.add("pipeline", turns, bench.pipeline(turns))
             measures.add("plain", turns, bench.plain_loop(turns))
         if adk:
             measures.adk.append(adk_report(*adk))
-        print(f"round {number + 1} of {ROUNDS} done", file=sys.stderr)
+        print(f"round {number + 1} of {rounds} done", file=sys.stderr)
     return measures
 
 
-def check(bench: Workbench, turns: int, adk: Sequence[dict[str, Any]]) -> int:
-    """Compares what was written and prints it; returns the number of differences."""
-    rows, problems = equal_tables(bench.output("pipeline", turns), bench.output("plain", turns))
-    print(f"rows equal to the plain loop's: {rows:,} compared, {len(problems)} tables differ")
+def checks(bench: Workbench, turns: int, adk: Sequence[dict[str, Any]]) -> list[Check]:
+    """Compares what was written."""
+    rows, unequal = equal_tables(bench.output("pipeline", turns), bench.output("plain", turns))
+    found = [_check(f"{rows:,} rows are equal to the plain loop's", unequal)]
     if adk:
         compared, unequal = equal_scores(bench.output("pipeline", turns), adk[0]["scores"])
-        print(f"scores bit-equal to google-adk's: {compared:,} compared, {len(unequal)} differ")
-        problems += unequal
-    for problem in problems[:10]:
-        print(f"  {problem}")
-    return len(problems)
+        found.append(_check(f"{compared:,} scores are bit-equal to google-adk's", unequal))
+    return found
+
+
+def _check(text: str, unequal: Sequence[str]) -> Check:
+    return Check("; ".join([text, *unequal[:10]]), not unequal)
+
+
+def measure(options: argparse.Namespace) -> Found:
+    sizes = [SMALL] if options.small else sorted({min(SMALL, options.turns), options.turns})
+    adk, missing = None, ["google-adk, left out"] if options.no_adk else []
+    with tempfile.TemporaryDirectory(prefix="turnwise-benchmark-") as directory:
+        bench = Workbench(Path(directory))
+        bench.prepare((TURNS_EACH, *sizes))
+        try:
+            adk = None if options.no_adk else (adk_python(options.adk_env), bench.directory / "adk.json")
+        except NotMeasured as lack:
+            missing.append(str(lack))
+        if adk:
+            write_adk(adk[1], min(options.adk_turns, sizes[0]))
+        measures = run_all(bench, sizes, options.rounds, adk)
+        written = {turns: output_mb(bench.output("pipeline", turns)) for turns in sizes}
+        return Found(tables(measures, sizes, written), checks(bench, sizes[0], measures.adk), missing)
 
 
 def main(argv: Sequence[str]) -> int:
     """Returns 1 if two sides that must agree do not."""
-    options = _parser().parse_args(argv)
-    sizes = [SMALL] if options.small else sorted({min(SMALL, options.turns), options.turns})
-    with tempfile.TemporaryDirectory(prefix="turnwise-benchmark-") as directory:
-        bench = Workbench(Path(directory))
-        bench.prepare((TURNS_EACH, *sizes))
-        adk = None if options.no_adk else (adk_python(options.adk_env), bench.directory / "adk.json")
-        if adk:
-            write_adk(adk[1], min(options.adk_turns, sizes[0]))
-        measures = measure(bench, sizes, adk)
-        written = {turns: output_mb(bench.output("pipeline", turns)) for turns in sizes}
-        print(summary(measures, sizes, written))
-        return 1 if check(bench, sizes[0], measures.adk) else 0
+    return run_benchmark(_parser(), measure, argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--turns", type=int, default=100_000, help="turns of the large run (default: 100000)")
     size.add_argument("--small", action="store_true", help=f"only {SMALL} turns, for a quick look")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds; medians are taken (default: 3)")
     parser.add_argument(
         "--adk_turns", type=int, default=2_000, help="turns that google-adk scores (default: 2000)"
     )

@@ -1,0 +1,134 @@
+"""The last recorded figures of every benchmark, with the machine, versions and date of each.
+
+`python -m benchmarks.recorded` writes them into the pages of docs/.
+"""
+
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.children import ADK_VERSION, ROOT
+from benchmarks.every import BENCHMARKS
+from benchmarks.figures import Found, Table
+
+RECORD = Path(__file__).with_name("figures.json")
+_PACKAGES = ("turnwise", "apache-beam", "google-genai", "msgspec", "orjson", "pydantic")
+_MARKED = re.compile(r"(<!-- figures: (\w+)(?:, ([^>]+))? -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One run of one benchmark.
+
+    Attributes:
+        date: Day on which it ran.
+        machine: Processor, cores, memory and system.
+        versions: Package -> version.
+        commit: Commit of the source; `+` after it: with changes that are not committed.
+        load: Processes that wanted to run on average in the minute before.
+        seconds: How long it took.
+        found: What it found.
+    """
+
+    date: str
+    machine: str
+    versions: Mapping[str, str]
+    commit: str
+    load: float
+    seconds: float
+    found: Found
+
+    def line(self) -> str:
+        """Returns when and where it ran, as a line of text."""
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        return (
+            f"{self.date}, commit {self.commit}, {self.machine}, load {self.load:.1f} before it; {versions}."
+        )
+
+    def markdown(self) -> str:
+        """Returns that line and all that was found."""
+        return f"{self.line()}\n\n{self.found.markdown()}"
+
+
+def new_entry(found: Found, load: float, seconds: float) -> Entry:
+    """Returns an entry of what was found just now on this machine."""
+    versions = {"Python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+    versions["google-adk"] = ADK_VERSION
+    return Entry(str(date.today()), _machine(), versions, _commit(), load, seconds, found)
+
+
+def _machine() -> str:
+    names = re.findall(r"^model name\s*: (.*)", _read("/proc/cpuinfo"), re.MULTILINE) or [platform.machine()]
+    memory = re.findall(r"^MemTotal:\s*(\d+)", _read("/proc/meminfo"), re.MULTILINE)
+    parts = [names[0], f"{os.cpu_count()} cores", *(f"{int(kib) / 2**20:.0f} GB" for kib in memory)]
+    return ", ".join([*parts, platform.system()])
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text() if Path(path).exists() else ""
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return run.stdout.strip() or "unknown"
+
+
+def read_record(path: Path = RECORD) -> dict[str, Entry]:
+    """Returns the recorded entries by benchmark; none where there is no file."""
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, Entry]) if path.exists() else {}
+
+
+def write_record(entries: Mapping[str, Entry], path: Path = RECORD) -> None:
+    """Writes entries, in the order of the benchmarks."""
+    ordered = {one.name: entries[one.name] for one in BENCHMARKS if one.name in entries}
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
+
+
+def all_markdown(entries: Mapping[str, Entry], names: Sequence[str]) -> str:
+    """Returns one page of the named benchmarks; those without an entry are named, too."""
+    texts = {name: entries[name].markdown() if name in entries else "not measured\n" for name in names}
+    return "# Figures\n\n" + "\n".join(f"## {name}\n\n{text}" for name, text in texts.items())
+
+
+def commands_table() -> str:
+    """Returns the table of all benchmarks."""
+    command = "`.venv/bin/python -m benchmarks.{}`"
+    rows = [(command.format(one.name), one.measures, one.time) for one in BENCHMARKS]
+    return Table("commands", ("command", "what is measured", "time"), rows).markdown()
+
+
+def filled(page: str, entries: Mapping[str, Entry]) -> str:
+    """Returns a page with the figures anew between `<!-- figures: NAME -->` and `<!-- end of figures -->`.
+
+    NAME is a benchmark, which gives all that it found. `NAME, TITLE` gives one table of it, and `commands`
+    the table of all benchmarks.
+    """
+    return _MARKED.sub(lambda found: f"{found[1]}\n{_part(found[2], found[3], entries)}\n{found[4]}", page)
+
+
+def _part(name: str, title: str | None, entries: Mapping[str, Entry]) -> str:
+    if name == "commands":
+        return commands_table() + "\n"
+    if name not in entries:
+        return "Not measured yet.\n"
+    if title is None:
+        return entries[name].markdown()
+    return next(table.markdown() for table in entries[name].found.tables if table.title == title) + "\n"
+
+
+def fill_pages() -> None:
+    """Writes the recorded figures into README.md and the pages of docs/."""
+    entries = read_record()
+    for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        path.write_text(filled(path.read_text(encoding="utf-8"), entries), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    fill_pages()

@@ -1,0 +1,87 @@
+import argparse
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from benchmarks.all import run
+from benchmarks.every import BENCHMARKS, Benchmark
+from benchmarks.figures import FAILED, NOT_MEASURED, Check, Found, NotMeasured, Table, run_benchmark, shown
+from benchmarks.recorded import all_markdown, filled, new_entry, read_record, write_record
+from tests.documentation import PAGES, ROOT
+
+TABLE = Table("speed", ("", "turns", "CPU s"), [["turnwise", 10_000, 6.104], ["another", None, 0.0321]])
+
+
+def test_a_table_has_three_significant_digits_and_whole_numbers() -> None:
+    assert TABLE.markdown().splitlines()[2:] == ["| turnwise | 10,000 | 6.10 |", "| another |  | 0.0321 |"]
+    assert [shown(value) for value in (0.0, 1642.4, 275.3, 31.02, "a")] == [
+        "0.0",
+        "1,642",
+        "275",
+        "31.0",
+        "a",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "status"),
+    [
+        (Found([TABLE], [Check("equal", True)]), 0),
+        (Found([TABLE], [Check("equal", False)], ["Flink: no java"]), FAILED),
+        (Found([TABLE], missing=["Flink: no java"]), NOT_MEASURED),
+        (Found(), NOT_MEASURED),
+    ],
+)
+def test_the_status_says_what_failed_and_what_is_missing(found: Found, status: int) -> None:
+    assert found.status() == status
+
+
+def test_what_cannot_be_measured_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def measure(options: argparse.Namespace) -> Found:
+        raise NotMeasured("PostgreSQL, which is not installed")
+
+    values = tmp_path / "found.json"
+    assert run_benchmark(argparse.ArgumentParser(), measure, ["--json", str(values)]) == NOT_MEASURED
+    assert "not measured: PostgreSQL, which is not installed" in capsys.readouterr().out
+    assert msgspec.json.decode(values.read_bytes(), type=Found).missing == [
+        "PostgreSQL, which is not installed"
+    ]
+
+
+def test_a_benchmark_that_breaks_off_fails() -> None:
+    assert run(Benchmark("no_such_benchmark", "", ""), small=True).found.status() == FAILED
+
+
+def test_entries_are_recorded_and_fill_pages(tmp_path: Path) -> None:
+    name = BENCHMARKS[0].name
+    entry = new_entry(Found([TABLE], [Check("equal", True)]), load=0.5, seconds=1.0)
+    write_record({name: entry}, tmp_path / "figures.json")
+    entries = read_record(tmp_path / "figures.json")
+    assert msgspec.json.encode(entries[name]) == msgspec.json.encode(entry)
+    page = f"a\n<!-- figures: {name}, speed -->\nold\n<!-- end of figures -->\nb\n"
+    whole = filled(page, entries)
+    assert whole == page.replace("old\n", f"\n{TABLE.markdown()}\n\n") and filled(whole, entries) == whole
+    assert "not measured" in all_markdown(entries, ["spans"]) and entry.line() in all_markdown(
+        entries, [name]
+    )
+
+
+def test_every_benchmark_is_part_of_all() -> None:
+    modules = {
+        path.stem if path.stem != "__main__" else path.parent.name
+        for path in (ROOT / "benchmarks").rglob("*.py")
+        if "return run_benchmark(" in path.read_text()
+    }
+    assert modules == {one.name for one in BENCHMARKS}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_figures_of_the_pages_are_the_recorded_ones(name: str) -> None:
+    assert filled(PAGES[name], read_record()) == PAGES[name], "run: python -m benchmarks.recorded"
+
+
+def test_the_figures_on_the_pages_are_those_of_known_benchmarks() -> None:
+    marked = re.findall(r"^<!-- figures: (\w+).* -->$", "\n".join(PAGES.values()), re.MULTILINE)
+    assert set(marked) <= {"commands", *(one.name for one in BENCHMARKS)}
