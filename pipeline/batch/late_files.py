@@ -10,8 +10,6 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.input_files import files_changed
 from turnwise.schemas.run import RunDocument
 
-_NOTHING = "there is no input, and no run"
-
 
 class Again(NamedTuple):
     """Whether a date runs again, and why.
@@ -41,9 +39,11 @@ def why_again(settings: RunSettings) -> Again:
         raise ConfigError("--lookback: inputs are not all files and tables: changes of others are not known")
     before = _earlier(settings.output)
     if not now.count:
-        return _stays("there is no input; its run stays", before) if before else Again(False, _NOTHING, 2)
-    if before is None:
-        return Again(True, f"{settings.output} holds no finished run")
+        if isinstance(before, ConfigError):
+            return Again(False, f"there is no input, and no run: {before}", 2)
+        return _stays("there is no input; its run stays", before)
+    if isinstance(before, ConfigError):
+        return Again(True, f"there is no run: {before}")
     if before.input_files is None:
         return Again(True, "its run.json does not list its input files")
     changes = files_changed(before.input_files, now)
@@ -56,8 +56,9 @@ def _stays(why: str, run: RunDocument) -> Again:
     return Again(False, "; ".join((why, *run.problems)), run.exit_status)
 
 
-def _earlier(directory: str) -> RunDocument | None:
+def _earlier(directory: str) -> RunDocument | ConfigError:
+    """Returns the finished run of a directory, or why there is none."""
     try:
         return open_run(directory).document
-    except ConfigError:
-        return None
+    except ConfigError as error:
+        return error

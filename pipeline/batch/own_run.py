@@ -21,23 +21,27 @@ def replaces_earlier(settings: RunSettings) -> bool:
     left.
 
     Raises:
-        ConfigError: A run with a date meets a finished run with another id.
+        ConfigError: A run with a date meets a finished run with another id, or of another date.
     """
     if settings.overwrite or settings.date is None:
         return settings.overwrite
     names = [path.rsplit("/", 1)[-1] for path in earlier_files(settings.output)]
     if RUN_FILE not in names:
         return not any(name.startswith(_OF_STREAMS) for name in names)
-    found = _run_id(settings.output)
-    if found == settings.run.run_id:
+    run_id, date = _run(settings.output)
+    if run_id != settings.run.run_id:
+        what = f"holds the run {run_id}, not {settings.run.run_id}: inputs or config are others"
+    elif date != settings.date:
+        what = f"holds the run {run_id} of {date}, not of {settings.date}"
+    else:
         return True
-    what = f"holds the run {found}, not {settings.run.run_id}: inputs or config are others"
     raise ConfigError(f"--output {settings.output}: {what}; --overwrite replaces it")
 
 
-def _run_id(directory: str) -> object:
+def _run(directory: str) -> tuple[object, object]:
+    """Returns id and date of the run in a directory."""
     try:
         document = read_run_file(directory)
-    except ValueError:
-        return "of a broken run.json"
-    return document.get("run_id") if isinstance(document, dict) else "of a broken run.json"
+        return document.get("run_id"), document.get("date")
+    except (ValueError, AttributeError):
+        return "of a broken run.json", None

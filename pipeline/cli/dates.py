@@ -32,12 +32,6 @@ class Dates(NamedTuple):
     before: Sequence[date]
 
 
-class _Told(NamedTuple):
-    day: date
-    status: int
-    text: str
-
-
 Command = Callable[[Sequence[str]], int]
 
 
@@ -55,7 +49,7 @@ def dates_of(argv: Sequence[str]) -> Dates | None:
     named = parse_dates(raw.date)
     before = earlier_dates(named, raw.lookback or 0)
     if len(named) + len(before) > 1:
-        check_range(raw)
+        check_range(raw, [*before, *named])
     return Dates(named, before)
 
 
@@ -77,12 +71,21 @@ def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     if len(lines) == 1:
         return run(lines[dates.named[0]])
     _check_options(lines[dates.named[0]], lines[dates.named[-1]])
-    told = [_told(day, lines[day], run) for day in dates.named]
-    told += [_told_again(day, lines[day], run) for day in dates.before]
-    say("")
-    for day, status, text in sorted(told):
-        say(f"{day}  exit status {status}  {printable(text)}")
-    return max(status for _, status, _ in told)
+    told: dict[date, Ending] = {}
+    try:
+        for day in dates.named:
+            told[day] = _told(day, lines[day], run)
+        for day in dates.before:
+            told[day] = _told_again(day, lines[day], run)
+    finally:  # also when a signal ends the command
+        say("")
+        for day in sorted(lines):
+            say(f"{day}  {_line(told[day]) if day in told else 'interrupted, or not begun'}")
+    return max(ending.status for ending in told.values())
+
+
+def _line(ending: Ending) -> str:
+    return f"exit status {ending.status}  {printable(ending.problem)}"
 
 
 def _with_date(argv: Sequence[str], day: date) -> list[str]:
@@ -104,9 +107,9 @@ def _check_options(*lines: Sequence[str]) -> None:
     raise errors[0]
 
 
-def _told(day: date, argv: Sequence[str], run: Command) -> _Told:
+def _told(day: date, argv: Sequence[str], run: Command) -> Ending:
     say(f"\n{day}:")
-    return _Told(day, *_ended(argv, partial(run, argv)))
+    return _ended(argv, partial(run, argv))
 
 
 def _ended(argv: Sequence[str], command: Callable[[], int]) -> Ending:
@@ -133,7 +136,7 @@ def _summary(settings: RunSettings) -> str:
     return "; ".join((f"{conversations} in {settings.output}", *document.problems))
 
 
-def _told_again(day: date, argv: Sequence[str], run: Command) -> _Told:
+def _told_again(day: date, argv: Sequence[str], run: Command) -> Ending:
     found: list[Again] = []
 
     def look() -> int:
@@ -143,10 +146,10 @@ def _told_again(day: date, argv: Sequence[str], run: Command) -> _Told:
     ending = ending_of(look)
     if ending.problem:
         complain(f"{day}: {ending.problem}")
-        return _Told(day, *ending)
+        return ending
     [again] = found
     if not again.runs:
-        return _Told(day, again.status, f"not run again: {again.why}")
+        return Ending(again.status, f"not run again: {again.why}")
     say(f"\n{day}: run again: {printable(again.why)}")
     ending = _ended(argv, partial(run, argv))
-    return _Told(day, ending.status, f"run again: {again.why}: {ending.problem}")
+    return Ending(ending.status, f"run again: {again.why}: {ending.problem}")

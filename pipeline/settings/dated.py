@@ -1,7 +1,7 @@
 """Fills the date of a run into its options, and names the run by it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from hashlib import blake2b
@@ -9,7 +9,7 @@ from hashlib import blake2b
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.dates import check_undated, filled, names_date, parse_dates
 from turnwise.pipeline.settings.raw_options import RawOptions
-from turnwise.pipeline.settings.rows_address import with_query_text
+from turnwise.pipeline.settings.rows_address import shown_address, with_query_text
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import ConfigError
 
@@ -51,18 +51,30 @@ def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
     yield "--run_id", options.run_id
 
 
-def check_range(options: RawOptions) -> None:
-    """Checks the options of several runs, one a date: they read and write places of their own.
+def check_range(options: RawOptions, days: Sequence[date]) -> None:
+    """Checks the options of several runs, one a date: each has inputs, an output and an id of its own.
+
+    A place that holds the date in a form such as `{date:%m}` may still be the same for two of the dates.
 
     Raises:
-        ConfigError: Two of the runs would be the same, or use the same directory.
+        ConfigError: Two of the runs would read the same, use the same directory, or have the same id.
     """
-    if not any(names_date(with_query_text(place)) for place in options.input or ()):
-        raise ConfigError(f"--date {options.date}: all dates would read the same: put {{date}} into --input")
-    if not names_date(options.output) and not options.estimate:
-        raise ConfigError(f"--date {options.date}: one run a date: put {{date}} into --output")
-    if options.run_id is not None and not names_date(options.run_id):
-        raise ConfigError(f"--run_id {options.run_id}: is the id of several runs: put {{date}} into it")
+    inputs = [with_query_text(place) for place in options.input or ()]
+    _check_distinct("--input", " ".join(inputs), days, "would read the same")
+    if not options.estimate:
+        _check_distinct("--output", options.output, days, "would have one output directory")
+    if options.run_id:
+        _check_distinct("--run_id", options.run_id, days, "would be one run, which replaces itself")
+
+
+def _check_distinct(option: str, text: str | None, days: Sequence[date], what: str) -> None:
+    """Raises ConfigError if an option is the same for two dates, given as dates in any order."""
+    seen: dict[str | None, date] = {}
+    for day in days:
+        other = seen.setdefault(filled(option, text, day), day)
+        if other != day:
+            shown = shown_address(text or "")
+            raise ConfigError(f"{option} {shown}: {other} and {day} {what}: put the whole {{date}} into it")
 
 
 def _run_id(options: RawOptions, day: date) -> str:

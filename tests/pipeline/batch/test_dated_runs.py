@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.documentation import page
+from turnwise.pipeline.cli.dates import dates_of, run_dates
 from turnwise.pipeline.io.directory import locked
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.schemas.input_files import MOST_LISTED
@@ -38,8 +39,11 @@ class Nights:
 
     def run(self, date: str, *more: str, **places: str) -> Any:
         given = {"input": "logs/dt={date}/", "output": "out/{date}", "config": "config.json"} | places
+        run_id = given.pop("run_id", None)
         options = [text for name, value in given.items() for text in (f"--{name}", self._place(value))]
-        return self._command("run", *options, "--date", date, *more)
+        return self._command(
+            "run", *options, "--date", date, *more, *([f"--run_id={run_id}"] if run_id else [])
+        )
 
     def _place(self, text: str) -> str:
         return text if "://" in text else str(self.folder / text)
@@ -179,7 +183,8 @@ def test_late_files_run_a_date_again_and_nothing_else_does(nights: Nights) -> No
     done = nights.run("2026-11-21", "--lookback", "4")
     assert done.status == 2
     told = ends(done)
-    assert told[0] == "2026-11-17  exit status 2  not run again: there is no input, and no run"
+    assert told[0].startswith("2026-11-17  exit status 2  not run again: there is no input, and no run: ")
+    assert told[0].endswith("there is no such directory")
     assert "2026-11-18  exit status 0  run again: 1 new (" in told[1]
     assert "b.jsonl" in told[1]
     assert "2026-11-19  exit status 0  run again: 1 changed (" in told[2]
@@ -202,7 +207,7 @@ def test_a_date_that_was_missed_runs_and_one_whose_input_is_gone_keeps_its_run(n
     told = ends(done)
     assert told[0].endswith("not run again: there is no input; its run stays")
     assert "run again: " in told[1]
-    assert "holds no finished run" in told[1]
+    assert "there is no such directory" in told[1]
     assert nights.conversations("2026-11-19") == ["old"]
     assert nights.conversations("2026-11-20") == ["missed"]
 
@@ -268,6 +273,84 @@ def test_a_date_without_any_record_is_a_problem(nights: Nights) -> None:
 
 
 @pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("input=logs/dt=2026-{date:%m}", "would read the same"),
+        ("output=out/{date:%Y-%m}", "would have one output directory"),
+        ("run_id=n-{date:%m}", "would be one run"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("dates", "two"),
+    [
+        (("2026-11-20..2026-11-22",), "2026-11-20 and 2026-11-21"),
+        (("2026-11-01", "--lookback=2"), "2026-10-30 and 2026-10-31"),
+        (("2026-12-31..2027-01-01", "--lookback=365"), "2026-01-01 and 2026-01-02"),
+    ],
+)
+def test_dates_that_would_share_a_place_are_refused_before_the_first_run(
+    nights: Nights, dates: tuple[str, ...], two: str, option: str, said: str
+) -> None:
+    for day in ("2026-11-20", "2026-10-30", "2026-12-31"):
+        nights.log(day, "a")
+    name, _, value = option.partition("=")
+    done = nights.run(*dates, "--overwrite", **{name: value})
+    assert (done.status, done.out) == (2, "")
+    assert f"{two} {said}" in done.err and done.err.count("\n") == 1
+    assert not (nights.folder / "out").exists()
+
+
+def test_forms_that_tell_the_dates_apart_are_taken(nights: Nights) -> None:
+    nights.log("2026-11-30", "a")
+    nights.log("2026-12-01", "b")
+    places = {"output": "out/{date:%m}", "run_id": "n-{date:%d}", "input": "logs/dt={date:%Y-%m-%d}/"}
+    assert nights.run("2026-11-30..2026-12-01", **places).status == 0
+    assert nights.conversations("11") == ["a"] and nights.conversations("12") == ["b"]
+
+
+def test_another_date_with_the_same_id_is_never_replaced(nights: Nights) -> None:
+    nights.log("2026-11-20", "a")
+    nights.log("2026-11-21", "b")
+    places = {"output": "out/month-{date:%m}", "run_id": "n-{date:%m}"}
+    assert nights.run("2026-11-20", **places).status == 0
+    done = nights.run("2026-11-21", **places)
+    assert done.status == 2 and "holds the run n-11 of 2026-11-20, not of 2026-11-21" in done.err
+    assert nights.conversations("month-11") == ["a"]
+    assert nights.run("2026-11-20", **places).status == 0
+
+
+def test_a_broken_run_without_input_is_told(nights: Nights) -> None:
+    nights.log("2026-11-21", "a")
+    for day, text in (("19", "{broken"), ("20", "")):
+        out = nights.folder / f"out/2026-11-{day}"
+        out.mkdir(parents=True)
+        (out / ("run.json" if text else f"scores.{'0' * 32}.partial")).write_text(text)
+    broken, unfinished, _ = ends(nights.run("2026-11-21", "--lookback", "2"))
+    assert "exit status 2" in broken and "run.json: JSON is malformed" in broken
+    assert "exit status 2" in unfinished and "the run has not finished" in unfinished
+
+
+def test_a_signal_in_a_range_tells_how_the_dates_ended(
+    nights: Nights, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--input={date}", "--output={date}", "--date=2026-11-20..2026-11-22"]
+    statuses = iter([0])
+
+    def run(argv: Sequence[str]) -> int:
+        for status in statuses:
+            return status
+        raise KeyboardInterrupt
+
+    dates = dates_of(given)
+    assert dates
+    with pytest.raises(KeyboardInterrupt):
+        run_dates(given, dates, run)
+    told = capsys.readouterr().out.rstrip("\n").split("\n")[-3:]
+    assert told[0].startswith("2026-11-20  exit status 0  ")
+    assert told[1:] == [f"2026-11-{day}  interrupted, or not begun" for day in (21, 22)]
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--input", "logs/{date}", "--output", "out"], "--input logs/{date}: {date} needs --date"),
@@ -277,11 +360,11 @@ def test_a_date_without_any_record_is_a_problem(nights: Nights) -> None:
         (["--input", "a/{date:%H}", "--output", "o", "--date", "today"], "has %Y, %m, %d and %j only"),
         (
             ["--input", "a/{date}", "--output", "out", "--date", "2026-01-01..2026-01-02"],
-            "put {date} into --output",
+            "--output out: 2026-01-01 and 2026-01-02 would have one output directory: put the whole {date}",
         ),
         (
             ["--input", "a", "--output", "out/{date}", "--date", "2026-01-01..2026-01-02"],
-            "put {date} into --input",
+            "--input a: 2026-01-01 and 2026-01-02 would read the same: put the whole {date} into it",
         ),
         (
             [
@@ -296,7 +379,7 @@ def test_a_date_without_any_record_is_a_problem(nights: Nights) -> None:
                 "--lookback",
                 "1",
             ],
-            "--run_id n: is the id of several runs",
+            "--run_id n: ",
         ),
         (["--input", "{date}", "--output", "{date}", "--lookback", "1"], "--lookback needs --date"),
         (
