@@ -21,7 +21,7 @@ from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
 from turnwise.transforms.comparison.versions import compared_versions
 from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.readers import CaseReader, LogReader
-from turnwise.transforms.matching.cases import CaseIndex, match_case
+from turnwise.transforms.matching.cases import USED_CASE, CaseIndex, match_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
@@ -56,7 +56,8 @@ class Collected:
         cases = eval_cases(given, CaseReader(config.ces), limit, self._counts) if given else None
         self._fail(cases.failures if cases else [])
         index = CaseIndex(cases.cases if cases else None)
-        unused: set[CaseKey] = {case.key for case in cases.cases} if cases else set()
+        keys: set[CaseKey] = {case.key for case in cases.cases} if cases else set()
+        used: set[CaseKey] = set()
         reader = LogReader(self._settings.input_format, config)
         for logged in logged_conversations(logs, reader, limit, self._counts):
             found = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
@@ -64,10 +65,10 @@ class Collected:
                 self._fail([found])
                 continue
             if found.eval_case is not None:
-                unused.discard(found.eval_case.key)
+                used.add(found.eval_case.key)
             yield found
-        self._unused = sorted(key.eval_id for key in unused)
-        self._counts["unused_cases"] += len(unused)
+        self._unused = sorted(key.eval_id for key in keys - used)
+        self._counts.update(f"{USED_CASE}{key.text}" for key in keys & used)
 
     def add(self, scored: ScoredConversation) -> None:
         """Computes the verdict of a scored conversation and adds its rows."""

@@ -1,37 +1,34 @@
 """Wires a batch run: sources, parsing, matching, scoring, metrics, sinks."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.pipeline.batch.join_on_disk import JoinOnDisk
+from turnwise.pipeline.batch.join_on_disk import ParseAndJoin
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
+from turnwise.pipeline.io.run_end import Told
 from turnwise.pipeline.io.run_files import Sink
-from turnwise.pipeline.io.sources import ReadRecords, Source
+from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.report.counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, total_counts
+from turnwise.transforms.beam.counters import COUNTS, OF_RUN, CountingDoFn
 from turnwise.transforms.beam.judge_turns import JudgeTurns
-from turnwise.transforms.beam.match import USED, MatchCases, count_unused_cases
+from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.metrics import MetricsFn
 from turnwise.transforms.beam.parse import (
     FAILURES,
-    Joined,
     JoinSessions,
-    NamedGroups,
     NameGroups,
     ParseConversations,
-    Parsed,
-    ParsedCases,
     ParseEvalCases,
 )
-from turnwise.transforms.beam.reading_list import ToReadFn
-from turnwise.transforms.beam.score_turns import ROW_TABLES, STATISTICS, TO_READ, ScoreTurns
+from turnwise.transforms.beam.score_turns import ROW_TABLES, ROWS, STATISTICS, TO_READ, ScoreTurns
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.parsing import LoggedConversation
@@ -41,6 +38,18 @@ from turnwise.transforms.metrics.state import MetricsState
 
 BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 SESSIONS = "Sessions"
+
+
+class _Outputs(NamedTuple):
+    """What all steps yield besides their results: failures, and what is told when the run ends."""
+
+    failures: "list[PCollection[Failure]]"
+    told: "list[PCollection[tuple[str, Told]]]"
+
+    def add(self, step: Any) -> None:
+        """Adds the failures and counts of a step."""
+        self.failures.append(step.failures)
+        self.told.append(step.counts)
 
 
 def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: RunSettings, sink: Sink) -> None:
@@ -53,64 +62,56 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
         settings: Settings of the run.
         sink: Sink for the tables.
     """
-    read = logs.read(root, "Logs")
-    reader = LogReader(settings.input_format, settings.config)
-    parsed = read.records | "ParseConversations" >> ParseConversations(reader, settings.is_distributed)
-    given = _read_cases(root, cases, settings)
-    eval_cases = given[0].cases if given else None
-    parts, joined = _conversations(parsed, settings)
-    steps = (read, parsed, *given, *joined)
-    failures, counts = [step.failures for step in steps], [step.counts for step in steps]
-    states, used, to_read = [], [], []
+    outputs = _Outputs([], [])
+    parts = _conversations(root, logs, settings, outputs)
+    eval_cases = None if cases is None else _read_cases(root, cases, settings, outputs)
+    states = []
     for part, conversations in parts.items():
         matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
         scored = matched["matched"] | f"ScoreTurns{part}" >> _scoring(settings)
-        for table in ROW_TABLES:
-            sink.write_table(scored[table], table, part)
-        used.append(matched[USED])
-        to_read.append(scored[TO_READ])
+        sink.write_tables(scored[ROWS], ROW_TABLES, part)
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
-        failures += [matched[FAILURES], scored[FAILURES]]
-        counts += [matched[COUNTS], scored[COUNTS]]
+        outputs.failures.extend([matched[FAILURES], scored[FAILURES]])
+        outputs.told.extend([matched[COUNTS], scored[COUNTS], scored[TO_READ]])
     _write_metrics(states, settings, sink)
-    if eval_cases is not None:
-        counts.append(count_unused_cases(eval_cases, used))
-    counts.append(_write_failures(failures, settings, sink))
-    chosen = to_read | "AllToRead" >> beam.Flatten() | "ToRead" >> beam.CombineGlobally(ToReadFn())
-    sink.finish(root, total_counts(counts), chosen)
+    _write_failures(outputs, settings, sink)
+    sink.finish(root, outputs.told)
 
 
 def _conversations(
-    parsed: Parsed, settings: RunSettings
-) -> "tuple[dict[str, PCollection[LoggedConversation]], list[NamedGroups | Joined]]":
-    """Returns the conversations by the name of their part, and the steps that joined some of events."""
-    if not may_hold_events(settings.input_format):
-        return {"": parsed.conversations}, []
+    root: beam.Pipeline, logs: Source, settings: RunSettings, outputs: _Outputs
+) -> "dict[str, PCollection[LoggedConversation]]":
+    """Returns the conversations by the name of their part."""
+    read = logs.read(root, "Logs")
+    outputs.add(read)
+    reader = LogReader(settings.input_format, settings.config)
     if not settings.is_distributed:
-        joined = parsed.events | "JoinOnDisk" >> JoinOnDisk()
-        return {"": parsed.conversations, SESSIONS: joined.conversations}, [joined]
-    steps: list[NamedGroups | Joined] = []
+        joined = read.records | "ParseConversations" >> ParseAndJoin(reader)
+        outputs.add(joined)
+        return {"": joined.conversations}
+    parsed = read.records | "ParseConversations" >> ParseConversations(reader)
+    outputs.add(parsed)
+    if not may_hold_events(settings.input_format):
+        return {"": parsed.conversations}
     events = parsed.events
     if may_hold_groups(settings.input_format):
         named = parsed.grouped | "NameGroups" >> NameGroups()
         events = (events, named.events) | "Events" >> beam.Flatten()
-        steps.append(named)
+        outputs.add(named)
     joined = events | "JoinSessions" >> JoinSessions()
-    return {"": parsed.conversations, SESSIONS: joined.conversations}, [*steps, joined]
+    outputs.add(joined)
+    return {"": parsed.conversations, SESSIONS: joined.conversations}
 
 
-def _write_failures(
-    failures: "list[PCollection[Failure]]", settings: RunSettings, sink: Sink
-) -> "PCollection[dict[str, int]]":
+def _write_failures(outputs: _Outputs, settings: RunSettings, sink: Sink) -> None:
     write = _FailureRowsFn(settings.run.run_id)
     rows = (
-        failures
+        outputs.failures
         | "Failures" >> beam.Flatten()
         | "FailureRows" >> beam.ParDo(write).with_outputs(COUNTS, main="rows")
     )
-    sink.write_table(rows["rows"], "failures")
-    counts: PCollection[dict[str, int]] = rows[COUNTS]
-    return counts
+    sink.write_tables(rows["rows"], (FAILURES,))
+    outputs.told.append(rows[COUNTS])
 
 
 def _scoring(settings: RunSettings) -> "ScoreTurns | JudgeTurns":
@@ -127,38 +128,36 @@ class _FailureRowsFn(CountingDoFn):
         super().__init__()
         self._run_id = run_id
 
-    def process(self, failure: Failure) -> Iterator[list[FailureRow]]:
+    def process(self, failure: Failure) -> Iterator[tuple[str, list[FailureRow]]]:
         rows = failure_rows(failure, self._run_id)
         for row in rows:
             self.counts.update(failure_counters(row))
-        yield rows
+        yield FAILURES, rows
 
 
 def _read_cases(
-    root: beam.Pipeline, cases: Source | None, settings: RunSettings
-) -> "tuple[ParsedCases, ReadRecords] | tuple[()]":
-    if cases is None:
-        return ()
+    root: beam.Pipeline, cases: Source, settings: RunSettings, outputs: _Outputs
+) -> "PCollection[EvalCase]":
     read = cases.read(root, "Cases")
+    outputs.add(read)
     parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
-    return parsed, read
+    outputs.failures.extend(parsed.failures)
+    outputs.told.extend(parsed.counts)
+    eval_cases: PCollection[EvalCase] = parsed.cases
+    return eval_cases
 
 
 def _write_metrics(
     parts: "list[PCollection[tuple[str, MetricsState]]]", settings: RunSettings, sink: Sink
 ) -> None:
-    states = parts | "AllMetrics" >> beam.Flatten() | "MetricsOfRun" >> beam.Map(_of_run)
-    gathered = states | "GatherMetrics" >> beam.GroupByKey()
-    metrics = gathered | "MetricRows" >> beam.ParDo(_MetricRowsFn(settings.run.run_id)).with_outputs(
-        BY_TURN, BY_SLICE, AGGREGATED, main=BY_VERSION
-    )
-    for table in SINGLE_FILES:
-        sink.write_table(metrics[table], table)
-    sink.write_document(metrics[AGGREGATED], AGGREGATED)
+    states = parts[0] if len(parts) == 1 else parts | "AllMetrics" >> beam.Flatten()
+    gathered = states | "MetricsOfRun" >> beam.Map(_of_run) | "GatherMetrics" >> beam.GroupByKey()
+    rows = gathered | "MetricRows" >> beam.ParDo(_MetricRowsFn(settings.run.run_id))
+    sink.write_tables(rows, (*SINGLE_FILES, AGGREGATED))
 
 
 def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, MetricsState]]:
-    return "", entry
+    return OF_RUN, entry
 
 
 class _MetricRowsFn(beam.DoFn):
@@ -172,10 +171,10 @@ class _MetricRowsFn(beam.DoFn):
         for version, state in element[1]:
             versions.setdefault(version, MetricsState()).merge(state)
         for entry in versions.items():
-            yield version_rows(entry, self._run_id)
-            yield beam.pvalue.TaggedOutput(BY_TURN, turn_rows(entry, self._run_id))
-            yield beam.pvalue.TaggedOutput(BY_SLICE, slice_rows(entry, self._run_id))
-        yield beam.pvalue.TaggedOutput(AGGREGATED, aggregate_versions(list(versions.items())))
+            yield BY_VERSION, version_rows(entry, self._run_id)
+            yield BY_TURN, turn_rows(entry, self._run_id)
+            yield BY_SLICE, slice_rows(entry, self._run_id)
+        yield AGGREGATED, [aggregate_versions(list(versions.items()))]
 
 
 def aggregate_versions(states: list[tuple[str, MetricsState]]) -> JsonObject:

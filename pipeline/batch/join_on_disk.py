@@ -1,4 +1,4 @@
-"""Joins the events of a run that is one process, on disk, because the in-process runner groups in memory."""
+"""Parses the records of a run that is one process, and joins events on disk: the runner groups in memory."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,25 +9,42 @@ from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Record
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
-from turnwise.transforms.beam.parse import FAILURES, Joined
+from turnwise.transforms.beam.parse import FAILURES, Joined, tagged
 from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.parsing import parse_record
+from turnwise.transforms.formats.readers import LogReader
 
 
-class _JoinOnDiskFn(CountingDoFn):
-    def __init__(self) -> None:
+class ParseAndJoinFn(CountingDoFn):
+    """Yields the conversations of records, and in the end those that events make."""
+
+    def __init__(self, reader: LogReader) -> None:
         super().__init__()
+        self._reader = reader
         self._joining: EventJoin | None = None
         self._has_joined = False
 
-    def process(self, element: tuple[str, ConversationEvent]) -> None:
+    def process(self, record: Record) -> list[Any]:
+        """Returns what a record holds; its events are kept."""
+        outputs: list[Any] = []
+        for found in parse_record(self._reader, record, self.counts):
+            if isinstance(found, ConversationEvent):
+                self._keep(found)
+            else:
+                outputs.append(tagged(found))
+        return outputs
+
+    def _keep(self, event: ConversationEvent) -> None:
         if self._joining is None:
             if self._has_joined:
                 raise RuntimeError("events came in several bundles: the runner is not the in-process one")
             self._joining = EventJoin()
-        self._joining.add(element[1])
+        self._joining.add(event)
 
     def finish_bundle(self) -> Iterator[Any]:
+        """Yields what the events make, and the counts."""
         joining, self._joining = self._joining, None
         if joining is not None:
             self._has_joined = True
@@ -39,12 +56,16 @@ class _JoinOnDiskFn(CountingDoFn):
         yield from super().finish_bundle()
 
 
-class JoinOnDisk(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Joined]):
-    """Joins events, of groups and others, into conversations at the end of the only bundle."""
+class ParseAndJoin(beam.PTransform[PCollection[Record], Joined]):
+    """Turns all records, which are one bundle, into conversations; events are joined when it ends."""
 
-    def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
+    def __init__(self, reader: LogReader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    def expand(self, records: "PCollection[Record]") -> Any:
         """Adds the one step, which is fused with those around it."""
-        outputs = events | "Join" >> beam.ParDo(_JoinOnDiskFn()).with_outputs(
+        outputs = records | "Parse" >> beam.ParDo(ParseAndJoinFn(self._reader)).with_outputs(
             FAILURES, COUNTS, main="conversations"
         )
         return Joined(outputs["conversations"], outputs[FAILURES], outputs[COUNTS])

@@ -1,5 +1,6 @@
 """The last steps of a run: its files get their names, then `run.json` names them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -19,9 +20,11 @@ from turnwise.pipeline.io.sinks.base import document_content, table_content
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.beam.counters import OF_RUN
+from turnwise.transforms.review.choice import ReadingList
 
 BY_VERSION = SINGLE_FILES[0]
-COUNTS, TO_READ, STORED = "counts", "to_read", "stored"
+STORED = "stored"
 _PUBLISHED = "published"
 
 
@@ -74,6 +77,48 @@ class _NamedFile(NamedTuple):
     content: bytes = b""
 
 
+Told = dict[str, int] | list[ConversationRow] | Written | str
+"""What a step tells of its part of a run: counts, conversations to read first, what was written, a folder."""
+
+
+class _AllTold:
+    """Everything that was told of a run."""
+
+    def __init__(self, told: Iterable[Told]) -> None:
+        self.counts, self.written = Counter[str](), list[Written]()
+        to_read = ReadingList()
+        for one in told:
+            if isinstance(one, dict):
+                self.counts.update(one)
+            elif isinstance(one, Written):
+                self.written.append(one)
+            elif isinstance(one, list):
+                to_read.add(one)
+        self.to_read = to_read.rows()
+
+    def rows(self, table: str) -> list[Any]:
+        """Returns the rows of a small table."""
+        return [row for part in self.written if part.table == table for row in part.rows]
+
+    def files(self, folder: str, output_format: str) -> list[_NamedFile]:
+        """Returns all files with their final names."""
+        files = [file for table in TABLES for file in self._files_of(table, folder, output_format)]
+        content = document_content(next(iter(self.rows(AGGREGATED)), {}))
+        return [*files, _NamedFile(AGGREGATED, folder, f"{AGGREGATED}.json", 1, None, content)]
+
+    def _files_of(self, table: str, folder: str, suffix: str) -> list[_NamedFile]:
+        parts = sorted(part[:3] for part in self.written if part.table == table)
+        if table in SINGLE_FILES or not parts:
+            name = table if table in SINGLE_FILES else f"{table}-00000-of-00001"
+            rows = self.rows(table)
+            content = table_content(rows, table, suffix)
+            return [_NamedFile(table, folder, f"{name}.{suffix}", len(rows), None, content)]
+        return [
+            _NamedFile(table, folder, f"{table}-{i:05}-of-{len(parts):05}.{suffix}", row_count, shard)
+            for i, (_, shard, row_count) in enumerate(parts)
+        ]
+
+
 class NameFilesFn(beam.DoFn):
     """Yields all files of a run with their final names, each under a key of its own."""
 
@@ -81,33 +126,11 @@ class NameFilesFn(beam.DoFn):
         self._format = output_format
 
     def process(
-        self, element: tuple[str, Iterable[Written]], folder: str
+        self, element: tuple[str, Iterable[Told]], folder: tuple[str, str]
     ) -> Iterator[tuple[str, _NamedFile]]:
         """Yields name -> file, of everything that was written or is kept."""
-        written = sorted(element[1], key=lambda entry: entry[:2])
-        for table in TABLES:
-            parts = [part for part in written if part.table == table]
-            named = self._single_file if table in SINGLE_FILES else self._shards
-            for file in named(folder, table, parts):
-                yield file.name, file
-        content = document_content(next(iter(_rows(written, AGGREGATED)), {}))
-        name = f"{AGGREGATED}.json"
-        yield name, _NamedFile(AGGREGATED, folder, name, 1, None, content)
-
-    def _single_file(self, folder: str, table: str, parts: Sequence[Written]) -> list[_NamedFile]:
-        rows = _rows(parts, table)
-        content = table_content(rows, table, self._format)
-        return [_NamedFile(table, folder, f"{table}.{self._format}", len(rows), None, content)]
-
-    def _shards(self, folder: str, table: str, parts: Sequence[Written]) -> list[_NamedFile]:
-        names = [f"{table}-{i:05}-of-{len(parts):05}.{self._format}" for i in range(len(parts))]
-        if not names:
-            empty = table_content([], table, self._format)
-            return [_NamedFile(table, folder, f"{table}-00000-of-00001.{self._format}", 0, None, empty)]
-        return [
-            _NamedFile(table, folder, name, part.row_count, part.shard)
-            for name, part in zip(names, parts, strict=True)
-        ]
+        for file in _AllTold(element[1]).files(folder[1], self._format):
+            yield file.name, file
 
 
 class PublishFn(beam.DoFn):
@@ -116,37 +139,54 @@ class PublishFn(beam.DoFn):
     def __init__(self, directory: str) -> None:
         self._directory = directory
 
-    def process(self, element: tuple[str, Iterable[_NamedFile]]) -> Iterator[tuple[str, Written]]:
+    def process(self, element: tuple[str, Iterable[_NamedFile]]) -> Iterator[Any]:
         """Renames a file, or writes it; yields it under the key of the run."""
-        file = next(iter(element[1]))
-        folder = join_path(self._directory, file.folder)
-        publish(folder, [(file.shard or write_partial(folder, file.table, file.content), file.name)])
-        yield "", Written(_PUBLISHED, None, 1, [file._replace(content=b"")])
+        file = _published(self._directory, next(iter(element[1])))
+        yield OF_RUN, Written(_PUBLISHED, None, 1, [file])
+
+
+def _published(directory: str, file: _NamedFile) -> _NamedFile:
+    """Renames a file, or writes it; returns it without its content."""
+    folder = join_path(directory, file.folder)
+    publish(folder, [(file.shard or write_partial(folder, file.table, file.content), file.name)])
+    return file._replace(content=b"")
 
 
 class ConcludeFn(beam.DoFn):
-    """Replaces `run.json`, and removes what is not current any more."""
+    """Replaces `run.json`, and removes what is not current any more; names the files, where no step did."""
 
-    def __init__(self, directory: str, conclude: Conclude, discard: Callable[[], None] | None = None) -> None:
-        self._directory, self._conclude, self._discard = directory, conclude, discard
+    def __init__(
+        self,
+        directory: str,
+        output_format: str,
+        conclude: Conclude,
+        discard: Callable[[], None] | None = None,
+    ) -> None:
+        self._directory, self._format = directory, output_format
+        self._conclude, self._discard = conclude, discard
 
-    def process(self, element: tuple[str, Iterable[Written]]) -> None:
+    def process(self, element: tuple[str, Iterable[Told]], begun: tuple[str, str]) -> None:
         """Writes `run.json` of everything that was published, once, also if a runner repeats it."""
-        known = list(element[1])
-        files: list[_NamedFile] = sorted(_rows(known, _PUBLISHED))
-        folder = files[0].folder
+        _, folder = begun
         replaced = current_folder(self._directory)
         if replaced != folder:
-            document = self._conclude(self._finished(known, folder, files))
+            told = _AllTold(element[1])
+            files = self._files(told, folder)
+            document = self._conclude(self._finished(told, folder, files))
             write_run_file(self._directory, document, folder)
             clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
         if self._discard:
             self._discard()
 
-    def _finished(self, known: Sequence[Written], folder: str, files: Sequence[_NamedFile]) -> Finished:
-        counts: dict[str, int] = next(iter(_rows(known, COUNTS)), {})
-        to_read, versions, stored = (_rows(known, name) for name in (TO_READ, BY_VERSION, STORED))
-        return Finished(counts, to_read, versions, self._tables(folder, files), stored)
+    def _files(self, told: _AllTold, folder: str) -> list[_NamedFile]:
+        published = told.rows(_PUBLISHED)
+        if not published:
+            published = [_published(self._directory, file) for file in told.files(folder, self._format)]
+        return sorted(published)
+
+    def _finished(self, told: _AllTold, folder: str, files: Sequence[_NamedFile]) -> Finished:
+        versions, stored = told.rows(BY_VERSION), told.rows(STORED)
+        return Finished(dict(told.counts), told.to_read, versions, self._tables(folder, files), stored)
 
     def _tables(self, folder: str, files: Sequence[_NamedFile]) -> JsonObject:
         """Returns what `run.json` says of the files; raises OSError if one is not there."""
@@ -159,7 +199,3 @@ class ConcludeFn(beam.DoFn):
             stated = {"rows": file.row_count, "bytes": sizes[file.name]}
             named.setdefault(file.table, {})[file.name] = stated
         return {"folder": folder, "files": named}
-
-
-def _rows(written: Iterable[Written], table: str) -> list[Any]:
-    return [row for part in written if part.table == table for row in part.rows]

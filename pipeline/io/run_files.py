@@ -1,6 +1,7 @@
 """Writes the tables of a run as files, all of them or none, and in the end its `run.json`."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
 import apache_beam as beam
@@ -9,49 +10,45 @@ from apache_beam.pvalue import AsSingleton, PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from turnwise.pipeline.io.directory import SINGLE_FILES, folder_name, partial_path
-from turnwise.pipeline.io.listing import join_path
+from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES, folder_name, partial_path
+from turnwise.pipeline.io.listing import is_local, join_path
 from turnwise.pipeline.io.run_end import (
-    BY_VERSION,
-    COUNTS,
     STORED,
-    TO_READ,
     Conclude,
     ConcludeFn,
     NameFilesFn,
     PublishFn,
+    Told,
     Written,
 )
 from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, row_writer
-from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.beam.counters import OF_RUN
+
+TableRows = tuple[str, Sequence[Any]]
+"""Name of a table, and some of its rows."""
+_TOLD = beam.typehints.KV[str, Any]
+"""One type, because some runners flatten only collections of one coder."""
+_SMALL = frozenset((*SINGLE_FILES, AGGREGATED))
 
 
-class Sink(TableSink, Protocol):
-    """Writes the tables and documents of a run."""
+class Sink(Protocol):
+    """Writes the tables of a run."""
 
-    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
-        """Adds the steps that write one JSON document."""
+    def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
+        """Adds the steps that write lists of rows of some tables; `part` distinguishes several writers."""
 
-    def finish(
-        self,
-        root: beam.Pipeline,
-        counts: "PCollection[dict[str, int]]",
-        to_read: "PCollection[list[ConversationRow]]",
-    ) -> None:
-        """Adds the steps that run after everything is written; both collections have one element."""
+    def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
+        """Adds the steps that run after everything is written, given what the other steps told."""
 
 
 class NullSink:
     """Writes nothing, for runs that only count."""
 
-    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
+    def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
         """Discards the rows."""
 
-    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
-        """Discards the document."""
-
-    def finish(self, root: beam.Pipeline, counts: "PCollection[Any]", to_read: "PCollection[Any]") -> None:
+    def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
         """Does nothing."""
 
 
@@ -75,57 +72,65 @@ class RunSink:
         self._directory, self._format, self._conclude = directory, output_format, conclude
         self._service, self._keep_stored = service, _kept_stored if discard else _nothing
         self._discard = discard
-        self._written: list[PCollection[tuple[str, Written]]] = []
-        self._known: list[PCollection[tuple[str, Written]]] = []
-        self._chosen: PCollection[str] | None = None
+        self._written: list[PCollection[Any]] = []
+        self._chosen: PCollection[Any] | None = None
 
-    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> None:
-        """Writes `TABLE-*.SUFFIX`; the metrics tables are one file each."""
-        stored = self._service.write_table(rows, table, part) if self._service else None
-        if stored is not None:
-            self._known.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(self._keep_stored))
-        if table in SINGLE_FILES:
-            written = rows | f"Write_{table}{part}" >> beam.Map(_kept, table)
-        else:
-            write = _WriteShardFn(self._directory, table, self._format)
-            written = rows | f"Write_{table}{part}" >> beam.ParDo(write, self._folder(rows.pipeline))
-        self._written.append(written)
-        if table == BY_VERSION:
-            self._known.append(written)
+    def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
+        """Writes `TABLE-*.SUFFIX`; keeps small tables, which are one file each, for the end of the run."""
+        if self._service:
+            self._store(rows, self._service, tables, part)
+        write = beam.ParDo(_WriteRowsFn(self._directory, self._format), self._folder(rows.pipeline))
+        self._written.append(rows | f"Write_{tables[0]}{part}" >> write)
 
-    def write_document(self, document: "PCollection[JsonObject]", name: str) -> None:
-        """Writes `NAME.json`, indented."""
-        self._written.append(document | f"Write_{name}" >> beam.Map(_kept_document, name))
-
-    def finish(
-        self,
-        root: beam.Pipeline,
-        counts: "PCollection[dict[str, int]]",
-        to_read: "PCollection[list[ConversationRow]]",
+    def _store(
+        self, rows: "PCollection[TableRows]", service: TableSink, tables: Sequence[str], part: str
     ) -> None:
-        """Gives all files their final names, and writes `run.json`."""
-        counted = counts | "Write_Counts" >> beam.Map(_kept_document, COUNTS)
-        self._written.append(counted)  # there may be nothing else
-        gathered = self._written | "Write_All" >> beam.Flatten() | "Write_Gather" >> beam.GroupByKey()
-        named = gathered | "Write_Name" >> beam.ParDo(NameFilesFn(self._format), self._folder(root))
-        spread = named | "Write_Spread" >> beam.GroupByKey()
-        known = [
-            *self._known,
-            counted,
-            to_read | "Write_ToRead" >> beam.Map(_kept, TO_READ),
-            spread | "Write_Publish" >> beam.ParDo(PublishFn(self._directory)),
-        ]
-        over = known | "Write_Known" >> beam.Flatten() | "Write_End" >> beam.GroupByKey()
-        _ = over | "Write_Run" >> beam.ParDo(ConcludeFn(self._directory, self._conclude, self._discard))
+        for table in tables:
+            own = rows | f"Rows_{table}{part}" >> beam.FlatMap(_of_table, table)
+            stored = service.write_table(own, table, part)
+            if stored is not None:
+                self._written.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(self._keep_stored))
+
+    def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
+        """Gives all files their final names, and writes `run.json`.
+
+        Elsewhere than on a local disk, the workers share the renaming.
+        """
+        folder = self._folder(root)
+        parts = [*self._written, *told, self._begun(root)]  # there may be nothing else
+        for part in parts:
+            part.element_type = _TOLD
+        if not is_local(self._directory):
+            named = (
+                parts
+                | "Write_All" >> beam.Flatten()
+                | "Write_Gather" >> beam.GroupByKey()
+                | "Write_Name" >> beam.ParDo(NameFilesFn(self._format), folder)
+                | "Write_Spread" >> beam.GroupByKey()
+            )
+            publish = beam.ParDo(PublishFn(self._directory)).with_output_types(_TOLD)
+            parts.append(named | "Write_Publish" >> publish)
+        conclude = ConcludeFn(self._directory, self._format, self._conclude, self._discard)
+        over = parts | "Write_Told" >> beam.Flatten() | "Write_End" >> beam.GroupByKey()
+        _ = over | "Write_Run" >> beam.ParDo(conclude, folder)
 
     def _folder(self, root: beam.Pipeline) -> AsSingleton:
+        return AsSingleton(self._begun(root))
+
+    def _begun(self, root: beam.Pipeline) -> "PCollection[Any]":
+        """Returns the folder of the run, as the first that is told of it."""
         if self._chosen is None:
             self._chosen = root | "Write_Start" >> beam.Impulse() | "Write_Folder" >> beam.Map(_choose_folder)
-        return AsSingleton(self._chosen)
+        return self._chosen
 
 
-def _choose_folder(_: bytes) -> str:
-    return folder_name()
+def _choose_folder(_: bytes) -> tuple[str, str]:
+    return OF_RUN, folder_name()
+
+
+def _of_table(rows: TableRows, table: str) -> Iterator[Sequence[Any]]:
+    if rows[0] == table:
+        yield rows[1]
 
 
 def _nothing(_: object) -> Iterator[tuple[str, Written]]:
@@ -133,38 +138,45 @@ def _nothing(_: object) -> Iterator[tuple[str, Written]]:
 
 
 def _kept_stored(element: Any) -> Iterator[tuple[str, Written]]:
-    yield _kept_document(element, STORED)
+    yield OF_RUN, Written(STORED, None, 1, [element])
 
 
-def _kept(rows: Sequence[Any], table: str) -> tuple[str, Written]:
-    return "", Written(table, None, len(rows), rows)
+class _WriteRowsFn(beam.DoFn):
+    """Writes the rows of a bundle into a separate file of each table; rows of small tables are kept."""
 
-
-def _kept_document(document: Any, name: str) -> tuple[str, Written]:
-    return "", Written(name, None, 1, [document])
-
-
-class _WriteShardFn(beam.DoFn):
-    """Writes the rows of a bundle into a separate file."""
-
-    def __init__(self, directory: str, table: str, output_format: str) -> None:
-        self._directory, self._table, self._format = directory, table, output_format
+    def __init__(self, directory: str, output_format: str) -> None:
+        self._directory, self._format = directory, output_format
 
     def start_bundle(self) -> None:
-        self._path, self._rows = "", 0
-        self._file: BinaryIO | None = None
-        self._writer: RowWriter | None = None
+        self._files: dict[str, _Shard] = {}
 
-    def process(self, rows: Sequence[JsonObject], folder: str) -> None:
-        if self._writer is None:
-            self._path = partial_path(join_path(self._directory, folder), self._table)
-            self._file = FileSystems.create(self._path)
-            self._writer = row_writer(self._file, self._table, self._format)
-        self._writer.write(rows)
-        self._rows += len(rows)
+    def process(self, element: TableRows, folder: tuple[str, str]) -> list[tuple[str, Written]]:
+        table, rows = element
+        if table in _SMALL:
+            return [(OF_RUN, Written(table, None, len(rows), rows))]
+        if table not in self._files:
+            path = partial_path(join_path(self._directory, folder[1]), table)
+            file = FileSystems.create(path)
+            self._files[table] = _Shard(path, file, row_writer(file, table, self._format))
+        self._files[table].write(rows)
+        return []
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        if self._writer is not None and self._file is not None:
-            self._writer.finish()
-            self._file.close()
-            yield GlobalWindows.windowed_value(("", Written(self._table, self._path, self._rows)))
+        for table, shard in self._files.items():
+            shard.writer.finish()
+            shard.file.close()
+            yield GlobalWindows.windowed_value((OF_RUN, Written(table, shard.path, shard.row_count)))
+
+
+@dataclass
+class _Shard:
+    """An open file of a table."""
+
+    path: str
+    file: BinaryIO
+    writer: RowWriter
+    row_count: int = 0
+
+    def write(self, rows: Sequence[JsonObject]) -> None:
+        self.writer.write(rows)
+        self.row_count += len(rows)

@@ -38,7 +38,7 @@ class ReadRecords(NamedTuple):
 
     records: "PCollection[Record]"
     failures: "PCollection[Failure]"
-    counts: "PCollection[dict[str, int]]"
+    counts: "PCollection[tuple[str, dict[str, int]]]"
 
 
 class Source(Protocol):
@@ -69,8 +69,15 @@ class _ReadingFn(CountingDoFn):
 
 
 class _ReadFn(_ReadingFn):
-    def process(self, path: str | Failure) -> Iterator[Any]:
-        return self.whole(path)
+    """Finds and reads all files."""
+
+    def __init__(self, patterns: list[str], max_record_bytes: int, lost: str) -> None:
+        super().__init__(max_record_bytes, lost, frozenset(patterns))
+        self._patterns = patterns
+
+    def process(self, start: bytes) -> Iterator[Any]:
+        for path in matched_files(self._patterns):
+            yield from self.whole(path)
 
 
 class _RangeProvider(RestrictionProvider):
@@ -136,31 +143,35 @@ class FileSource:
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that find the files and read each one once."""
-        patterns = root | f"{name}Patterns" >> beam.Create([self._patterns], reshuffle=False)
-        kind: type[_ReadingFn] = _ReadRangesFn if self._is_distributed else _ReadFn
-        read = kind(self._limit, self._lost, frozenset(self._patterns))
-        if self._is_distributed:
-            files = self._ranges(patterns, name)
-        else:
-            files = patterns | f"{name}Files" >> beam.FlatMap(matched_files)
+        start, read = root | f"{name}Start" >> beam.Impulse(), self._read()
+        files = self._ranges(start, name) if self._is_distributed else start
         outputs = files | f"{name}Read" >> beam.ParDo(read).with_outputs(FAILURES, COUNTS, main="records")
         return ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
 
-    def _ranges(self, patterns: "PCollection[list[str]]", name: str) -> "PCollection[Any]":
+    def _read(self) -> _ReadingFn:
+        if self._is_distributed:
+            return _ReadRangesFn(self._limit, self._lost, frozenset(self._patterns))
+        return _ReadFn(self._patterns, self._limit, self._lost)
+
+    def _ranges(self, start: "PCollection[bytes]", name: str) -> "PCollection[Any]":
         """Adds the steps that divide the files into ranges, number their lines, and spread them.
 
         Flink takes what was once spread for spread, until it is grouped: of two Reshuffles in a row, it
         leaves out the second.
         """
         return (
-            patterns
-            | f"{name}Files" >> beam.FlatMap(file_ranges)
+            start
+            | f"{name}Files" >> beam.FlatMap(partial(_file_ranges, patterns=self._patterns))
             | f"{name}SpreadFiles" >> beam.Reshuffle()
             | f"{name}CountLines" >> beam.Map(partial(_measured, limit=self._limit))
             | f"{name}GatherRanges" >> beam.GroupByKey()
             | f"{name}NumberLines" >> beam.FlatMap(_numbered)
             | f"{name}SpreadRanges" >> beam.Reshuffle()
         )
+
+
+def _file_ranges(start: bytes, patterns: list[str]) -> list[FileRange | Failure]:
+    return file_ranges(patterns)
 
 
 def _measured(part: FileRange | Failure, limit: int) -> tuple[str, MeasuredRange | Failure]:

@@ -7,6 +7,7 @@ from typing import TypedDict
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.matching.cases import USED_CASE
 from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
 
@@ -76,7 +77,7 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         "results": number["results"],
         "cases": number["cases"],
         "lost_cases": number["lost_cases"],
-        "unused_cases": number["unused_cases"],
+        "unused_cases": number["cases"] - len(_of(counts, USED_CASE)),
         "joined_entries": number["joined_entries"],
         "unread_files": number[UNREAD_FILES] + _unread_files(counts),
         "failures": named["failures"],

@@ -6,18 +6,25 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
-from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 
 NAMESPACE = "turnwise"
 COUNTS = "counts"
+OF_RUN = ""
+"""Key of what a run gathers in one place when it ends."""
+
+
+def told(tag: str, value: Any) -> Any:
+    """Returns an output of the end of a bundle that the run gathers when it ends."""
+    return TaggedOutput(tag, GlobalWindows.windowed_value((OF_RUN, value)))
 
 
 class CountingDoFn(beam.DoFn):
     """A DoFn that counts by name; the counts of a bundle leave it when the bundle ends.
 
-    They are an element of the output `COUNTS`, for batches, and Beam's counters, which runners show while a
-    job runs.
+    They are an element of the output `COUNTS`, under the key `OF_RUN`, for batches, and Beam's counters,
+    which runners show while a job runs.
 
     Attributes:
         counts: The counts of the bundle by name.
@@ -38,29 +45,4 @@ class CountingDoFn(beam.DoFn):
         """Returns the counts, and passes them to Beam."""
         for name, number in self.counts.items():
             Metrics.counter(NAMESPACE, name).inc(number)
-        return [TaggedOutput(COUNTS, GlobalWindows.windowed_value(dict(self.counts)))] if self.counts else []
-
-
-class _SumFn(beam.CombineFn):
-    """Adds up counts by name."""
-
-    def create_accumulator(self) -> Counter[str]:
-        return Counter()
-
-    def add_input(self, total: Counter[str], counts: dict[str, int]) -> Counter[str]:
-        total.update(counts)
-        return total
-
-    def merge_accumulators(self, totals: Iterable[Counter[str]]) -> Counter[str]:
-        return sum(totals, Counter())
-
-    def extract_output(self, total: Counter[str]) -> dict[str, int]:
-        return dict(total)
-
-
-def total_counts(counts: "Iterable[PCollection[dict[str, int]]]") -> "PCollection[dict[str, int]]":
-    """Adds the steps that add up the counts of all bundles; yields one element, {} if nothing was counted."""
-    total: PCollection[dict[str, int]] = (
-        tuple(counts) | "AllCounts" >> beam.Flatten() | "TotalCounts" >> beam.CombineGlobally(_SumFn())
-    )
-    return total
+        return [told(COUNTS, dict(self.counts))] if self.counts else []

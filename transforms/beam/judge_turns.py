@@ -16,7 +16,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.counters import COUNTS
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.score_turns import (
-    ROW_TABLES,
+    ROWS,
     STATISTICS,
     TO_READ,
     BundleSums,
@@ -124,8 +124,8 @@ class JudgeTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._selection, self._run, self._settings = selection, run, settings
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Returns keyed sums, lists of rows by table, conversations to read, failures, and counts."""
+        """Returns keyed sums, (table, rows), conversations to read, failures, and counts."""
         judge = JudgeFn(self._selection, self._run, self._settings, BundleSums())
         return matched | "Judge" >> beam.ParDo(judge).with_outputs(
-            STATISTICS, *ROW_TABLES, TO_READ, FAILURES, COUNTS
+            STATISTICS, ROWS, TO_READ, FAILURES, COUNTS
         )

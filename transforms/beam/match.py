@@ -5,16 +5,13 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection
-from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.failure import Failure
-from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
+from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.matching.cases import CaseIndex, match_case
-
-USED = "used"
+from turnwise.transforms.matching.cases import USED_CASE, CaseIndex, match_case
 
 
 class _MatchFn(CountingDoFn):
@@ -22,6 +19,7 @@ class _MatchFn(CountingDoFn):
         super().__init__()
         self._index = CaseIndex(None)
         self._cases: Sequence[EvalCase] | None = None
+        self._given: set[CaseKey] = set()
 
     def start_bundle(self) -> None:
         super().start_bundle()
@@ -29,16 +27,18 @@ class _MatchFn(CountingDoFn):
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from super().finish_bundle()
-        for key in self._used:
-            yield beam.pvalue.TaggedOutput(USED, GlobalWindows.windowed_value(key.text))
+        if self._used:
+            # Not among Beam's counters: there may be as many as conversations.
+            yield told(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
 
     def process(self, logged: LoggedConversation, cases: Sequence[EvalCase] | None = None) -> list[Any]:
         if cases is not self._cases:
             self._cases, self._index = cases, CaseIndex(cases)
+            self._given = {case.key for case in cases or ()}
         found = match_case(self._index, *logged, self.counts)
         if isinstance(found, Failure):
             return [beam.pvalue.TaggedOutput(FAILURES, found)]
-        if cases is not None and found.eval_case is not None:
+        if found.eval_case is not None and found.eval_case.key in self._given:
             self._used.add(found.eval_case.key)
         return [found]
 
@@ -54,30 +54,5 @@ class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple
         """Reads the cases of a step as a side input."""
         cases = None if self._cases is None else beam.pvalue.AsList(self._cases)
         return conversations | "Match" >> beam.ParDo(_MatchFn(), cases).with_outputs(
-            USED, FAILURES, COUNTS, main="matched"
+            FAILURES, COUNTS, main="matched"
         )
-
-
-def _unused(case: EvalCase) -> tuple[str, int]:
-    return case.key.text, 0
-
-
-def _once(key: str) -> tuple[str, int]:
-    return key, 1
-
-
-class _CountUnusedFn(CountingDoFn):
-    def process(self, entry: tuple[str, int]) -> None:
-        self.count("unused_cases", int(entry[1] == 0))
-
-
-def count_unused_cases(
-    cases: "PCollection[EvalCase]", used: "Sequence[PCollection[str]]"
-) -> "PCollection[dict[str, int]]":
-    """Counts the eval cases without a conversation; `used` are the keys from `MatchCases`."""
-    given = cases | "GivenCases" >> beam.Map(_unused)
-    tried = [ids | f"UsedCases{i}" >> beam.Map(_once) for i, ids in enumerate(used)]
-    uses = [given, *tried] | "AllUses" >> beam.Flatten() | "UsesOfCase" >> beam.CombinePerKey(max)
-    counted = uses | "CountUnusedCases" >> beam.ParDo(_CountUnusedFn()).with_outputs(COUNTS)
-    counts: PCollection[dict[str, int]] = counted[COUNTS]
-    return counts

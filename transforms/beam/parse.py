@@ -41,29 +41,26 @@ class Parsed(NamedTuple):
     events: "PCollection[tuple[str, ConversationEvent]]"
     grouped: "PCollection[tuple[str, ConversationEvent]]"
     failures: "PCollection[Failure]"
-    counts: "PCollection[dict[str, int]]"
+    counts: "PCollection[tuple[str, dict[str, int]]]"
 
 
 class ParsingDoFn(CountingDoFn):
     """A DoFn that reads records."""
 
-    def __init__(self, reader: LogReader, has_groups: bool = True) -> None:
+    def __init__(self, reader: LogReader) -> None:
         super().__init__()
-        self._reader, self._has_groups = reader, has_groups
+        self._reader = reader
 
     def outputs(self, record: Record, watermark: float = 0.0) -> list[Any]:
         """Returns the contents of a record; events get the watermark, if there is one."""
         outputs: list[Any] = []
         for found in parse_record(self._reader, record, self.counts):
-            if isinstance(found, Failure):
-                outputs.append(_tagged(found))
-            elif isinstance(found, ConversationEvent):
+            if isinstance(found, ConversationEvent):
                 event = found._replace(watermark=watermark) if watermark else found
-                is_grouped = self._has_groups and event.group
-                tag, key = (GROUPED, event.group) if is_grouped else (EVENTS, event.session_id)
+                tag, key = (GROUPED, event.group) if event.group else (EVENTS, event.session_id)
                 outputs.append(beam.pvalue.TaggedOutput(tag, (key, event)))
             else:
-                outputs.append(found)
+                outputs.append(tagged(found))
         return outputs
 
 
@@ -83,23 +80,23 @@ class _ParseConversationFn(ParsingDoFn):
 class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
     """Turns records into conversations; a record that cannot be read becomes a failure."""
 
-    def __init__(self, reader: LogReader, has_groups: bool = True) -> None:
-        """Sets the reader, and whether events of groups are apart from the others."""
+    def __init__(self, reader: LogReader) -> None:
         super().__init__()
-        self._reader, self._has_groups = reader, has_groups
+        self._reader = reader
 
     def expand(self, records: "PCollection[Record]") -> Any:
         """Splits the records into conversations, events and failures."""
-        return parse_with(_ParseConversationFn(self._reader, self._has_groups), records)
+        return parse_with(_ParseConversationFn(self._reader), records)
 
 
-def _tagged(found: Any) -> Any:
+def tagged(found: Any) -> Any:
+    """Returns what was found as an output of its kind: failures have their own."""
     return beam.pvalue.TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found
 
 
 class _JoinFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[ConversationEvent]]) -> Iterator[Any]:
-        yield from map(_tagged, join_session(element[0], list(element[1]), self.counts))
+        yield from map(tagged, join_session(element[0], list(element[1]), self.counts))
 
 
 class Joined(NamedTuple):
@@ -107,7 +104,7 @@ class Joined(NamedTuple):
 
     conversations: "PCollection[LoggedConversation]"
     failures: "PCollection[Failure]"
-    counts: "PCollection[dict[str, int]]"
+    counts: "PCollection[tuple[str, dict[str, int]]]"
 
 
 class NamedGroups(NamedTuple):
@@ -115,14 +112,14 @@ class NamedGroups(NamedTuple):
 
     events: "PCollection[tuple[str, ConversationEvent]]"
     failures: "PCollection[Failure]"
-    counts: "PCollection[dict[str, int]]"
+    counts: "PCollection[tuple[str, dict[str, int]]]"
 
 
 class _NameFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[ConversationEvent]]) -> Iterator[Any]:
         named = named_events(element[0], list(element[1]), self.counts)
         yield from ((event.session_id, event) for event in named.events)
-        yield from map(_tagged, named.failures)
+        yield from map(tagged, named.failures)
 
 
 class NameGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], NamedGroups]):
@@ -152,11 +149,11 @@ class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], J
 
 
 class ParsedCases(NamedTuple):
-    """Eval cases with distinct keys, failures, and counts."""
+    """Eval cases with distinct keys, and of each step the failures and counts."""
 
     cases: "PCollection[EvalCase]"
-    failures: "PCollection[Failure]"
-    counts: "PCollection[dict[str, int]]"
+    failures: "tuple[PCollection[Failure], ...]"
+    counts: "tuple[PCollection[tuple[str, dict[str, int]]], ...]"
 
 
 class _ParseCaseFn(CountingDoFn):
@@ -166,7 +163,7 @@ class _ParseCaseFn(CountingDoFn):
 
     def process(self, record: Record) -> Iterator[Any]:
         for found in parse_case(self._reader, record, self.counts):
-            yield _tagged(found) if isinstance(found, Failure) else (found.key.text, (record, found))
+            yield tagged(found) if isinstance(found, Failure) else (found.key.text, (record, found))
 
 
 class _DistinctCaseFn(CountingDoFn):
@@ -174,7 +171,7 @@ class _DistinctCaseFn(CountingDoFn):
         case, failures = distinct_case(element[1], self.counts)
         if case is not None:
             yield case
-        yield from map(_tagged, failures)
+        yield from map(tagged, failures)
 
 
 class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
@@ -194,6 +191,5 @@ class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
             | "GroupByCaseKey" >> beam.GroupByKey()
             | "DistinctCase" >> beam.ParDo(_DistinctCaseFn()).with_outputs(FAILURES, COUNTS, main="cases")
         )
-        failures = (parsed[FAILURES], distinct[FAILURES]) | "CaseFailures" >> beam.Flatten()
-        counts = (parsed[COUNTS], distinct[COUNTS]) | "CaseCounts" >> beam.Flatten()
+        failures, counts = ((parsed[tag], distinct[tag]) for tag in (FAILURES, COUNTS))
         return ParsedCases(distinct["cases"], failures, counts)

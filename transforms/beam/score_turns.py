@@ -12,7 +12,7 @@ from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import RAISED, record_failure
 from turnwise.schemas.rows import ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
+from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
@@ -25,6 +25,7 @@ from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 
 STATISTICS = "statistics"
+ROWS = "rows"
 SCORES = "scores"
 RESULTS = "results"
 CONVERSATIONS = "conversations"
@@ -79,16 +80,17 @@ class BundleSums:
             outputs.append(TaggedOutput(FAILURES, failure))
         self._bytes += len(evaluated.scored.sample.record.data)
         if len(self._results) >= _BATCH or self._bytes >= _BATCH_BYTES:
-            outputs += [TaggedOutput(tag, rows) for tag, rows in self._taken()]
+            outputs += [TaggedOutput(ROWS, rows) for rows in self._taken()]
         return outputs
 
     def finish(self) -> list[Any]:
         """Returns the remaining rows, the sums by app version, and the conversations to read."""
         outputs: list[tuple[str, Any]] = [(STATISTICS, entry) for entry in self._sums.items()]
         if self._results:
-            outputs += self._taken()
-        outputs += [(TO_READ, row) for row in self._to_read.rows()]
-        return [TaggedOutput(tag, GlobalWindows.windowed_value(value)) for tag, value in outputs]
+            outputs += [(ROWS, rows) for rows in self._taken()]
+        finished = [TaggedOutput(tag, GlobalWindows.windowed_value(value)) for tag, value in outputs]
+        chosen = self._to_read.rows()
+        return [*finished, told(TO_READ, chosen)] if chosen else finished
 
     def _taken(self) -> list[tuple[str, Any]]:
         """Returns the collected rows by table, and collects new ones."""
@@ -177,7 +179,7 @@ class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         self._criteria, self._run = criteria, run
 
     def expand(self, matched: "PCollection[Sample]") -> Any:
-        """Returns keyed sums, lists of rows by table, conversations to read, failures, and counts."""
+        """Returns keyed sums, (table, rows), conversations to read, failures, and counts."""
         return matched | "Score" >> beam.ParDo(
             _MeasureFn(self._criteria, self._run, BundleSums())
-        ).with_outputs(STATISTICS, *ROW_TABLES, TO_READ, FAILURES, COUNTS)
+        ).with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)

@@ -13,6 +13,8 @@ from turnwise.schemas.record import Record
 from turnwise.transforms.matching.own_turns import joined_turns
 from turnwise.transforms.matching.sample import Sample, stated_case
 
+USED_CASE = "used case "
+"""Start of the names of counters, by key: the given eval cases that conversations are held against."""
 _NO_SET = "(no set)"
 _SHOWN_SETS = 5
 

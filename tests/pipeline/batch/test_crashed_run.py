@@ -1,8 +1,9 @@
 """A run that dies leaves nothing that looks like a whole run."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import apache_beam as beam
 import pytest
@@ -30,8 +31,10 @@ SETTINGS = RunSettings(
 )
 
 
-def fail(element: Any) -> NoReturn:
-    raise OSError("no space left on device")
+def fail(rows: tuple[str, Any], table: str) -> tuple[str, Any]:
+    if rows[0] == table:
+        raise OSError("no space left on device")
+    return rows
 
 
 class BrokenSink(RunSink):
@@ -41,9 +44,9 @@ class BrokenSink(RunSink):
         super().__init__(directory, "jsonl", partial(conclude, SETTINGS))
         self._broken = broken
 
-    def write_table(self, rows: Any, table: str, part: str = "") -> None:
-        lost = rows | f"Break_{table}{part}" >> beam.Map(fail) if table == self._broken else rows
-        super().write_table(lost, table, part)
+    def write_tables(self, rows: Any, tables: Sequence[str], part: str = "") -> None:
+        lost = rows | f"Break_{tables[0]}{part}" >> beam.Map(fail, self._broken)
+        super().write_tables(lost, tables, part)
 
 
 @pytest.fixture(scope="module", params=["scores", "results", "failures"])

@@ -9,7 +9,7 @@ import pytest
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 
-from turnwise.pipeline.batch.join_on_disk import JoinOnDisk
+from turnwise.pipeline.batch.join_on_disk import ParseAndJoin, ParseAndJoinFn
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.event_spool import EventSpool
 from turnwise.schemas.record import Record
@@ -54,7 +54,7 @@ def by_the_runner(records: Any) -> Any:
 
 
 def on_disk(records: Any) -> Any:
-    joined = (records | ParseConversations(LogReader(), has_groups=False)).events | JoinOnDisk()
+    joined = records | ParseAndJoin(LogReader())
     return joined.conversations, joined.failures
 
 
@@ -80,16 +80,15 @@ def test_nothing_is_grouped_in_memory_before_events_are_joined() -> None:
 
 
 def test_several_bundles_are_an_error_and_no_divided_conversation() -> None:
-    event = ConversationEvent("s1", 0, None, "1", False, "events", Record("log.jsonl", 1, b"{}"))
-    fn: Any = JoinOnDisk().expand(beam.Pipeline() | beam.Create([("s1", event)])).conversations.producer
-    join = fn.parts[0].transform.fn if fn.parts else fn.transform.fn
+    join = ParseAndJoinFn(LogReader())
     join.start_bundle()
-    join.process(("s1", event))
-    list(join.finish_bundle())
+    join.process(RECORDS[1])
+    (joined, _) = join.finish_bundle()
+    assert joined.value.conversation.conversation_id == "s1"
     join.start_bundle()
     assert list(join.finish_bundle()) == []
     with pytest.raises(RuntimeError, match="several bundles"):
-        join.process(("s1", event))
+        join.process(RECORDS[1])
 
 
 def test_a_full_disk_is_told() -> None:

@@ -25,7 +25,7 @@ from turnwise.transforms.beam.parse import (
     ParseConversations,
     ParseEvalCases,
 )
-from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, ScoreTurns
+from turnwise.transforms.beam.score_turns import RESULTS, ROWS, SCORES, STATISTICS, ScoreTurns
 from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.readers import CaseReader, LogReader
@@ -133,7 +133,9 @@ def test_parse_eval_cases_keeps_one_of_equal_cases_and_none_of_different_ones() 
     with pipeline() as root:
         parsed = root | beam.Create(records) | ParseEvalCases(CaseReader(CesConfig()))
         cases = parsed.cases | "Cases" >> beam.Map(lambda case: (case.eval_id, case.task))
-        failures = parsed.failures | "Failed" >> beam.Map(lambda f: (f.stage, f.source, f.position))
+        failures = (
+            parsed.failures | beam.Flatten() | "Failed" >> beam.Map(lambda f: (f.stage, f.source, f.position))
+        )
         assert_that(cases, equal_to([("e0", "same"), ("e2", "alone")]), "IsDistinct")
         lost = [
             ("parse_case", "cases.jsonl", 9),
@@ -229,6 +231,11 @@ def test_a_side_input_list_is_one_object_in_a_bundle() -> None:
         assert_that(ids, equal_to([1]))
 
 
+def rows_of(scored: Any, table: str) -> Any:
+    own = beam.FlatMapTuple(lambda name, rows: [rows] if name == table else [])
+    return scored[ROWS] | f"Of{table}" >> own
+
+
 def test_score_turns_gives_scores_results_statistics_and_failures() -> None:
     criteria = build_criteria(EvalConfig(criteria={"tool_trajectory_avg_score": 1.0, "turn_latency": {}}))
     good = logged("good")
@@ -240,10 +247,10 @@ def test_score_turns_gives_scores_results_statistics_and_failures() -> None:
     with pipeline() as root:
         matched = root | beam.Create([good, hostile]) | MatchCases(None)
         scored = matched["matched"] | ScoreTurns(criteria, RUN)
-        told = scored[RESULTS] | "Told" >> beam.Map(
+        told = rows_of(scored, RESULTS) | "Told" >> beam.Map(
             lambda rows: [(r["conversation_id"], r["evaluation_status"], r["name"] != "") for r in rows]
         )
-        scores = scored[SCORES] | "Scores" >> beam.Map(
+        scores = rows_of(scored, SCORES) | "Scores" >> beam.Map(
             lambda rows: [(r["conversation_id"], r["criterion"], r["turn_index"], r["value"]) for r in rows]
         )
         added = scored[STATISTICS] | "Added" >> beam.Map(
@@ -285,7 +292,7 @@ def test_a_criterion_that_raises_is_a_failure_and_the_rest_counts() -> None:
     )
     with pipeline() as root:
         scored = (root | beam.Create([both]) | MatchCases(None))["matched"] | ScoreTurns(criteria, RUN)
-        told = scored[SCORES] | "Told" >> beam.Map(summary)
+        told = rows_of(scored, SCORES) | "Told" >> beam.Map(summary)
         added = scored[STATISTICS] | "Added" >> beam.Map(
             lambda s: (s[0], s[1].passes + s[1].fails, sum(tally.errors for tally in s[1].tallies.values()))
         )

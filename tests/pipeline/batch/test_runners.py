@@ -40,14 +40,19 @@ DATAFLOW = [
     "--no_save_main_session",
 ]
 STEPS = [
-    *("LogsPatterns", "LogsFiles", "LogsSpreadFiles", "LogsCountLines", "LogsGatherRanges"),
+    *("LogsStart", "LogsFiles", "LogsSpreadFiles", "LogsCountLines", "LogsGatherRanges"),
     *("LogsNumberLines", "LogsSpreadRanges", "LogsRead"),
-    *("ParseConversations", "Events", "NameGroups", "JoinSessions"),
-    *("CasesPatterns", "CasesFiles", "CasesRead", "ParseEvalCases"),
+    *(
+        "ParseConversations",
+        "Events",
+        "NameGroups",
+        "JoinSessions",
+        "CasesStart",
+        "CasesRead",
+        "ParseEvalCases",
+    ),
     *("MatchCases", "ScoreTurns", "Metrics", "MatchCasesSessions", "ScoreTurnsSessions", "MetricsSessions"),
-    *("GivenCases", "UsedCases0", "UsedCases1", "AllUses", "UsesOfCase", "CountUnusedCases"),
     *("AllMetrics", "MetricsOfRun", "GatherMetrics", "MetricRows", "Failures", "FailureRows"),
-    *("AllToRead", "ToRead", "AllCounts", "TotalCounts"),
 ]
 
 

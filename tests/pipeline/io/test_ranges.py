@@ -145,10 +145,11 @@ def read_by_a_pipeline(limit: int, *inputs: Path) -> "tuple[list[Any], dict[str,
     counted: Counter[str] = Counter()
     with beam.Pipeline(runner="FnApiRunner") as root:
         read = FileSource([str(one) for one in inputs], limit, "lost", True).read(root, "Logs")
-        for number, part in enumerate((read.records, read.failures, read.counts)):
+        counts = read.counts | "Counts" >> beam.Values()
+        for number, part in enumerate((read.records, read.failures, counts)):
             _ = part | f"Keep{number}" >> beam.Map(keep)
-    for counts in (one for one in FOUND if isinstance(one, dict)):
-        counted.update(counts)
+    for found in (one for one in FOUND if isinstance(one, dict)):
+        counted.update(found)
     return [one for one in FOUND if not isinstance(one, dict)], dict(counted)
 
 

@@ -3,7 +3,7 @@
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.beam.score_turns import RESULTS, SCORES, STATISTICS, BundleSums
+from turnwise.transforms.beam.score_turns import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample
 from turnwise.transforms.matching.sample import Sample
@@ -26,10 +26,11 @@ def test_rows_leave_in_lists_and_the_rest_at_the_end_of_the_bundle() -> None:
     during = [output for i in range(150) for output in sums.give(evaluated(i), None)]
     after = [(output.tag, output.value.value) for output in sums.finish()]
     given = [(output.tag, output.value) for output in during] + after
-    results = [rows for tag, rows in given if tag == RESULTS]
+    tables = [rows for tag, rows in given if tag == ROWS]
+    results = [rows for table, rows in tables if table == RESULTS]
     assert [len(rows) for rows in results] == [64, 64, 22]
     assert names([row for rows in results for row in rows]) == [f"c{i}" for i in range(150)]
-    scores = [row for tag, rows in given if tag == SCORES for row in rows]
+    scores = [row for table, rows in tables if table == SCORES for row in rows]
     assert names(scores) == [f"c{i}" for i in range(150) for _ in ("turn", "whole")]
     ((_, state),) = [entry for tag, entry in given if tag == STATISTICS]
     assert state.conversations == 150
@@ -38,7 +39,7 @@ def test_rows_leave_in_lists_and_the_rest_at_the_end_of_the_bundle() -> None:
 def test_rows_of_large_records_are_not_kept() -> None:
     sums = BundleSums()
     during = [sums.give(evaluated(i, b" " * 600_000), None) for i in range(4)]
-    assert [names(o.value) for outputs in during for o in outputs if o.tag == RESULTS] == [
+    assert [names(o.value[1]) for outputs in during for o in outputs if o.value[0] == RESULTS] == [
         ["c0", "c1"],
         ["c2", "c3"],
     ]
@@ -50,7 +51,7 @@ def test_the_rows_of_an_aborted_bundle_are_discarded() -> None:
     sums.give(evaluated(1), None)
     sums.start()
     sums.give(evaluated(2), None)
-    assert [names(o.value.value) for o in sums.finish() if o.tag == RESULTS] == [["c2"]]
+    assert [names(o.value.value[1]) for o in sums.finish() if o.value.value[0] == RESULTS] == [["c2"]]
 
 
 def test_a_bundle_without_conversations_gives_nothing() -> None:
