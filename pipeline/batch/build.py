@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.pipeline.batch.join_on_disk import ParseAndJoin
+from turnwise.pipeline.batch.parse_and_join import ParseAndJoin
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.run_end import Told
 from turnwise.pipeline.io.run_files import Sink

@@ -38,7 +38,7 @@ class _MatchFn(CountingDoFn):
         found = match_case(self._index, *logged, self.counts)
         if isinstance(found, Failure):
             return [beam.pvalue.TaggedOutput(FAILURES, found)]
-        if found.eval_case is not None and found.eval_case.key in self._given:
+        if self._given and found.eval_case is not None and found.eval_case.key in self._given:
             self._used.add(found.eval_case.key)
         return [found]
 

@@ -60,7 +60,7 @@ class ParsingDoFn(CountingDoFn):
                 tag, key = (GROUPED, event.group) if event.group else (EVENTS, event.session_id)
                 outputs.append(beam.pvalue.TaggedOutput(tag, (key, event)))
             else:
-                outputs.append(tagged(found))
+                outputs.append(_tagged(found))
         return outputs
 
 
@@ -89,14 +89,13 @@ class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
         return parse_with(_ParseConversationFn(self._reader), records)
 
 
-def tagged(found: Any) -> Any:
-    """Returns what was found as an output of its kind: failures have their own."""
+def _tagged(found: Any) -> Any:
     return beam.pvalue.TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found
 
 
 class _JoinFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[ConversationEvent]]) -> Iterator[Any]:
-        yield from map(tagged, join_session(element[0], list(element[1]), self.counts))
+        yield from map(_tagged, join_session(element[0], list(element[1]), self.counts))
 
 
 class Joined(NamedTuple):
@@ -119,7 +118,7 @@ class _NameFn(CountingDoFn):
     def process(self, element: tuple[str, Iterable[ConversationEvent]]) -> Iterator[Any]:
         named = named_events(element[0], list(element[1]), self.counts)
         yield from ((event.session_id, event) for event in named.events)
-        yield from map(tagged, named.failures)
+        yield from map(_tagged, named.failures)
 
 
 class NameGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], NamedGroups]):
@@ -163,7 +162,7 @@ class _ParseCaseFn(CountingDoFn):
 
     def process(self, record: Record) -> Iterator[Any]:
         for found in parse_case(self._reader, record, self.counts):
-            yield tagged(found) if isinstance(found, Failure) else (found.key.text, (record, found))
+            yield _tagged(found) if isinstance(found, Failure) else (found.key.text, (record, found))
 
 
 class _DistinctCaseFn(CountingDoFn):
@@ -171,7 +170,7 @@ class _DistinctCaseFn(CountingDoFn):
         case, failures = distinct_case(element[1], self.counts)
         if case is not None:
             yield case
-        yield from map(tagged, failures)
+        yield from map(_tagged, failures)
 
 
 class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):

@@ -11,7 +11,7 @@ from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
-from turnwise.transforms.beam.parse import FAILURES, Joined, tagged
+from turnwise.transforms.beam.parse import FAILURES, Joined
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import parse_record
 from turnwise.transforms.formats.readers import LogReader
@@ -33,7 +33,7 @@ class ParseAndJoinFn(CountingDoFn):
             if isinstance(found, ConversationEvent):
                 self._keep(found)
             else:
-                outputs.append(tagged(found))
+                outputs.append(TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found)
         return outputs
 
     def _keep(self, event: ConversationEvent) -> None:

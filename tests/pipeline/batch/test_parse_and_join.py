@@ -9,7 +9,7 @@ import pytest
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 
-from turnwise.pipeline.batch.join_on_disk import ParseAndJoin, ParseAndJoinFn
+from turnwise.pipeline.batch.parse_and_join import ParseAndJoin, ParseAndJoinFn
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.event_spool import EventSpool
 from turnwise.schemas.record import Record
