@@ -17,6 +17,14 @@ def dump_json(value: JsonValue) -> bytes:
         return to_json(value, inf_nan_mode="null")
 
 
+def same_json(left: JsonValue, right: JsonValue) -> bool:
+    """Returns whether two values are written as the same JSON; False also where that is not certain."""
+    try:
+        return orjson.dumps(left) == orjson.dumps(right)
+    except TypeError:
+        return False
+
+
 def json_structure(text: str, *, allow_nan: bool = True) -> JsonObject | list[JsonValue] | None:
     """Returns the object or list that a text spells in JSON; None: it is any other text."""
     if text.lstrip()[:1] not in ("{", "["):

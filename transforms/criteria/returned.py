@@ -21,28 +21,30 @@ _ROUNDING = 1e-9
 _SHOWN = 40
 
 
-def turn_scores(criterion: Criterion, sample: Sample, pair: TurnPair, found: object) -> Sequence[Score]:
-    """Returns the scores of a turn with their outcomes.
-
-    Args:
-        criterion: The criterion.
-        sample: The scored sample.
-        pair: The turn.
-        found: What the criterion returned or raised for it.
+def listed_scores(found: object) -> Sequence[Score]:
+    """Returns the scores of a list that a criterion returned for a turn.
 
     Raises:
-        BaseException: What the criterion raised.
-        TypeError: It returned something else than a Score or a list of Scores, or a value is no number.
-        ValueError: A value is outside the criterion's scale, or an outcome is impossible.
+        BaseException: What the criterion raised in place of returning.
+        TypeError: It returned something else than a Score, a list of Scores or None.
     """
-    scores = (found,) if isinstance(found, Score) else _listed(found)
-    for score in scores:
-        decide_score(criterion, sample, pair, score)
-    return scores
+    if isinstance(found, BaseException):
+        raise found
+    if not isinstance(found, list | tuple):
+        raise _wrong("score", found, "a Score, a list of Scores, or None")
+    for score in found:
+        if not isinstance(score, Score):
+            raise _wrong("score", score, "a list of Scores", "a list with ")
+    return found
 
 
 def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[int, Score]]) -> Score | None:
-    """Returns the summary of the scores of the turns, by index; raises as `turn_scores` does."""
+    """Returns the summary of the scores of the turns, by index.
+
+    Raises:
+        TypeError: The criterion returned no Score, or its value is no number.
+        ValueError: Its value is outside the criterion's scale.
+    """
     overall = one_score("overall", criterion.overall([score for _, score in turns]))
     if overall is not None:
         check_score(criterion, overall)
@@ -52,7 +54,12 @@ def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[in
 
 
 def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, score: Score) -> None:
-    """Checks a score and sets its outcome; one that fails says why, and what is wrong with its turn."""
+    """Checks a score and sets its outcome; one that fails says why, and what is wrong with its turn.
+
+    Raises:
+        TypeError: Its value is no number, or its details hold what JSON cannot.
+        ValueError: Its value is outside the criterion's scale, or its outcome is impossible.
+    """
     check_score(criterion, score)
     criterion.gated(score)
     if score.outcome == "FAIL":
@@ -60,17 +67,6 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
             score.explanation = " ".join(filter(None, (why_unpaired(pair), score.explanation)))
         elif score.explanation is None:
             score.explanation = criterion.why_failed(sample, pair, score)
-
-
-def _listed(found: object) -> Sequence[Score]:
-    if isinstance(found, BaseException):
-        raise found
-    if not isinstance(found, list | tuple):
-        raise _wrong("score", found, "a Score, a list of Scores, or None")
-    for score in found:
-        if not isinstance(score, Score):
-            raise _wrong("score", score, "a list of Scores", "a list with ")
-    return found
 
 
 def one_score(method: str, found: object) -> Score | None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from math import isfinite
 from typing import TypeVar
 
 from turnwise.schemas.conversation import ToolCall
@@ -14,21 +15,33 @@ from turnwise.transforms.effects.pairing import Matching, Pair
 T = TypeVar("T")
 MOST_LISTED = 50
 _LONGEST_VALUE = 160
+_SURELY_ENOUGH = 200
 _SHOWN = 3
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def value_text(value: JsonValue) -> str:
     """Returns a value in one line, at most 160 characters."""
-    text = " ".join((value if isinstance(value, str) else _as_text(value)).split())
-    return text if len(text) <= _LONGEST_VALUE else clipped_value(text)
+    return clipped_value(_one_line(value if isinstance(value, str) else _as_text(value)))
+
+
+def _one_line(text: str) -> str:
+    """Returns a text with single spaces in place of white space, of a long text at least its beginning."""
+    start = text[:_SURELY_ENOUGH]
+    is_plain = start.isprintable() and "  " not in start
+    line = start.strip() if is_plain else " ".join(start.split())
+    return line if len(line) > _LONGEST_VALUE or start is text else " ".join(text.split())
 
 
 def _as_text(value: JsonValue) -> str:
     if value is None:
         return "nothing"
+    kind = type(value)
+    if kind is bool:
+        return "true" if value else "false"
+    is_plain = kind is int or (kind is float and isfinite(value))
     try:
-        return str(value) if type(value) is int else _encode(value)
+        return str(value) if is_plain else _encode(value)
     except (TypeError, ValueError):
         return repr(value)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from turnwise.schemas.conversation import Turn
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.grounded import Problem
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.matching.responses import without_call
@@ -185,18 +185,23 @@ def check_calls(turns: Iterable[Turn]) -> None:
     """
     earlier: set[str | None] = set()
     for turn in turns:
-        if any(map(spells_calls, filter(None, (turn.user, turn.agent, *turn.agent_messages)))):
+        said = (turn.user, turn.agent, *turn.agent_messages)
+        if any([text and spells_calls(text) for text in said]):
             gaps(UNREAD, [_SPELT], words=False).add_to(turn)
-        calls = turn.tool_calls
-        if calls or turn.tool_responses:
-            unread = Unread()
-            for place, call in enumerate(calls, 1):
-                if not call.name:
-                    unread.add(NO_NAME, f"call {place} names no tool", calls=True)
-            found = turn.tool_responses and without_call(calls, turn.tool_responses, earlier)
-            for response in found:
-                shown = repr((response.id or response.name or "")[:_LONGEST_NAME])
-                unread.add(NO_CALL, f"the log holds the result {shown} without its call", calls=True)
-            unread.add_to(turn)
-            for call in calls:
-                earlier.add(call.id or call.name)
+        calls, responses = turn.tool_calls, turn.tool_responses
+        without = without_call(calls, responses, earlier) if responses else ()
+        if without or not all([call.name for call in calls]):
+            _incomplete_calls(calls, without).add_to(turn)
+        earlier.update([call.id or call.name for call in calls])
+
+
+def _incomplete_calls(calls: Sequence[ToolCall], without: Iterable[ToolResponse]) -> Unread:
+    """Returns findings on calls that name no tool, and on results without a call."""
+    unread = Unread()
+    for place, call in enumerate(calls, 1):
+        if not call.name:
+            unread.add(NO_NAME, f"call {place} names no tool", calls=True)
+    for response in without:
+        shown = repr((response.id or response.name or "")[:_LONGEST_NAME])
+        unread.add(NO_CALL, f"the log holds the result {shown} without its call", calls=True)
+    return unread

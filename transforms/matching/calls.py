@@ -30,6 +30,11 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
     """
     if equal_calls(expected, actual):
         return [*range(len(expected))]
+    return pair_unequal(expected, actual)
+
+
+def pair_unequal(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
+    """Pairs calls as `pair_calls` does, where not all are equal."""
     partners: list[int | None] = [None] * len(expected)
     has_resources = any(call.resource for call in (*expected, *actual))
     actual_places = _places(actual, has_resources)
@@ -44,7 +49,9 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
 
 def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:
     """Returns whether the calls are equal one by one, in order."""
-    return len(expected) == len(actual) and all(map(_equal, expected, actual))
+    if len(expected) != len(actual) or not all(map(same_tool, expected, actual)):
+        return False
+    return same_value([call.args for call in expected], [call.args for call in actual])
 
 
 def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, list[int]]:
@@ -56,10 +63,10 @@ def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, 
 
 
 def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
-    if equal_calls(expected, actual):
-        return [*range(len(expected))]
     if len(expected) == len(actual) == 1:
         return [0 if same_tool(expected[0], actual[0]) else None]
+    if equal_calls(expected, actual):
+        return [*range(len(expected))]
     if len(expected) * len(actual) > _MOST_PAIRS:
         return _equal_then_in_order(expected, actual)
     return best_assignment([[_pair_weight(want, made) for made in actual] for want in expected])
@@ -80,10 +87,6 @@ def _equal_then_in_order(expected: list[ToolCall], actual: list[ToolCall]) -> li
 
 def _key(call: ToolCall) -> Hashable:
     return call.resource or call.name, frozen(call.args)
-
-
-def _equal(expected: ToolCall, actual: ToolCall) -> bool:
-    return same_tool(expected, actual) and same_value(expected.args, actual.args)
 
 
 def _pair_weight(expected: ToolCall, actual: ToolCall) -> float:

@@ -17,7 +17,7 @@ from turnwise.transforms.matching.arguments import (
     reaches,
     value_matches,
 )
-from turnwise.transforms.matching.calls import equal_calls, ordered_share, pair_calls, same_tool
+from turnwise.transforms.matching.calls import equal_calls, ordered_share, pair_calls, pair_unequal, same_tool
 
 _NO_TURN = Turn()
 JUDGE_NEEDED = "a comparison of meaning needs a judge"
@@ -55,7 +55,7 @@ class TurnChecker:
         self, case: EvalCase, expectations: list[Expectation], turn: Turn, state: JsonObject
     ) -> None:
         """Pairs the calls of the turn with the expected ones."""
-        self.case, self.turn, self.state = case, turn, state
+        self.case, self.expectations, self.turn, self.state = case, expectations, turn, state
         self.counted = [e.tool_call for e in expectations if e.tool_call is not None and not e.skip]
         has_skipped = any([e.skip for e in expectations])
         self.are_met = not has_skipped and equal_calls(self.counted, turn.tool_calls)
@@ -65,7 +65,6 @@ class TurnChecker:
         self.transfers = list(turn.transfers)
         self.said = turn_texts(turn)
         self.texts = list(self.said)
-        self.expected_texts = {e.text for e in expectations if e.kind == "agent_response"}
         self._has_gaps = bool(turn.unknown_calls or turn.unknown_words)
 
     def check(self, expectation: Expectation) -> ExpectationOutcome:
@@ -132,16 +131,22 @@ class TurnChecker:
         if not said:
             is_off = expectation.comparison == "SEMANTIC_SIMILARITY" and not self.case.similarity_enabled
             return ExpectationOutcome(expectation, "SKIPPED" if is_off else "FAIL")
-        candidates = [*self.texts, *said] if expectation.comparison == "CONTAINS" else self.texts
-        fits = [text for text in candidates if _text_matches(expectation.comparison, wanted, text)]
-        unclaimed = (text for text in self.texts if text not in self.expected_texts)
-        observed = fits[0] if fits else next(unclaimed, said[-1])
-        if observed in self.texts and (fits or observed not in self.expected_texts):
+        if expectation.comparison == "CONTAINS":
+            fit = next((text for text in (*self.texts, *said) if wanted in text), None)
+        else:
+            fit = wanted if wanted in self.texts else None
+        observed = self._unclaimed() if fit is None else fit
+        if observed in self.texts:
             self.texts.remove(observed)
-        outcome: Outcome | None = "PASS" if fits else "FAIL"
-        if not fits and expectation.comparison == "SEMANTIC_SIMILARITY":
+        outcome: Outcome | None = "FAIL" if fit is None else "PASS"
+        if fit is None and expectation.comparison == "SEMANTIC_SIMILARITY":
             outcome = None if self.case.similarity_enabled else "SKIPPED"
-        return ExpectationOutcome(expectation, outcome, observed, "text")
+        return ExpectationOutcome(expectation, outcome, said[-1] if observed is None else observed, "text")
+
+    def _unclaimed(self) -> str | None:
+        """Returns the first text that is left and that no expectation states; None: there is none."""
+        stated = [e.text for e in self.expectations if e.kind == "agent_response"]
+        return next((text for text in self.texts if text not in stated), None)
 
     def _agent_transfer(self, expectation: Expectation) -> ExpectationOutcome:
         wanted = expectation.target_agent or ""
@@ -177,7 +182,7 @@ def _pair(expectations: list[Expectation], made: list[ToolCall]) -> list[int | N
     """Pairs the expected calls with those made; one that is skipped gets only what the others leave."""
     calls = [(e.tool_call, e.skip) for e in expectations if e.tool_call is not None]
     if not any(skip for _, skip in calls):
-        return pair_calls([call for call, _ in calls], made)
+        return pair_unequal([call for call, _ in calls], made)
     counted = pair_calls([call for call, skip in calls if not skip], made)
     left = [j for j in range(len(made)) if j not in counted]
     skipped = pair_calls([call for call, skip in calls if skip], [made[j] for j in left])
@@ -195,10 +200,6 @@ def same_agent(left: str, right: str) -> bool:
     if "/" in left and "/" in right:
         return left == right
     return left.rsplit("/", 1)[-1] == right.rsplit("/", 1)[-1]
-
-
-def _text_matches(comparison: str, expected: str, observed: str) -> bool:
-    return expected in observed if comparison == "CONTAINS" else expected == observed
 
 
 def _outcome(verdict: bool | None) -> Outcome | None:
@@ -228,7 +229,7 @@ def turn_expectations(expected: ExpectedTurn) -> list[Expectation]:
     """Returns a golden turn's expectations, made from its calls and response where it has no CES form."""
     if expected.expectations:
         return expected.expectations
-    made = [Expectation(kind="tool_call", tool_call=call) for call in expected.tool_calls or []]
+    made = [Expectation("tool_call", call) for call in expected.tool_calls or ()]
     if expected.response:
         made.append(Expectation(kind="agent_response", text=expected.response))
     return made
@@ -292,6 +293,5 @@ def _unexpected(
         if not any(e.kind == "agent_response" for e in expectations):
             spoken: Outcome = "FAIL" if case.thresholds.unexpected_response == "FAIL" else "SKIPPED"
             found += [ExpectationOutcome(None, spoken, text, "text") for text in checker.texts]
-    for payload in checker.turn.payloads:
-        found.append(ExpectationOutcome(None, "SKIPPED", payload, "payload"))
+    found += [ExpectationOutcome(None, "SKIPPED", each, "payload") for each in checker.turn.payloads]
     return found

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import msgspec
+
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
@@ -15,8 +17,7 @@ MISSING_TURN = "MISSING_TURN"
 EXTRA_TURN = "EXTRA_TURN"
 
 
-@dataclass(slots=True)
-class TurnPair:
+class TurnPair(msgspec.Struct):
     """A recorded turn beside the golden turn it is held against.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.score import Score
@@ -12,9 +13,9 @@ from turnwise.transforms.criteria.reasons import why_overall
 from turnwise.transforms.criteria.returned import (
     awaited_score,
     decide_score,
+    listed_scores,
     one_score,
     overall_score,
-    turn_scores,
 )
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import AuthenticationError
@@ -26,8 +27,7 @@ from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_ga
 from turnwise.transforms.scoring.selection import Selection
 
 
-@dataclass(slots=True)
-class CriterionScores:
+class CriterionScores(msgspec.Struct):
     """Scores of one criterion for one conversation.
 
     Attributes:
@@ -39,13 +39,12 @@ class CriterionScores:
     """
 
     criterion: Criterion
-    turns: list[tuple[int, Score]] = field(default_factory=list)
+    turns: list[tuple[int, Score]] = []
     overall: Score | None = None
-    errors: list[int | None] = field(default_factory=list)
+    errors: list[int | None] = []
 
 
-@dataclass(slots=True)
-class ScoredConversation:
+class ScoredConversation(msgspec.Struct):
     """A conversation, its case, and all its scores.
 
     Attributes:
@@ -59,7 +58,7 @@ class ScoredConversation:
     scores: list[CriterionScores]
     failures: list[Failure]
     sampled_out: tuple[str, ...] = ()
-    slices: dict[str, frozenset[int] | None] = field(default_factory=dict)
+    slices: dict[str, frozenset[int] | None] = {}
 
 
 def score_conversation(sample: Sample, criteria: Sequence[MeasuredCriterion]) -> ScoredConversation:
@@ -99,38 +98,42 @@ async def judge_conversation(
 
 
 def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]) -> CriterionScores:
-    turns: list[object] = []
+    result = CriterionScores(criterion)
     for pair in sample.evaluable:
         try:
-            turns.append(criterion.score(sample, pair))
+            _add_turn(result, sample, pair, criterion.score(sample, pair))
         except RAISED as error:
-            turns.append(error)
+            _note(result, failures, error, sample, pair.index)
+    if sample.has_gaps:
+        result.turns = [(i, _known(criterion, sample, sample.pairs[i], score)) for i, score in result.turns]
     whole: object = None
     try:
         if not (criterion.needs_answers and sample.unanswered):
             whole = criterion.score_conversation(sample)
     except RAISED as error:
         whole = error
-    return _result(criterion, sample, failures, turns, whole)
+    return _with_overall(result, sample, failures, whole)
 
 
-def _result(
-    criterion: Criterion, sample: Sample, failures: list[Failure], turns: Sequence[object], whole: object
+def _add_turn(result: CriterionScores, sample: Sample, pair: TurnPair, found: object) -> None:
+    """Adds what a criterion returned or raised for a turn, checked and decided."""
+    if isinstance(found, Score):
+        decide_score(result.criterion, sample, pair, found)
+        result.turns.append((pair.index, found))
+    elif found is not None:
+        scores = listed_scores(found)
+        for score in scores:
+            decide_score(result.criterion, sample, pair, score)
+        result.turns += [(pair.index, score) for score in scores]
+
+
+def _with_overall(
+    result: CriterionScores, sample: Sample, failures: list[Failure], whole: object
 ) -> CriterionScores:
-    """Checks and sums up what a criterion returned or raised for every turn and for the whole."""
-    result = CriterionScores(criterion)
-    for pair, found in zip(sample.evaluable, turns, strict=True):
-        try:
-            if found is not None:
-                for score in turn_scores(criterion, sample, pair, found):
-                    result.turns.append((pair.index, score))
-        except RAISED as error:
-            _note(result, failures, error, sample, pair.index)
-    if sample.has_gaps and isinstance(criterion, MeasuredCriterion):
-        result.turns = [(i, _known(criterion, sample, sample.pairs[i], score)) for i, score in result.turns]
+    """Sums up the turns, or takes what the criterion returned or raised for the whole."""
     try:
         if whole is None:
-            result.overall = overall_score(criterion, sample, result.turns)
+            result.overall = overall_score(result.criterion, sample, result.turns)
         else:
             result.overall = _score_of_whole(result, sample, whole)
         if result.overall is None or result.errors:
@@ -155,7 +158,13 @@ async def _judge(
     for answer in (*turns, whole):
         if isinstance(answer, AuthenticationError | asyncio.CancelledError):
             raise answer
-    return _result(criterion, sample, failures, turns, whole)
+    result = CriterionScores(criterion)
+    for pair, found in zip(sample.evaluable, turns, strict=True):
+        try:
+            _add_turn(result, sample, pair, found)
+        except RAISED as error:
+            _note(result, failures, error, sample, pair.index)
+    return _with_overall(result, sample, failures, whole)
 
 
 async def _judge_turn(criterion: JudgedCriterion, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:

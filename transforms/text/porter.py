@@ -36,6 +36,8 @@ _STEP_4 = dict.fromkeys(
     ),
     "",
 )
+_ENDS_2 = (*_STEP_2, "logi")
+_ENDS_3, _ENDS_4 = tuple(_STEP_3), tuple(_STEP_4)
 
 
 def stem(word: str) -> str:
@@ -46,7 +48,7 @@ def stem(word: str) -> str:
     """
     if word in _IRREGULAR:
         return _IRREGULAR[word]
-    if len(word) < _SHORTEST:
+    if len(word) < _SHORTEST or word[-1].isdigit():
         return word
     for step in _STEPS:
         word = step(word)
@@ -96,11 +98,13 @@ def _plural(word: str) -> str:
 
 
 def _past_or_progressive(word: str) -> str:
+    if not word.endswith(("ed", "ing")):
+        return word
     if word.endswith("ied"):
         return word[:-1] if len(word) == len("died") else word[:-2]
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
-    left = word[:-2] if word.endswith("ed") else word[:-3] if word.endswith("ing") else ""
+    left = word[:-2] if word.endswith("ed") else word[:-3]
     if "v" not in _kinds(left):
         return word
     if left.endswith(("at", "bl", "iz")):
@@ -116,6 +120,8 @@ def _final_y(word: str) -> str:
 
 
 def _double_suffix(word: str) -> str:
+    if not word.endswith(_ENDS_2):
+        return word
     if word.endswith("alli") and _measure(word[:-4]) > 0:
         return _double_suffix(word[:-2])
     if word.endswith("logi"):
@@ -124,12 +130,13 @@ def _double_suffix(word: str) -> str:
 
 
 def _suffix(word: str) -> str:
-    return _replaced(word, _STEP_3)
+    return _replaced(word, _STEP_3) if word.endswith(_ENDS_3) else word
 
 
 def _last_suffix(word: str) -> str:
-    is_other_ion = word.endswith("ion") and not word.endswith(("sion", "tion"))
-    return word if is_other_ion else _replaced(word, _STEP_4, above=1)
+    if not word.endswith(_ENDS_4) or (word.endswith("ion") and not word.endswith(("sion", "tion"))):
+        return word
+    return _replaced(word, _STEP_4, above=1)
 
 
 def _final_e(word: str) -> str:

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from turnwise.transforms.text.porter import stem
 from turnwise.transforms.text.subsequence import common_subsequence
 
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
 Gram = str | tuple[str, str]
+Token = TypeVar("Token", str, bytes)
 
 _ASCII_WORDS = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)).ljust(256)
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
@@ -37,21 +38,26 @@ class _Stems(dict[str, str]):
     """Token -> stem of rouge-score; a token with a non-ASCII character is its own stem."""
 
     def __missing__(self, token: str) -> str:
-        if len(self) >= _MAX_REMEMBERED_STEMS:
-            self.clear()
-        is_stemmed = token.isascii() and len(token) >= _SHORTEST_STEMMED
-        found = self[token] = stem(token) if is_stemmed else token
-        return found
+        return _remembered(self, token, _stem(token) if token.isascii() else token)
 
 
 class _AsciiStems(dict[bytes, str]):
     """The same for ASCII tokens as bytes, which split faster."""
 
     def __missing__(self, token: bytes) -> str:
-        if len(self) >= _MAX_REMEMBERED_STEMS:
-            self.clear()
-        found = self[token] = _STEMS[token.decode()]
-        return found
+        return _remembered(self, token, _stem(token.decode()))
+
+
+def _stem(token: str) -> str:
+    return stem(token) if len(token) >= _SHORTEST_STEMMED else token
+
+
+def _remembered(stems: dict[Token, str], token: Token, found: str) -> str:
+    """Returns the stem of a token, after adding it to those that are remembered."""
+    if len(stems) >= _MAX_REMEMBERED_STEMS:
+        stems.clear()
+    stems[token] = found
+    return found
 
 
 class _Separated(dict[int, str]):
@@ -110,9 +116,8 @@ def _rouge_score(matches: int, reference_size: int, candidate_size: int) -> Roug
 
 def _common_count(reference: dict[Gram, int], candidate: Sequence[Gram]) -> int:
     left, common = dict(reference), 0
-    count_left = left.get
     for gram in candidate:
-        count = count_left(gram)
+        count = left.get(gram)
         if count:
             left[gram] = count - 1
             common += 1

@@ -1,6 +1,7 @@
 import pytest
 
 from turnwise.schemas.conversation import ToolCall
+from turnwise.transforms.matching.arguments import same_value
 from turnwise.transforms.matching.calls import ordered_share, pair_calls, same_tool
 
 
@@ -101,3 +102,21 @@ SHARES = [
 @pytest.mark.parametrize(("expected", "actual", "share"), SHARES)
 def test_the_share_of_tools_called_in_order(expected, actual, share):
     assert ordered_share(calls(expected), calls(actual)) == share
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "wanted"),
+    [
+        ({"a": 1, "b": [2, {"c": None}]}, {"b": [2.0, {"c": None}], "a": 1.0}, True),
+        ({"a": [True, "x"]}, {"a": [True, "x"]}, True),
+        ({"a": [True, "x"]}, {"a": [1, "x"]}, False),
+        ({"a": {"b": 0.0}}, {"a": {"b": False}}, False),
+        (2**70, 2.0**70, True),
+        ({"a": float("nan")}, {"a": None}, False),
+        ("\ud800", "\ud800", True),
+        ([1, 2], [2, 1], False),
+    ],
+)
+def test_values_are_equal_by_number_and_kind(expected, actual, wanted):
+    assert same_value(expected, actual) is wanted
+    assert same_value(actual, expected) is wanted

@@ -160,8 +160,9 @@ class ToolTrajectory(MeasuredCriterion):
             parts.append(f"Not expected: {made}.")
         elif parts:
             parts.append(f"Made: {made}.")
-        order = f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."
-        return " ".join(parts) or order
+        if parts:
+            return " ".join(parts)
+        return f"The order differs. Expected: {calls_text(expected)}. Made: {calls_text(actual)}."
 
 
 def _has_directive(call: ToolCall) -> bool:
@@ -173,6 +174,8 @@ def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> lis
     partners = [i if i < len(made) and want == made[i] else None for i, want in enumerate(wanted)]
     rows = [i for i, partner in enumerate(partners) if partner is None]
     columns = [j for j in range(len(made)) if j >= len(partners) or partners[j] is None]
+    if not rows or not columns:
+        return partners
     found = equal_matches([_hashed(wanted[i]) for i in rows], [_hashed(made[j]) for j in columns])
     for i, column in zip(rows, found, strict=True):
         partners[i] = None if column is None else columns[column]

@@ -36,7 +36,6 @@ from turnwise.transforms.matching.recorded import contained_case
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
 _DECODER = msgspec.json.Decoder(Conversation)
-_END_KEYS = tuple(f'"{key}"'.encode() for key in ("error", "status", *TERMINATIONS))
 _TIMES = ("latency_ms", "model_ms", "tool_ms")
 _WHAT = "not a conversation"
 _FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation))
@@ -67,7 +66,7 @@ def read_conversation(data: bytes) -> Conversation:
         from_json(data)
     try:
         conversation = _DECODER.decode(data)
-        if _dropped_something(conversation) or _marks_an_end(data):
+        if _dropped_something(conversation):
             conversation = _repaired(data)
     except (ValueError, RecursionError):
         conversation = _repaired(data)
@@ -148,26 +147,6 @@ def _dropped_something(conversation: Conversation) -> bool:
         if usage is not None and usage.input_tokens is None and usage.output_tokens is None:
             return True
     return False
-
-
-class _EndMarks(msgspec.Struct):
-    """Keys of a record, beside its fields, that may state the end of the conversation."""
-
-    error: msgspec.Raw | None = None
-    status: msgspec.Raw | None = None
-    termination_reason: msgspec.Raw | None = None
-    terminationReason: msgspec.Raw | None = None
-    metadata: msgspec.Raw | None = None
-    info: msgspec.Raw | None = None
-
-
-_NO_MARKS = _EndMarks()
-_MARKS_DECODER = msgspec.json.Decoder(_EndMarks)
-
-
-def _marks_an_end(data: bytes) -> bool:
-    """Returns whether a record that validates may state its end in a key that is no field."""
-    return any(key in data for key in _END_KEYS) and _MARKS_DECODER.decode(data) != _NO_MARKS
 
 
 def _repaired(data: bytes) -> Conversation:
