@@ -13,7 +13,6 @@ from turnwise.pipeline.io.run_files import Sink
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.report.counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.case import EvalCase
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
@@ -33,6 +32,7 @@ from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.matching.packed_case import PackedCase
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
 
@@ -137,13 +137,13 @@ class _FailureRowsFn(CountingDoFn):
 
 def _read_cases(
     root: beam.Pipeline, cases: Source, settings: RunSettings, outputs: _Outputs
-) -> "PCollection[EvalCase]":
+) -> "PCollection[PackedCase]":
     read = cases.read(root, "Cases")
     outputs.add(read)
     parsed = read.records | "ParseEvalCases" >> ParseEvalCases(CaseReader(settings.config.ces))
     outputs.failures.extend(parsed.failures)
     outputs.told.extend(parsed.counts)
-    eval_cases: PCollection[EvalCase] = parsed.cases
+    eval_cases: PCollection[PackedCase] = parsed.cases
     return eval_cases
 
 

@@ -42,7 +42,7 @@ def read_cases(
                 if isinstance(case, Failure):
                     failures.append(case)
                 else:
-                    by_key[case.key].append((one, case))
+                    by_key[case[1].key].append(case)
         else:
             counts["cases"] += 1
             by_key[one[1].key].append(one)

@@ -6,19 +6,20 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection
 
-from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.case import CaseKey
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.matching.cases import USED_CASE, CaseIndex, match_case
+from turnwise.transforms.matching.packed_case import PackedCase
 
 
 class _MatchFn(CountingDoFn):
     def __init__(self) -> None:
         super().__init__()
         self._index = CaseIndex(None)
-        self._cases: Sequence[EvalCase] | None = None
+        self._cases: Sequence[PackedCase] | None = None
         self._given: set[CaseKey] = set()
 
     def start_bundle(self) -> None:
@@ -31,7 +32,7 @@ class _MatchFn(CountingDoFn):
             # Not among Beam's counters: there may be as many as conversations.
             yield told(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
 
-    def process(self, logged: LoggedConversation, cases: Sequence[EvalCase] | None = None) -> list[Any]:
+    def process(self, logged: LoggedConversation, cases: Sequence[PackedCase] | None = None) -> list[Any]:
         if cases is not self._cases:
             self._cases, self._index = cases, CaseIndex(cases)
             self._given = {case.key for case in cases or ()}
@@ -46,7 +47,7 @@ class _MatchFn(CountingDoFn):
 class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):
     """Matches every conversation with its eval case; an unknown case is a failure."""
 
-    def __init__(self, cases: "PCollection[EvalCase] | None") -> None:
+    def __init__(self, cases: "PCollection[PackedCase] | None") -> None:
         super().__init__()
         self._cases = cases
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.schemas.case import EvalCase
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
@@ -20,6 +19,7 @@ from turnwise.transforms.formats.parsing import (
     parse_record,
 )
 from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.matching.packed_case import PackedCase, packed_case, packed_entry, unpacked_entry
 
 FAILURES = "failures"
 EVENTS = "events"
@@ -150,7 +150,7 @@ class JoinSessions(beam.PTransform[PCollection[tuple[str, ConversationEvent]], J
 class ParsedCases(NamedTuple):
     """Eval cases with distinct keys, and of each step the failures and counts."""
 
-    cases: "PCollection[EvalCase]"
+    cases: "PCollection[PackedCase]"
     failures: "tuple[PCollection[Failure], ...]"
     counts: "tuple[PCollection[tuple[str, dict[str, int]]], ...]"
 
@@ -162,14 +162,14 @@ class _ParseCaseFn(CountingDoFn):
 
     def process(self, record: Record) -> Iterator[Any]:
         for found in parse_case(self._reader, record, self.counts):
-            yield _tagged(found) if isinstance(found, Failure) else (found.key.text, (record, found))
+            yield _tagged(found) if isinstance(found, Failure) else (found[1].key.text, packed_entry(found))
 
 
 class _DistinctCaseFn(CountingDoFn):
-    def process(self, element: tuple[str, Iterable[tuple[Record, EvalCase]]]) -> Iterator[Any]:
-        case, failures = distinct_case(element[1], self.counts)
+    def process(self, element: tuple[str, Iterable[bytes]]) -> Iterator[Any]:
+        case, failures = distinct_case(map(unpacked_entry, element[1]), self.counts)
         if case is not None:
-            yield case
+            yield packed_case(case)
         yield from map(_tagged, failures)
 
 

@@ -72,7 +72,7 @@ class AnyReader:
 
     def _read_cases(self, record: Record) -> list[Found]:
         cases = parse_case(self._cases, record, Counter())
-        return [one if isinstance(one, Failure) else FoundCase(one, record) for one in cases]
+        return [one if isinstance(one, Failure) else FoundCase(one[1], record) for one in cases]
 
 
 def _names_conversation(record: Record) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import RAISED, Failure, record_failure
+from turnwise.schemas.failure import KEPT_RECORD_BYTES, RAISED, Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.formats.base import record_place
 from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
@@ -92,20 +92,26 @@ def join_session(
     return [LoggedConversation(conversation, events[0].record)]
 
 
-def parse_case(reader: CaseReader, record: Record, counts: Counter[str]) -> Iterator[EvalCase | Failure]:
-    """Yields the eval cases of a record."""
+def parse_case(
+    reader: CaseReader, record: Record, counts: Counter[str]
+) -> Iterator[tuple[Record, EvalCase] | Failure]:
+    """Yields the eval cases of a record, each with the record.
+
+    Of the record's text each has what a failure keeps of it, and of a record of several cases its share.
+    """
     cases: Sequence[EvalCase | BaseException]
     try:
         cases = reader.read(record)
     except RAISED as error:
         cases = [error]
+    held = record._replace(data=record.data[: KEPT_RECORD_BYTES // max(1, len(cases))])
     for case in cases:
         if isinstance(case, BaseException):
             counts["lost_cases"] += 1
             yield record_failure("parse_case", case, record)
         else:
             counts["cases"] += 1
-            yield case
+            yield held, case
 
 
 def distinct_case(

@@ -5,18 +5,21 @@ from collections.abc import Sequence
 
 import msgspec
 
-from turnwise.schemas.case import EvalCase
+from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.ces.names import app_in
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Rubric, Turn
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.matching.own_turns import joined_turns
+from turnwise.transforms.matching.packed_case import PackedCase
 from turnwise.transforms.matching.sample import Sample, stated_case
 
 USED_CASE = "used case "
 """Start of the names of counters, by key: the given eval cases that conversations are held against."""
 _NO_SET = "(no set)"
 _SHOWN_SETS = 5
+_MOST_UNPACKED = 10_000
+GivenCase = EvalCase | PackedCase
 
 
 class UnknownCaseError(LookupError):
@@ -47,14 +50,16 @@ def inline_case(conversation: Conversation) -> EvalCase | None:
 class CaseIndex:
     """Eval cases by id, and by the last segment of a resource name; their sets distinguish equal ids."""
 
-    def __init__(self, cases: Sequence[EvalCase] | None) -> None:
+    def __init__(self, cases: Sequence[GivenCase] | None) -> None:
         """Indexes the cases; None: none were given."""
         self._are_given = cases is not None
-        self._by_id: defaultdict[str, list[EvalCase]] = defaultdict(list)
-        self._by_short: defaultdict[str, list[EvalCase]] = defaultdict(list)
+        self._by_id: defaultdict[str, list[GivenCase]] = defaultdict(list)
+        self._by_last_segment: defaultdict[str, list[GivenCase]] = defaultdict(list)
+        self._unpacked: dict[CaseKey, EvalCase] = {}
         for case in cases or ():
             self._by_id[case.eval_id].append(case)
-            self._by_short[_short(case.eval_id)].append(case)
+            if "/" in case.eval_id:
+                self._by_last_segment[_short(case.eval_id)].append(case)
 
     def find(self, conversation: Conversation) -> EvalCase | None:
         """Returns the conversation's case: the one it names, with the record's own expectations first.
@@ -85,7 +90,7 @@ class CaseIndex:
             raise UnknownCaseError(f"no eval case is called {name!r}")
         chosen = _of_set(found, conversation)
         if len(chosen) == 1:
-            return chosen[0]
+            return self._whole(chosen[0])
         sets = list(dict.fromkeys(_set_of(case) or _NO_SET for case in found))
         shown = ", ".join(sets[:_SHOWN_SETS]) + (", ..." if len(sets) > _SHOWN_SETS else "")
         if conversation.eval_set_id:
@@ -95,9 +100,19 @@ class CaseIndex:
             f"several eval cases are called {name!r}; name the set in eval_set_id: {shown}"
         )
 
-    def _of_short_name(self, name: str) -> list[EvalCase]:
+    def _of_short_name(self, name: str) -> Sequence[GivenCase]:
         """Returns the cases of that short name; two full names that differ are two cases."""
-        return [c for c in self._by_short.get(_short(name), ()) if "/" not in name or "/" not in c.eval_id]
+        return self._by_id.get(_short(name), ()) if "/" in name else self._by_last_segment.get(name, ())
+
+    def _whole(self, found: GivenCase) -> EvalCase:
+        if isinstance(found, EvalCase):
+            return found
+        case = self._unpacked.get(found.key)
+        if case is None:
+            if len(self._unpacked) >= _MOST_UNPACKED:
+                self._unpacked.clear()
+            case = self._unpacked[found.key] = found.unpacked()
+        return case
 
 
 def match_case(
@@ -124,13 +139,13 @@ def _short(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 
-def _set_of(case: EvalCase) -> str:
+def _set_of(case: GivenCase) -> str:
     """Returns the set of a case: the one that it states, or the app of its resource name."""
     app, is_resource, _ = case.eval_id.rpartition("/evaluations/")
     return case.eval_set_id or (app if is_resource else "")
 
 
-def _of_set(found: Sequence[EvalCase], conversation: Conversation) -> Sequence[EvalCase]:
+def _of_set(found: Sequence[GivenCase], conversation: Conversation) -> Sequence[GivenCase]:
     """Returns the cases of the set that a conversation states, or else, of several, those of its own app."""
     stated = conversation.eval_set_id
     if stated:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure
 from turnwise.schemas.record import Record
 from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.run import RunInfo
@@ -27,9 +27,10 @@ from turnwise.transforms.beam.parse import (
 )
 from turnwise.transforms.beam.score_turns import RESULTS, ROWS, SCORES, STATISTICS, ScoreTurns
 from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
-from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.parsing import LoggedConversation, parse_case
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
+from turnwise.transforms.matching.packed_case import packed_case
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.config import build_criteria
 
@@ -132,7 +133,7 @@ def test_parse_eval_cases_keeps_one_of_equal_cases_and_none_of_different_ones() 
     ]
     with pipeline() as root:
         parsed = root | beam.Create(records) | ParseEvalCases(CaseReader(CesConfig()))
-        cases = parsed.cases | "Cases" >> beam.Map(lambda case: (case.eval_id, case.task))
+        cases = parsed.cases | "Cases" >> beam.Map(lambda case: (case.eval_id, case.unpacked().task))
         failures = (
             parsed.failures | beam.Flatten() | "Failed" >> beam.Map(lambda f: (f.stage, f.source, f.position))
         )
@@ -144,6 +145,28 @@ def test_parse_eval_cases_keeps_one_of_equal_cases_and_none_of_different_ones() 
             ("parse_case", "cases.jsonl", 4),
         ]
         assert_that(failures, equal_to(lost), "IsLost")
+
+
+def test_the_cases_of_one_record_share_what_is_kept_of_its_text() -> None:
+    said = {"role": "model", "parts": [{"text": "hello"}]}
+    turn = {"invocationId": "i", "userContent": {**said, "role": "user"}, "finalResponse": said}
+    cases = [{"eval_id": f"e{i}", "conversation": [turn]} for i in range(300)]
+    whole = record({"eval_set_id": "s", "eval_cases": cases, "description": "long " * 100_000})
+    found = list(parse_case(CaseReader(CesConfig()), whole, Counter()))
+    assert len(found) == 300, found[0]
+    assert sum(len(held.data) for held, _ in found) <= KEPT_RECORD_BYTES  # type: ignore[misc]
+    alone = case_record("e1", "long " * 100_000, 1)
+    (single,) = parse_case(CaseReader(CesConfig()), alone, Counter())
+    assert isinstance(single, tuple) and single[0].data == alone.data[:KEPT_RECORD_BYTES]
+
+
+def test_packed_cases_are_found_as_they_were_given() -> None:
+    given = [EvalCase(eval_id="p/e1", eval_set_id="s", outputs=["\ud83d", "é"]), EvalCase(eval_id="e2")]
+    given[1].session_state = {"large": 2**70, "no": [float("inf"), None, True]}
+    index = CaseIndex([packed_case(case) for case in given])
+    found = [index.find(logged("c", name).conversation) for name in ("e1", "e2", "e1")]
+    assert found == [*given, given[0]]
+    assert found[0] is found[2]
 
 
 def test_match_cases_by_name_and_last_segment() -> None:
