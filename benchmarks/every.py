@@ -24,7 +24,13 @@ BENCHMARKS = (
         "throughput",
         "batch scoring against a plain loop and google-adk",
         "4 to 6 minutes",
-        ("--small", "--rounds", "1"),
+        ("--small", "--rounds=1"),
+    ),
+    Benchmark(
+        "judge_calls",
+        "judge calls in one process",
+        "5 minutes",
+        ("--calls=400", "--concurrency=64", "--rounds=1", "--delay_ms=20"),
     ),
     Benchmark("spans", "spans of OTLP/JSON that are read and joined per CPU second", "10 seconds", ("50",)),
 )

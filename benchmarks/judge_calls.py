@@ -1,4 +1,4 @@
-"""Measures judge calls: how many a second, and what turnwise's part of their CPU time is.
+"""Measures judge calls: how many a second, and their CPU time, against google-genai alone.
 
 Usage: python -m benchmarks.judge_calls [--calls N] [--delay_ms N] [--concurrency N ...] [--rounds N]
 """
@@ -14,13 +14,14 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.children import ROOT, yardstick
+from benchmarks.figures import Found, Row, Table, run_benchmark
 
 _SERVER = ROOT / "tests" / "gemini_server.py"
 _KINDS = {
     "turnwise": "turnwise",
     "cached": "turnwise, cache written",
-    "client": "google-genai, called alike",
-    "plain_client": "google-genai, plainly called",
+    "client": "google-genai alone, one session",
+    "plain_client": "google-genai alone, as documented",
 }
 Reports = dict[tuple[str, int], list[dict[str, float]]]
 
@@ -58,33 +59,41 @@ def _report(kind: str, port: int, calls: int, limit: int) -> dict[str, float]:
     return json.loads(run.stdout)
 
 
-def summary(reports: Reports) -> str:
-    """Returns the table: medians over the rounds, with the range of the CPU times."""
-    rows = [f"{'':<30}{'in flight':>10}{'calls/s':>10}{'CPU ms/call':>13}{'of all rounds':>16}{'own':>9}"]
+def calls_table(reports: Reports) -> Table:
+    """Returns medians over the rounds, with the range of the CPU times."""
+    rows: list[Row] = []
     for (kind, limit), each in reports.items():
         cpu = [report["cpu_ms"] for report in each]
         speed = median(report["calls_per_s"] for report in each)
-        row = f"{_KINDS[kind]:<30}{limit:>10}{speed:>10.0f}{median(cpu):>13.3f}"
-        row += f"{f'{min(cpu):.3f}..{max(cpu):.3f}':>16}"
-        if kind in ("turnwise", "cached"):
-            row += f"{_own(each, reports['client', limit]):>9.3f}"
-        rows.append(row)
-    return "\n".join(rows)
+        rows.append([_KINDS[kind], limit, speed, median(cpu), min(cpu), max(cpu)])
+    return Table("judge calls", ("", "in flight", "calls per s", "CPU ms per call", "least", "most"), rows)
 
 
-def _own(ours: Sequence[dict[str, float]], client: Sequence[dict[str, float]]) -> float:
-    return median(a["cpu_ms"] - b["cpu_ms"] for a, b in zip(ours, client, strict=True))
+def ratios_table(reports: Reports, limits: Sequence[int]) -> Table:
+    """Returns medians over the ratios of each round."""
+    rows: list[Row] = [
+        [f"{_KINDS[other]} / turnwise", limit, _times(reports[other, limit], reports["turnwise", limit])]
+        for limit in limits
+        for other in ("client", "plain_client")
+    ]
+    return Table("CPU for one of turnwise's", ("", "in flight", "times"), rows)
 
 
-def main(argv: Sequence[str]) -> None:
-    """Prints the table."""
-    options = _parser().parse_args(argv)
+def _times(others: Sequence[dict[str, float]], ours: Sequence[dict[str, float]]) -> float:
+    return median(a["cpu_ms"] / b["cpu_ms"] for a, b in zip(others, ours, strict=True))
+
+
+def measured_calls(options: argparse.Namespace) -> Found:
     before = yardstick()
     with server(options.delay_ms) as port:
         reports = measure(port, options.calls, options.concurrency, options.rounds)
-    print(summary(reports))
-    print(f"own: CPU ms/call beyond the client's, median of each round's difference ({options.calls} calls)")
-    print(f"a fixed piece of work took {before:.3f} CPU s before and {yardstick():.3f} after")
+    work = Table("CPU s of a fixed piece of work", ("before", "after"), [[before, yardstick()]])
+    return Found([calls_table(reports), ratios_table(reports, options.concurrency), work])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measures, and prints tables."""
+    return run_benchmark(_parser(), measured_calls, argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -97,4 +106,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

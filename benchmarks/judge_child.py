@@ -2,8 +2,9 @@
 
 Usage: python -m benchmarks.judge_child KIND PORT CALLS CONCURRENCY CACHE
 
-KIND is `turnwise`, `cached` (the same with a cache in the file CACHE), `client` (google-genai alone, called
-as turnwise calls it) or `plain_client` (google-genai alone, called as its documentation shows).
+KIND is `turnwise`, `cached` (the same with a cache in the file CACHE), `client` (google-genai alone, in one
+session without proxies, with HTTP responses as they come) or `plain_client` (google-genai alone, called as
+its documentation shows).
 """
 
 import asyncio

@@ -157,7 +157,7 @@ class Server:
 
     async def generate(self, request, model):
         body = await request.text()
-        self.last = {"path": request.path, "text": body}
+        self.last = {"path": request.path, "text": body, "headers": dict(request.headers)}
         self.counts["bytes_in"] += len(body.encode())
         rules = (r.spec for r in self.rules if not r.spec.get("count_tokens") and r.applies(body, model))
         rule = next(rules, {})

@@ -6,7 +6,6 @@ import math
 import re
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.request import getproxies
 
@@ -35,10 +34,11 @@ from turnwise.transforms.judging.backends.base import (
     one_line,
 )
 from turnwise.transforms.judging.backends.gemini_reply import read_answer
+from turnwise.transforms.judging.backends.prepared import PLACE, PreparedRequest, keeping_session, prepared
 from turnwise.transforms.judging.judges.base import HOW_TO, Access
 
 T = TypeVar("T")
-_CONFIGS_KEPT = 1024
+_MOST_PREPARED = 1024
 _CHECK_S = 30.0
 _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")
 
@@ -57,10 +57,12 @@ class Gemini:
     def __init__(self, config: JudgeConfig, access: Access, on_retry: Callable[[str], None]):
         self._config = config
         self._access = access
+        self._timeout_of_request = aiohttp.ClientTimeout(total=math.ceil(config.timeout_s * 1000) / 1000)
         self._on_retry = on_retry
         self._session: aiohttp.ClientSession | None = None
+        self._keeping: aiohttp.ClientSession | None = None
         self._client: genai.Client | None = None
-        self._settings = lru_cache(_CONFIGS_KEPT)(_settings)
+        self._prepared: dict[tuple[RequestTemplate, int], PreparedRequest] = {}
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend."""
@@ -98,8 +100,9 @@ class Gemini:
         if self._client is not None:  # and kept: its finalizer starts a task wherever a loop is running
             await self._client.aio.aclose()
             self._client.close()
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._session, self._keeping):
+            if session is not None:
+                await session.close()
 
     async def _sent(
         self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str, hedges: bool = True
@@ -137,21 +140,39 @@ class Gemini:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _count_tokens(self, model: str) -> None:
-        await self._opened().aio.models.count_tokens(model=model, contents="?")
+        call = self._opened().aio.models.count_tokens(model=model, contents="?")
+        await self._post(await prepared(call), "")
 
     async def _generate(self, request: Request, count: int) -> str:
-        response = await self._opened().aio.models.generate_content(
-            model=request.template.model,
-            contents=request.evidence,
-            config=self._settings(request.template, count),
-        )
-        http = response.sdk_http_response
-        return (http and http.body) or ""
+        template = request.template
+        found = self._prepared.get((template, count))
+        if found is None or not found.is_fresh:
+            if len(self._prepared) >= _MOST_PREPARED:
+                self._prepared.clear()
+            settings = _settings(template, count)
+            models = self._opened().aio.models
+            found = await prepared(
+                models.generate_content(model=template.model, contents=PLACE, config=settings)
+            )
+            self._prepared[template, count] = found
+        return await self._post(found, request.evidence)
+
+    async def _post(self, request: PreparedRequest, text: str) -> str:
+        assert self._session
+        async with self._session.post(
+            request.url,
+            data=request.body_with(text),
+            headers=request.headers,
+            ssl=request.ssl,
+            timeout=self._timeout_of_request,
+        ) as response:
+            await errors.APIError.raise_for_async_response(response)
+            return await response.text()
 
     def _opened(self) -> genai.Client:
         if self._client is None:
-            self._session = _session()
-            self._client = _client(self._config, self._access, self._session)
+            self._session, self._keeping = _session(), keeping_session()
+            self._client = _client(self._config, self._access, self._keeping)
         return self._client
 
     def _fault(self, error: Exception, count: int, attempts: Attempts) -> Fault:
@@ -269,6 +290,5 @@ def _settings(template: RequestTemplate, count: int) -> types.GenerateContentCon
         "response_json_schema": template.schema,
         "candidate_count": count if count > 1 else None,
         "automatic_function_calling": {"disable": True},
-        "should_return_http_response": True,
     }
     return types.GenerateContentConfig.model_validate(values)

@@ -1,0 +1,193 @@
+"""What is sent and answered is what google-genai, called as its documentation shows, sends and gets."""
+
+import asyncio
+import json
+import math
+import os
+from dataclasses import replace
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from google import genai
+from google.genai import errors, types
+
+from tests.transforms.judging.test_judge_faults import FAULTS
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.backends.base import Request, RequestTemplate
+from turnwise.transforms.judging.backends.gemini import Gemini
+from turnwise.transforms.judging.backends.prepared import PLACE, prepared
+from turnwise.transforms.judging.judges.base import Access
+
+SCHEMA = {"type": "object", "properties": {"verdict": {"enum": ["valid", "invalid"]}}}
+SETTINGS = [
+    {},
+    {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "seed": 7, "stop_sequences": ["<end>"]},
+    {"max_output_tokens": 100, "presence_penalty": 0.1, "thinking_config": {"thinking_budget": 0}},
+    {"safety_settings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}]},
+]
+EVIDENCE = ['<a>"said" \\ \n\t &</a>', "서울 déjà 👍 \u2028 \x00", "a lone \ud800", "", PLACE]
+STATUSES = [rule for rule, *_ in FAULTS if "status" in rule]
+
+
+@pytest.fixture(scope="module")
+def account(tmp_path_factory):
+    """Makes the file of a service account."""
+    key = rsa.generate_private_key(65537, 2048)
+    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    pem = key.private_bytes(serialization.Encoding.PEM, *form).decode()
+    account = {"type": "service_account", "client_email": "a@p.example", "private_key": pem}
+    path = tmp_path_factory.mktemp("account") / "account.json"
+
+    def write(server):
+        account.update(token_uri=f"{server.url}/token", quota_project_id="quota")
+        path.write_text(json.dumps(account))
+        os.environ["GOOGLE_APPLICATION_CREDENTIALS"] = str(path)
+
+    yield write
+    os.environ.pop("GOOGLE_APPLICATION_CREDENTIALS", None)
+
+
+def request_of(settings, evidence="The evidence.", model="gemini-x"):
+    return Request(RequestTemplate(model, "The instructions.", SCHEMA, settings, b""), evidence, b"")
+
+
+def accesses(server):
+    return {
+        "key": Access("e", server.key, server.url),
+        "key for Vertex AI": Access("e", server.key, server.url, True),
+        "project": Access("e", None, server.url, True, "p", "l"),
+    }
+
+
+async def plainly(access, request, count, timeout_s):
+    """Calls google-genai; returns the body of the answer, or the error."""
+    options = types.HttpOptions(
+        base_url=access.base_url,
+        timeout=math.ceil(timeout_s * 1000),
+        retry_options=types.HttpRetryOptions(attempts=1),
+    )
+    project = {"project": access.project, "location": access.location} if access.project else {}
+    client = genai.Client(vertexai=access.vertexai, api_key=access.api_key, http_options=options, **project)
+    template = request.template
+    config = {
+        **template.settings,
+        "system_instruction": template.instructions,
+        "response_mime_type": "application/json",
+        "response_json_schema": template.schema,
+        "candidate_count": count if count > 1 else None,
+        "automatic_function_calling": {"disable": True},
+        "should_return_http_response": True,
+    }
+    try:
+        call = client.aio.models.generate_content(
+            model=template.model, contents=request.evidence, config=config
+        )
+        return (await call).sdk_http_response.body
+    except (errors.APIError, ValueError) as error:
+        return error
+    finally:
+        await client.aio.aclose()
+
+
+async def ours(access, request, count, timeout_s):
+    backend = Gemini(JudgeConfig(timeout_s=timeout_s), access, lambda model: None)
+    try:
+        await backend._generate(replace(request, evidence="another"), count)
+        return await backend._generate(request, count)
+    except (errors.APIError, ValueError) as error:
+        return error
+    finally:
+        await backend.aclose()
+
+
+def sent_and_answered(server, ask, *arguments):
+    server.script({"values": {"verdict": "valid"}, "usage": None})
+    answer = asyncio.run(ask(*arguments, 1.5))
+    return server.last(), answer if isinstance(answer, str) else (type(answer), str(answer))
+
+
+@pytest.mark.parametrize("kind", ["key", "key for Vertex AI", "project"])
+@pytest.mark.parametrize(
+    ("settings", "count"), [(SETTINGS[0], 1), (SETTINGS[0], 3), *((s, 1) for s in SETTINGS[1:])]
+)
+def test_requests_are_google_genais(server, account, kind, settings, count):
+    account(server)
+    access, request = accesses(server)[kind], request_of(settings)
+    (theirs, _), (own, _) = (
+        sent_and_answered(server, ask, access, request, count) for ask in (plainly, ours)
+    )
+    assert own == theirs
+    assert json.loads(own["text"])["contents"][0]["parts"][0]["text"] == "The evidence."
+
+
+@pytest.mark.parametrize("evidence", EVIDENCE)
+def test_texts_are_written_as_google_genai_writes_them(server, evidence):
+    access, request = accesses(server)["key"], request_of({}, evidence)
+    sent = [sent_and_answered(server, ask, access, request, 1)[0]["text"] for ask in (plainly, ours)]
+    assert sent[0] == sent[1]
+
+
+@pytest.mark.parametrize(
+    "model", ["models/m", "tunedModels/m", "m", "google/m", "projects/p/locations/l/endpoints/1"]
+)
+@pytest.mark.parametrize("kind", ["key", "key for Vertex AI"])
+def test_models_are_found_where_google_genai_finds_them(server, model, kind):
+    access, request = accesses(server)[kind], request_of({}, model=model)
+    sent = [sent_and_answered(server, ask, access, request, 1)[0] for ask in (plainly, ours)]
+    assert sent[0] == sent[1]
+
+
+@pytest.mark.parametrize("settings", [{"audio_timestamp": True}, {"temperature": "hot"}])
+def test_settings_are_refused_as_google_genai_refuses_them(server, settings):
+    access, request = accesses(server)["key"], request_of(settings)
+    refused = [sent_and_answered(server, ask, access, request, 1) for ask in (plainly, ours)]
+    assert refused[0] == refused[1] and refused[0][0] == {}
+
+
+@pytest.mark.parametrize("rule", STATUSES)
+def test_errors_are_google_genais(server, rule):
+    access, request = accesses(server)["key"], request_of({})
+    found = []
+    for ask in (plainly, ours):
+        server.script(rule)
+        error = asyncio.run(ask(access, request, 1, 20))
+        response = getattr(error, "response", None)
+        waits = response.headers.get("Retry-After") if response is not None else None
+        found.append((type(error), str(error), getattr(error, "details", None), waits))
+    assert found[0] == found[1]
+
+
+def test_an_answer_is_google_genais(server):
+    access, request = accesses(server)["key"], request_of({})
+    answers = []
+    for ask in (plainly, ours):
+        server.script({"response": {"candidates": [], "modelVersion": "é 감"}})
+        answers.append(asyncio.run(ask(access, request, 1, 20)))
+    assert answers[0] == answers[1] and isinstance(answers[0], str)
+
+
+def test_a_request_with_an_old_access_token_is_made_anew(server):
+    async def use():
+        backend = Gemini(JudgeConfig(), accesses(server)["key"], lambda model: None)
+        request = request_of({})
+        await backend._generate(request, 1)
+        (kind, made) = next(iter(backend._prepared.items()))
+        backend._prepared[kind] = replace(made, headers={"x-goog-api-key": "old"}, made=-math.inf)
+        await backend._generate(request, 1)
+        await backend.aclose()
+        return made, backend._prepared[kind]
+
+    server.script()
+    first, second = asyncio.run(use())
+    assert first.is_fresh and second.is_fresh
+    assert second.headers == first.headers
+    assert server.key not in repr(first)
+
+
+def test_a_call_without_a_request_is_an_error():
+    async def nothing():
+        return None
+
+    with pytest.raises(RuntimeError, match="made no request"):
+        asyncio.run(prepared(nothing()))
