@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from threading import Event
 from typing import Any, NamedTuple, Protocol
 
 from turnwise.schemas.jsonio import dump_json
@@ -34,14 +35,33 @@ class StreamChange(NamedTuple):
         return blake2b(content, digest_size=16).hexdigest()
 
 
+class RefusedRow(NamedTuple):
+    """A row of a change that a service did not take; the others count.
+
+    Attributes:
+        change_id: The change.
+        why: What was not written, and why, in one line.
+    """
+
+    change_id: str
+    why: str
+
+
 class ChangeWriter(Protocol):
     """Writes the changes of a stream to a service; several threads may use it.
 
     Attributes:
-        lost: The first rows that the service did not take, one line each.
+        stop: If it is set, the stream is to end, and a service that does not answer is not waited for.
     """
 
-    lost: list[str]
+    stop: Event
 
-    def write(self, changes: Sequence[StreamChange]) -> None:
-        """Writes changes, each as a whole or not at all; raises OSError if that fails."""
+    def write(self, changes: Sequence[StreamChange]) -> Sequence[RefusedRow]:
+        """Writes changes, each as a whole or not at all.
+
+        Returns:
+            The rows that the service did not take.
+
+        Raises:
+            OSError: The changes were not written.
+        """

@@ -49,6 +49,7 @@ class SinkPlace(NamedTuple):
         date: Its date, or else the day of its start, as ISO text.
         output: `--output`, which every worker reaches.
         is_streaming: Whether the run is a stream.
+        is_new: Whether a stream begins, which no earlier process has begun.
     """
 
     url: str
@@ -58,6 +59,7 @@ class SinkPlace(NamedTuple):
     date: str
     output: str
     is_streaming: bool = False
+    is_new: bool = False
 
 
 @dataclass(frozen=True)

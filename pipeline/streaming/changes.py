@@ -68,4 +68,4 @@ def gone_window(start: str, app_version: str | None, run_id: str, revision: int)
 
 
 def _window(start: str | None, app_version: str | None) -> str:
-    return f"window {start} {app_version or ''}"
+    return f"window {start} {key_of(app_version or '')}"

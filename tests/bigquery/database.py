@@ -41,9 +41,8 @@ class Database:
     def select(self, sql: str) -> list[dict[str, Any]]:
         """Returns the rows of a query; the dataset is the default one."""
         with self.lock:
-            found = self.duckdb.execute(f'USE "{self.own_name}"').execute(sql)
-            names = [column[0] for column in found.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            self.duckdb.execute(f'USE "{self.own_name}"').execute(sql)
+            return self._found()
 
     def create(self, name: str, resource: dict[str, Any]) -> None:
         """Makes a table."""
@@ -95,8 +94,8 @@ class Database:
             raise ValueError(f"Not found: URI {uri}")
         return path.read_bytes()
 
-    def query(self, configuration: dict[str, Any]) -> None:
-        """Does a query job of several statements."""
+    def query(self, configuration: dict[str, Any]) -> list[dict[str, Any]]:
+        """Does a query job of several statements; returns the rows of the last one, if it selects."""
         query = configuration["query"]
         assert query["useLegacySql"] is False
         named = query.get("queryParameters", ())
@@ -106,7 +105,7 @@ class Database:
         if configuration.get("dryRun"):
             for statement in statements:
                 self.duckdb.execute(f"EXPLAIN {statement}")
-            return
+            return []
         try:
             for statement in statements:
                 self._execute(statement, values)
@@ -114,6 +113,12 @@ class Database:
             if "BEGIN TRANSACTION" in statements:
                 self.duckdb.execute("ROLLBACK")
             raise
+        return self._found() if statements[-1].startswith("SELECT") else []
+
+    def _found(self) -> list[dict[str, Any]]:
+        """Returns the rows of the statement before."""
+        names = [column[0] for column in self.duckdb.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in self.duckdb.fetchall()]
 
     def _execute(self, statement: str, values: dict[str, Any]) -> None:
         text, message, times = self.failing_sql

@@ -149,8 +149,10 @@ class BigQuery(Database):
                 done["statistics"] = {"load": {"outputRows": str(rows)}}
             elif self.answers:
                 self._answer(name, done)
-            else:
-                self.query(configuration)
+            elif found := self.query(configuration):
+                schema = [{"name": column, "type": "STRING"} for column in found[0]]
+                rows = [list(map(str, row.values())) for row in found]
+                self.answered[name] = Answer("", schema, rows)
         except (duckdb.Error, ValueError) as error:
             if is_dry:
                 raise Trouble(400, "invalidQuery", str(error)) from None

@@ -4,16 +4,20 @@ The default stream of a table is used: a row may be there twice, if an answer wa
 """
 
 import os
-import random
-import time
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
 from turnwise.pipeline.io.bigquery.client import told
-from turnwise.pipeline.io.changes import StreamChange
-from turnwise.pipeline.io.warehouse.bigquery_tables import Dataset, parse_dataset, prepare_stream, refused
+from turnwise.pipeline.io.changes import RefusedRow, StreamChange
+from turnwise.pipeline.io.warehouse.bigquery_tables import (
+    Dataset,
+    check_run_id,
+    parse_dataset,
+    prepare_stream,
+    refused,
+)
 from turnwise.pipeline.io.warehouse.change_tables import (
     CHANGES,
     change_rows,
@@ -21,6 +25,7 @@ from turnwise.pipeline.io.warehouse.change_tables import (
     stream_tables,
     table_rows,
 )
+from turnwise.pipeline.io.warehouse.waiting import Waiting
 from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.schemas.columns import WAREHOUSE_TABLES
 from turnwise.schemas.failure import Stage
@@ -39,11 +44,11 @@ _STAGE: Stage = "write"
 _LARGEST = 8_000_000
 _REQUEST_S = 60.0
 _PATIENCE_S = 600.0
-_LONGEST_PAUSE_S = 15.0
-_SHOWN = 10
+_VALUES = ("conversation_id", "criterion", "app_version")
 
 
 class _Lost(NamedTuple):
+    table: str
     row: JsonObject
     reason: str
 
@@ -61,49 +66,51 @@ class BigQueryChanges:
             place: The run and the dataset.
             patience: How long a service that does not answer is asked again, in seconds.
         """
-        self.lost: list[str] = []
+        self.stop = Event()
         self._url, self._patience = place.url, patience
         self._dataset, self._client = parse_dataset(place.url), open_writer()
         self._columns = stream_tables()
 
-    def write(self, changes: Sequence[StreamChange]) -> None:
-        """Writes changes; raises OSError if that fails for good."""
-        failures = table_rows(changes, _FAILURES)
+    def write(self, changes: Sequence[StreamChange]) -> list[RefusedRow]:
+        """Writes changes; returns the rows that are not taken, and raises OSError if it fails for good."""
+        lost: list[_Lost] = []
         for table in WAREHOUSE_TABLES:
             if table != _FAILURES:
-                failures += self._append_rows(table, table_rows(changes, table))
-        if self._append_rows(_FAILURES, self._append_rows(_FAILURES, failures)):
-            raise OSError(f"--store {self._url}: rows of failures are not taken: {self.lost[-1]}")
+                lost += self._append_rows(table, table_rows(changes, table))
+        told = [_failure_row(each) for each in lost]
+        refused_rows = self._append_rows(_FAILURES, table_rows(changes, _FAILURES) + told)
+        lost += (each for each in refused_rows if each.row["change_row"] >= 0)
+        # A value of the row, such as an id, may be what is refused: it is left out in the end.
+        refused_rows = self._append_rows(_FAILURES, [_failure_row(each) for each in refused_rows])
+        self._append_rows(_FAILURES, [_without_values(each.row) for each in refused_rows])
         if self._append(CHANGES, change_rows(changes)):
             raise OSError(f"--store {self._url}: rows of {CHANGES} are not taken")
+        return [RefusedRow(each.row["change_id"], f"--store {self._url}: {_told(each)}") for each in lost]
 
-    def _append_rows(self, table: str, rows: Sequence[JsonObject]) -> list[JsonObject]:
-        """Appends rows of a flat table; returns rows of failures for those that it does not take."""
-        lost = self._append(stream_table(table), rows)
-        said = (f"--store {self._url}: a row of {table} was not written: {each.reason}" for each in lost)
-        self.lost += islice(said, max(0, _SHOWN - len(self.lost)))
-        return [_failure_row(table, each) for each in lost]
+    def _append_rows(self, table: str, rows: Sequence[JsonObject]) -> list[_Lost]:
+        """Appends rows of a flat table; returns those that it does not take."""
+        return [_Lost(table, *each) for each in self._append(stream_table(table), rows)]
 
-    def _append(self, name: str, rows: Sequence[JsonObject]) -> list[_Lost]:
+    def _append(self, name: str, rows: Sequence[JsonObject]) -> list[tuple[JsonObject, str]]:
+        """Appends rows; returns those that are not taken, with the reasons."""
         if not rows:
             return []
-        content, unfit = arrow_rows(rows, arrow_schema(self._columns[name]))
-        lost = [_Lost(*each) for each in unfit]
+        content, lost = arrow_rows(rows, arrow_schema(self._columns[name]))
         for batch in content.combine_chunks().to_batches():
             lost += self._append_batch(name, batch)
         return lost
 
-    def _append_batch(self, name: str, batch: "RecordBatch") -> Iterator[_Lost]:
+    def _append_batch(self, name: str, batch: "RecordBatch") -> Iterator[tuple[JsonObject, str]]:
         """Appends rows, in parts that a request may hold, without those that are refused."""
         if batch.nbytes > _LARGEST and batch.num_rows == 1:
-            yield _Lost(batch.to_pylist()[0], f"it has {batch.nbytes} bytes")
+            yield batch.to_pylist()[0], f"it has {batch.nbytes} bytes"
         elif batch.nbytes > _LARGEST:
             half = batch.num_rows // 2
             for part in (batch.slice(0, half), batch.slice(half)):
                 yield from self._append_batch(name, part)
         elif batch.num_rows:
             refused_rows = self._send(_request(self._dataset, name, batch))
-            yield from (_Lost(batch.slice(i, 1).to_pylist()[0], why) for i, why in refused_rows.items())
+            yield from ((batch.slice(i, 1).to_pylist()[0], why) for i, why in refused_rows.items())
             kept = [i for i in range(batch.num_rows) if i not in refused_rows]
             if refused_rows and kept:
                 yield from self._append_batch(name, batch.take(kept))
@@ -120,16 +127,19 @@ class BigQueryChanges:
         from google.api_core.exceptions import GoogleAPIError
         from google.auth.exceptions import GoogleAuthError
 
-        deadline, pause = time.monotonic() + self._patience, 0.1
+        what = f"--store {self._url}: {request.write_stream.split('/')[5]}"
+        waiting = Waiting(what, self._patience, self.stop)
         while True:
             try:
-                return _refused_rows(self._answer(request))
+                found = _refused_rows(self._answer(request))
             except (GoogleAPIError, GoogleAuthError) as error:
-                if not _may_pass(error) or time.monotonic() > deadline:
-                    table = request.write_stream.split("/")[5]
-                    raise OSError(f"--store {self._url}: {table}: {told(error)}") from None
-            time.sleep(pause * random.uniform(0.5, 1))
-            pause = min(2 * pause, _LONGEST_PAUSE_S)
+                if not _may_pass(error):
+                    raise OSError(f"{what}: {told(error)}") from None
+                if not waiting.again(told(error)):
+                    raise OSError(waiting.gave_up(told(error))) from None
+            else:
+                waiting.end()
+                return found
 
     def _answer(self, request: "AppendRowsRequest") -> "AppendRowsResponse":
         from google.api_core.exceptions import ServiceUnavailable
@@ -152,6 +162,8 @@ def try_stream(place: SinkPlace) -> None:
     from google.api_core.retry import Retry, if_exception_type
 
     prepare_stream(place.url)
+    if place.is_new:
+        check_run_id(place)
     with refused(place.url):
         # A table that was just made is not found for a moment.
         retry = Retry(if_exception_type(NotFound, ServiceUnavailable), timeout=60)
@@ -211,14 +223,27 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(error, passing) or bool(getattr(error, "retryable", False))
 
 
-def _failure_row(table: str, lost: _Lost) -> JsonObject:
+def _failure_row(lost: _Lost) -> JsonObject:
     """Returns the row of `failures`, of the same change, for a row that could not be written."""
+    if lost.row["change_row"] < 0:
+        return lost.row
     row: dict[str, Any] = dict.fromkeys(FailureRow.__annotations__)
     row |= {name: lost.row[name] for name in ("run_id", "date", "change_id")}
     # The same number whenever the change is written, and one that no row of the change has.
-    row["change_row"] = -1 - WAREHOUSE_TABLES.index(table) - len(WAREHOUSE_TABLES) * lost.row["change_row"]
-    for name in ("conversation_id", "criterion", "app_version"):
+    row["change_row"] = (
+        -1 - WAREHOUSE_TABLES.index(lost.table) - len(WAREHOUSE_TABLES) * lost.row["change_row"]
+    )
+    for name in _VALUES:
         value = lost.row.get(name)
         row[name] = value[:200] if isinstance(value, str) else None
-    message = f"a row of {table} was not written: {lost.reason}"
-    return row | {"stage": _STAGE, "error_type": "UnfitRowError", "message": message[:1000]}
+    return row | {"stage": _STAGE, "error_type": "UnfitRowError", "message": _told(lost)[:1000]}
+
+
+def _without_values(row: JsonObject) -> JsonObject:
+    """Returns a row of `failures` without what came from the row that could not be written."""
+    what = row["message"].partition(": ")[0]
+    return row | dict.fromkeys(_VALUES) | {"message": f"{what}, nor can its values be told here"}
+
+
+def _told(lost: _Lost) -> str:
+    return f"a row of {lost.table} was not written: {lost.reason}"

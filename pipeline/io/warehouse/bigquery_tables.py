@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from turnwise.pipeline.io.bigquery.client import told
-from turnwise.pipeline.io.warehouse.change_tables import stream_tables, view_statements
+from turnwise.pipeline.io.warehouse.change_tables import CHANGES, stream_tables, view_statements
 from turnwise.pipeline.io.warehouse.staging import VERSION, staged_columns
+from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column
 from turnwise.schemas.config import ConfigError
 
@@ -95,6 +96,28 @@ def prepare_stream(url: str, patience: float = 20.0) -> None:
             _prepare_table(client, dataset.table(table), columns, patience)
         sql = ";\n".join([*view_statements(lambda name: f"`{dataset.table(name)}`"), ""])
         client.query(sql, location=location, retry=retry, timeout=patience).result()
+
+
+def check_run_id(place: SinkPlace, patience: float = 20.0) -> None:
+    """Checks that a dataset holds no stream of a run's id: it would hide the rows of the new one.
+
+    Revisions of a stream begin at 0, and of each thing the highest one counts.
+
+    Raises:
+        ConfigError: It holds one.
+    """
+    from google.cloud.bigquery import DEFAULT_RETRY, QueryJobConfig, ScalarQueryParameter
+
+    dataset, retry = parse_dataset(place.url), DEFAULT_RETRY.with_timeout(patience)
+    sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
+    config = QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", place.run_id)])
+    with refused(place.url):
+        client, location = _open_dataset(dataset, patience)
+        if list(client.query(sql, config, location=location, retry=retry, timeout=patience).result()):
+            raise ConfigError(
+                f"holds a stream with the run id {place.run_id} already: name another --run_id, or "
+                f"delete its rows of {CHANGES}"
+            )
 
 
 def prepare_tables(url: str, patience: float = 20.0) -> None:

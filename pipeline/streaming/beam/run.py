@@ -3,7 +3,7 @@
 from functools import partial
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate
@@ -64,6 +64,7 @@ def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOption
         try_staging(options)
     try_judge(settings)
     if settings.place:
-        prepare_service(settings.place)
+        is_updated = options.view_as(GoogleCloudOptions).update
+        prepare_service(settings.place._replace(is_new=not is_updated))
     run_to_the_end(pipeline)
     return 0

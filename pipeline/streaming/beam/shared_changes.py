@@ -1,5 +1,6 @@
 """Writes the changes of a stream on other runners to a service."""
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 from zlib import crc32
@@ -11,6 +12,7 @@ from turnwise.pipeline.io.changes import ChangeWriter, StreamChange
 from turnwise.pipeline.io.sinks.base import open_changes
 from turnwise.pipeline.settings.run import SinkPlace
 
+_LOG = logging.getLogger(__name__)
 _SHARDS = 4
 _CHANGES_AT_ONCE = 500
 _SECONDS_AT_MOST = 10
@@ -43,4 +45,5 @@ class _WriteChangesFn(beam.DoFn):
     def process(self, batch: tuple[str, Iterable[StreamChange]]) -> None:
         if self._writer is None:
             self._writer = open_changes(self._place)
-        self._writer.write(list(batch[1]))
+        for row in self._writer.write(list(batch[1])):
+            _LOG.warning("%s", row.why)

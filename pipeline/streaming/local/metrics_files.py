@@ -1,13 +1,13 @@
 """Writes the metrics files of a local stream, with the newest figures of each window."""
 
 import json
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import cast
 
 from turnwise.pipeline.batch.build import aggregate_versions
-from turnwise.pipeline.io.changes import ChangeWriter, StreamChange
+from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.sinks.base import document_content, table_content
 from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
@@ -27,7 +27,7 @@ class MetricsFiles:
     """The rows of all windows; the files are always written as a whole.
 
     Attributes:
-        service: What takes the rows as well, before they are in the files; None: nothing does.
+        send: Writes the rows to a service, before they are in the files; None: there is none.
     """
 
     def __init__(self, directory: Path, run_id: str, known: Sequence[WindowSum]) -> None:
@@ -42,7 +42,7 @@ class MetricsFiles:
         keys = [(rfc3339(one.start) or "", one.app_version or None) for one in known]
         self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
         self._states = {key: one.state for key, one in zip(keys, known, strict=True)}
-        self.service: ChangeWriter | None = None
+        self.send: Callable[[Sequence[StreamChange]], None] | None = None
         self._changes: dict[_WindowKey, StreamChange] = {}
         for row in _read(directory / f"{BY_VERSION}.jsonl"):
             if (key := (row["window_start"], row["app_version"])) not in self._states:
@@ -89,8 +89,8 @@ class MetricsFiles:
         with self._lock:
             if self._is_changed:
                 self._is_changed = False
-                if self.service is not None and self._changes:
-                    self.service.write(list(self._changes.values()))
+                if self.send is not None and self._changes:
+                    self.send(list(self._changes.values()))
                 self._changes = {}
                 for table in SINGLE_FILES:
                     entries = sorted(self._rows[table].items(), key=_place)

@@ -31,6 +31,7 @@ from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
 from turnwise.pipeline.report.counts import guesses_by_tool
 from turnwise.pipeline.report.summary import Figures
 from turnwise.pipeline.settings.run import RunSettings, try_judge
+from turnwise.pipeline.store.urls import shown_url
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
 from turnwise.pipeline.streaming.build import Restored, build_stream
 from turnwise.pipeline.streaming.inputs.open import left_before, open_source
@@ -73,7 +74,8 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
     open_alert_sink(settings.stream.alerts, Path(settings.output) / ALERTS_FILE)
     try_judge(settings)
     if settings.place:
-        prepare_service(settings.place)
+        is_new = settings.overwrite or not _holds_stream(settings)
+        prepare_service(settings.place._replace(is_new=is_new))
     keep_inputs(settings)
     open_own_judge(settings)
     stop = Event()
@@ -85,7 +87,9 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         store = _opened_store(settings, stack)
         try:
             settings = _continued(settings, store)
-            store.service = open_changes(settings.place) if settings.place else None
+            if settings.place:
+                store.service = open_changes(settings.place)
+                store.service.stop = stop
             given = settings.input, _source_options(settings), store.checkpoints
             left = left_before(*given)
             source = open_source(*given)
@@ -136,11 +140,13 @@ def _opened_store(settings: RunSettings, stack: ExitStack) -> StreamStorage:
 def _continued(settings: RunSettings, store: StreamStorage) -> RunSettings:
     """Returns the settings with the run id and time of the stream's first process; raises ConfigError."""
     text = settings.config.model_dump_json(exclude={"gate"}) + repr(settings.stream.rules.window)
-    digest = sha256(text.encode()).hexdigest()
-    if store.meta("config", digest) != digest:
-        raise ConfigError(
-            f"--output {settings.output}: holds a stream of another config or window; --overwrite replaces it"
-        )
+    own = sha256(text.encode()).hexdigest(), shown_url(settings.store)
+    digest, _, address = store.meta("config", " ".join(own).strip()).partition(" ")
+    if (digest, address) != own:
+        what = f"holds a stream with --store {address}" if address else "holds a stream without --store"
+        if digest != own[0]:
+            what = "holds a stream of another config or window"
+        raise ConfigError(f"--output {settings.output}: {what}; --overwrite replaces it")
     run_id = store.meta("run_id", settings.run.run_id)
     create_time = store.meta("create_time", settings.run.create_time)
     return replace(settings, run=replace(settings.run, run_id=run_id, create_time=create_time))
@@ -160,7 +166,7 @@ def _stream(
     sessions, groups = partial(earlier_session, name), partial(earlier_group, name)
     restored = Restored(store.sums.all(), sessions, groups, partial(earlier_counted, name))
     metrics, places = MetricsFiles(directory, settings.run.run_id, restored.sums), case_places(settings)
-    metrics.service = store.service
+    metrics.send = store.send if store.service else None
     cases = None if places is None else CaseBook(places)
     runtime = Runtime(store, in_flight, metrics, cases)
     limits = StreamLimits(stream.max_run_time, stream.stop_after)
@@ -205,8 +211,8 @@ def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequ
     rows = [row for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    lost = store.service.lost if store.service else ()
-    figures = Figures(counts, JUDGING.judged, guesses_by_tool(store.counts), unread, not_stored=lost)
+    guesses, not_stored = guesses_by_tool(store.counts), store.refused_rows()
+    figures = Figures(counts, JUDGING.judged, guesses, unread, not_stored=not_stored)
     document = run_document(settings, figures, rows, {"folder": "."})
     write_run_file(settings.output, document)
     return report(settings, figures, rows, document)

@@ -27,6 +27,7 @@ from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome, i
 
 _PRUNED_EVERY = 2_000
 _NOW = "watermark"
+_SHOWN = 10
 
 
 class StreamStorage:
@@ -88,8 +89,31 @@ class StreamStorage:
 
     def _write_changes(self) -> None:
         changes, self._changes = self._changes, []
-        if self.service is not None and changes:
-            self.service.write(changes)
+        if self.service is None or not changes:
+            return
+        refused = self.service.write(changes)
+        things = {change.thing: change for change in changes}
+        self._connection.executemany("DELETE FROM refused WHERE thing = ?", [(thing,) for thing in things])
+        if refused:
+            why = {row.change_id: row.why for row in reversed(refused)}
+            numbers = Counter(row.change_id for row in refused)
+            for thing, change in things.items():
+                if number := numbers[change.change_id]:
+                    entry = thing, number, why[change.change_id]
+                    self._connection.execute("INSERT INTO refused VALUES (?, ?, ?)", entry)
+
+    def send(self, changes: Sequence[StreamChange]) -> None:
+        """Writes changes to the service; raises OSError if that fails."""
+        with self._transaction():
+            self._changes += changes
+
+    def refused_rows(self) -> list[str]:
+        """Returns what of the present rows the service did not take, in all processes; one line each."""
+        with self.lock:
+            found = list(self._connection.execute("SELECT rows, why FROM refused ORDER BY rowid"))
+        more = sum(number for number, _ in found) - len(found[:_SHOWN])
+        said = [why for _, why in found[:_SHOWN]]
+        return [*said, f"{more} more rows were not written into the --store"] if more else said
 
     def _change(self, change: StreamChange | None) -> None:
         if self.service is not None and change is not None:

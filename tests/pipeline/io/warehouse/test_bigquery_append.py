@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
+from time import monotonic
 from typing import Any
 
 import grpc
@@ -105,9 +107,9 @@ def test_requests_that_are_repeated_double_nothing(
     bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges, name: str
 ) -> None:
     appends.faults.append(FAULTS[name])
-    writer.write([change("a")])
+    assert writer.write([change("a")]) == []
     assert seen(bigquery) == ONE and len(bigquery.select("SELECT * FROM conversations")) == 1
-    assert appends.faults == [] and writer.lost == []
+    assert appends.faults == []
     assert appended(bigquery) == 2 + 2 * FAULTS[name].times * FAULTS[name].is_written
 
 
@@ -149,8 +151,9 @@ def test_rows_that_are_refused_are_failures_and_the_others_are_written(
     appends.refused_values["'criterion': 'c1', 'value'"] = "value c1 is\nnot allowed"
     own = row("failures", stage="check", conversation_id="a", message="its own")
     wide = row("conversations", conversation_id="a", turns=2**70)
-    writer.write([change("a", conversations=[wide], failures=[own]), change("b")])
-    writer.write([change("b")])
+    first, second = change("a", conversations=[wide], failures=[own]), change("b")
+    lost = writer.write([first, second])
+    assert writer.write([second]) == [row for row in lost if row.change_id == second.change_id]
     assert seen(bigquery) == [("a", "c0", 0), ("b", "c0", 0)]
     names = "conversation_id, criterion, stage, message"
     found = [tuple(each.values()) for each in bigquery.select(f"SELECT {names} FROM failures ORDER BY ALL")]
@@ -158,7 +161,57 @@ def test_rows_that_are_refused_are_failures_and_the_others_are_written(
     assert found[0] == ("a", "c1", "write", refused) and found[3] == ("b", "c1", "write", refused)
     assert found[1][2:] == ("check", "its own")
     assert found[2][3].startswith("a row of conversations was not written: ") and len(found) == 4
-    assert len(writer.lost) == 4 and writer.lost[0].startswith(f"--store {URL}: a row of ")
+    assert sorted(row.change_id for row in lost) == sorted([first.change_id] * 2 + [second.change_id])
+    assert all(row.why.startswith(f"--store {URL}: a row of ") for row in lost)
+
+
+@pytest.mark.parametrize("column", ["conversation_id", "app_version", "criterion", "message"])
+def test_a_value_that_no_table_takes_stops_nothing(
+    bigquery: BigQuery, appends: AppendService, writer: BigQueryChanges, column: str
+) -> None:
+    appends.refused_values["poison"] = "the value poison is not allowed"
+    own = row("failures", stage="check", message="poison" if column == "message" else "its own")
+    scores = [row("scores", criterion="c") | {column: "poison"}] if column != "message" else []
+    bad = StreamChange("live", "a", 0, TIME, {"scores": scores, "failures": [own]})
+    [lost] = writer.write([bad, change("b")])
+    assert lost.change_id == bad.change_id and "the value poison is not allowed" in lost.why
+    assert {each[0] for each in seen(bigquery)} == {"b"}
+    found = bigquery.select("SELECT stage, conversation_id, message FROM failures ORDER BY stage DESC")
+    table = "scores" if scores else "failures"
+    said = f"a row of {table} was not written, nor can its values be told here"
+    assert found[0] == {"stage": "write", "conversation_id": None, "message": said}
+    assert [each["message"] for each in found[1:]] == ["its own"] * (column != "message")
+
+
+def test_an_outage_is_told_and_a_request_to_stop_ends_the_waiting(
+    bigquery: BigQuery,
+    appends: AppendService,
+    there: SinkPlace,
+    writer: BigQueryChanges,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    patient = BigQueryChanges(there)
+    appends.faults.append(AppendFault("scores", Status.UNAVAILABLE, message="later", times=10**6))
+    Timer(8, patient.stop.set).start()
+    start = monotonic()
+    with pytest.raises(OSError, match=r"later; no answer since .*Z; nothing is lost: the same command"):
+        patient.write([change("a")])
+    assert monotonic() - start < 300
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"turnwise: --store {URL}: stream_scores has not answered since 20")
+    assert line.endswith("Z, and is asked again: later")
+
+
+def test_an_id_of_another_stream_is_refused_where_a_stream_begins(
+    bigquery: BigQuery, writer: BigQueryChanges, there: SinkPlace
+) -> None:
+    new = there._replace(is_new=True)
+    prepare_service(new)
+    writer.write([change("a")])
+    prepare_service(there)
+    prepare_service(new._replace(run_id="another"))
+    with pytest.raises(ConfigError, match="holds a stream with the run id live already: name another"):
+        prepare_service(new)
 
 
 def test_large_changes_are_divided(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -154,6 +155,89 @@ def test_rows_that_are_not_taken_are_problems_of_the_stream(
     found = bigquery.select("SELECT DISTINCT conversation_id, stage FROM failures")
     assert found == [{"conversation_id": "c2", "stage": "write"}]
     assert {row["conversation_id"] for row in bigquery.select("SELECT * FROM scores")} == {"c1"}
+
+
+def test_rows_that_are_not_taken_stay_problems_until_they_are_replaced(
+    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
+) -> None:
+    write(logs, "a", conversation("c1"), conversation("c2", "v2"))
+    appends.refused_values["'app_version': 'v2'"] = "no such version"
+
+    def problems() -> list[str]:
+        done = goes_on(tmp_path / "out", *arguments(logs))
+        found: list[str] = json.loads((tmp_path / "out/run.json").read_text())["problems"]
+        assert done.status == (1 if found else 0)
+        return found
+
+    first = problems()
+    assert {line.partition(" was not")[0].partition(": a row of ")[2] for line in first[:-1]} == {
+        "scores",
+        "metrics_by_app_version",
+    }
+    assert re.fullmatch(r"\d+ more rows were not written into the --store", first[-1])
+    # A later process has nothing to write, or other rows.
+    assert problems() == first
+    write(logs, "b", conversation("c3"))
+    assert problems() == first
+    appends.refused_values.clear()
+    write(logs, "c", conversation("c2", "v3"))
+    assert problems() == []
+    assert_same(bigquery, tmp_path / "out")
+
+
+def test_a_stream_is_bound_to_its_store(
+    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
+) -> None:
+    write(logs, "a", conversation("c1"))
+    out, without = tmp_path / "out", arguments(logs)[:-2]
+
+    def assert_refused(said: str, *given: str) -> None:
+        done = goes_on(out, *given)
+        assert done.status == 2 and done.err.count("\n") == 1 and (out / "run.json").exists()
+        assert f"holds a stream {said}; --overwrite replaces it" in done.err
+
+    assert goes_on(out, *without).status == 0
+    assert_refused("without --store", *arguments(logs))
+    assert goes_on(out, *arguments(logs), "--overwrite").status == 0
+    assert len(bigquery.select("SELECT * FROM conversations")) == 1
+    assert_refused(f"with --store {URL}", *without)
+
+
+def test_a_new_stream_never_meets_the_rows_of_an_earlier_one_of_its_id(
+    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
+) -> None:
+    out, live = tmp_path / "out", ("--run_id", "live")
+    write(logs, "a", conversation("c1", said="Bye"), conversation("c2"))
+    assert goes_on(out, *arguments(logs), *live).status == 0
+    for log in logs.iterdir():
+        log.unlink()
+    write(logs, "b", conversation("c1"), conversation("c3"))
+    for directory, more in ((out, ["--overwrite"]), (tmp_path / "other", [])):
+        done = goes_on(directory, *arguments(logs), *live, *more)
+        assert done.status == 2 and "holds a stream with the run id live already" in done.err
+    assert not (tmp_path / "other").exists() and (out / "run.json").exists()
+    assert goes_on(out, *arguments(logs), "--run_id", "live-2", "--overwrite").status == 0
+    rows = bigquery.select("SELECT conversation_id FROM conversations WHERE run_id = 'live-2' ORDER BY ALL")
+    assert [row["conversation_id"] for row in rows] == ["c1", "c3"]
+
+
+def test_a_signal_ends_a_stream_whose_service_does_not_answer(
+    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
+) -> None:
+    write(logs, "a", conversation("c1"))
+    fault = AppendFault("scores", Status.UNAVAILABLE, message="no service", times=10**6)
+    appends.faults.append(fault)
+    one = Stream(tmp_path / "out", arguments(logs))
+    try:
+        one.until(lambda: ("stream_scores", 0) in appends.appended)
+        one.signal().finish()
+    finally:
+        one.process.kill()
+    assert one.status == 1 and "no service; no answer since 20" in one.err
+    assert "nothing is lost: the same command goes on" in one.err and "Traceback" not in one.err
+    appends.faults.clear()
+    assert goes_on(tmp_path / "out", *arguments(logs)).status == 0
+    assert_same(bigquery, tmp_path / "out")
 
 
 def test_a_stream_on_another_runner_writes_changes_in_batches(
