@@ -32,5 +32,11 @@ BENCHMARKS = (
         "5 minutes",
         ("--calls=400", "--concurrency=64", "--rounds=1", "--delay_ms=20"),
     ),
+    Benchmark(
+        "start_up",
+        "a run on the sample and `--help` against `import apache_beam`",
+        "1 minute",
+        ("--rounds", "1"),
+    ),
     Benchmark("spans", "spans of OTLP/JSON that are read and joined per CPU second", "10 seconds", ("50",)),
 )

@@ -19,7 +19,7 @@ class Drop(BaseModel):
             changes, however often windows are looked at; between 0 and 1, exclusive.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     baseline: int = Field(default=1, ge=1, le=1000)
     significance: float = Field(default=0.05, gt=0, lt=1)
@@ -42,7 +42,7 @@ class AlertRule(BaseModel):
         min_count: Minimum number of values in the window and its baseline; not with `count`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str = Field(min_length=1, max_length=200)
     criterion: str

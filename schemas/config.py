@@ -47,7 +47,7 @@ class CesConfig(BaseModel):
         unexpected_response: Effect of an answer in a golden turn that expects none.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     evaluation_metrics_thresholds: JsonObject = Field(default_factory=dict)
     unexpected_response: Literal["FAIL", "ALLOW"] = "FAIL"
@@ -68,7 +68,7 @@ class DiscoveryEngineConfig(BaseModel):
         tool_name: Name of the search tool.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     app_version_field: str | None = None
     tool_name: str = Field(default="search", min_length=1)
@@ -82,7 +82,7 @@ class TracesConfig(BaseModel):
             what spans say, else `service.version`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     app_version_attribute: str | None = Field(default=None, min_length=1)
 
@@ -94,7 +94,7 @@ class CodeConfig(BaseModel):
         name: Full name, such as `my_metrics.politeness`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     name: str = Field(min_length=1)
 
@@ -106,7 +106,9 @@ class CustomMetricConfig(BaseModel):
         code_config: Function that computes it; it is not run.
     """
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(
+        defer_build=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True
+    )
 
     code_config: CodeConfig
 
@@ -138,7 +140,7 @@ class EvalConfig(BaseModel):
     True
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     criteria: JsonObject = Field(default_factory=lambda: dict(DEFAULT_CRITERIA))
     custom_metrics: dict[str, CustomMetricConfig] = Field(default_factory=dict)

@@ -11,7 +11,7 @@ _Number = Annotated[float, Field(strict=True)]
 
 
 class _Rule(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class BoundRule(_Rule):
@@ -119,7 +119,7 @@ class GateConfig(BaseModel):
         rules: The rules; empty: there is no gate.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     primary: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(STATUS,), min_length=1)
     rules: tuple[GateRule, ...] = ()

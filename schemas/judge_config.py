@@ -64,7 +64,7 @@ class TokenPrices(BaseModel):
         output_per_million: Price of a million answer tokens, including thoughts.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     input_per_million: float = Field(ge=0)
     output_per_million: float = Field(ge=0)
@@ -95,7 +95,9 @@ class JudgeConfig(BaseModel):
         prices: Model -> prices, for reporting costs.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
+    model_config = ConfigDict(
+        defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=()
+    )
 
     backend: str | None = Field(default=None, min_length=1)
     model: str = Field(default=DEFAULT_MODEL, min_length=1)

@@ -71,7 +71,7 @@ class MappingConfig(BaseModel):
         order: Number or text by which the records of a conversation are ordered; None: by time, then place.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     when: Path | None = None
     conversation_id: Path | None = None

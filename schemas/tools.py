@@ -56,7 +56,7 @@ class ToolSetting(BaseModel):
         source: Origin as written by `turnwise tools`; accepted and not used.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     effect: Effect | None = None
     idempotent: bool | None = None

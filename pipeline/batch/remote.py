@@ -17,7 +17,6 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
     SparkRunnerOptions,
 )
-from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from turnwise.pipeline.io.terminal import complain_at_length
@@ -75,6 +74,9 @@ def _lift_deadline(pipeline: beam.Pipeline) -> None:
     Raises:
         ConnectionError: The job service did not answer in that time.
     """
+    # Imported late: no run in this process needs it.
+    from apache_beam.runners.portability.portable_runner import PortableRunner
+
     if not isinstance(pipeline.runner, PortableRunner):
         return
     portable = pipeline.options.view_as(PortableOptions)

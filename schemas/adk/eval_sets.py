@@ -230,7 +230,7 @@ class AdkSessionInput(AdkModel):
     state: JsonObject = Field(default_factory=dict)
 
 
-class UserBehavior(BaseModel):
+class UserBehavior(BaseModel, defer_build=True):
     """Behavior of a simulated user."""
 
     name: str
@@ -239,7 +239,7 @@ class UserBehavior(BaseModel):
     violation_rubrics: list[str]
 
 
-class UserPersona(BaseModel):
+class UserPersona(BaseModel, defer_build=True):
     """Persona of a simulated user."""
 
     id: str
@@ -275,7 +275,7 @@ class AdkEvalCase(AdkModel):
         return self
 
 
-class EvalSet(BaseModel):
+class EvalSet(BaseModel, defer_build=True):
     """A file of eval cases; its own keys are snake_case only, unknown ones are ignored."""
 
     eval_set_id: str

@@ -17,7 +17,12 @@ class AdkOptions(BaseModel):
     """Base of google-adk's option objects: camelCase or snake_case per key, unknown keys are errors."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, protected_namespaces=()
+        defer_build=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        protected_namespaces=(),
     )
 
 

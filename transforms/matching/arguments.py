@@ -27,7 +27,7 @@ class ArgumentMatcher(BaseModel):
         relative_tolerance: Largest difference of `number` relative to the larger of the two, 0 or more.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     match: Literal["exact", "ignore", "contains", "regexp", "number"] = "exact"
     pattern: str | None = None

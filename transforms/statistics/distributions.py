@@ -1,5 +1,6 @@
 """Tails and quantiles of the normal, Student's t and the binomial distribution."""
 
+from functools import lru_cache
 from math import erfc, exp, inf, lgamma, log, log1p, sqrt
 from statistics import NormalDist
 
@@ -33,6 +34,7 @@ def upper_t(t: float, freedom: float) -> float:
     return tail if t > 0 else 1 - tail
 
 
+@lru_cache(maxsize=1024)
 def t_quantile(share: float, freedom: float) -> float:
     """Returns the value that Student's t stays below with a probability in (0, 1), by bisection."""
     if share < 0.5:
@@ -84,13 +86,13 @@ def _fraction(a: float, b: float, x: float) -> float:
             part = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         else:
             part = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        d = 1 / _not_zero(1 + part * d)
-        c = _not_zero(1 + part / c)
+        below, c = 1 + part * d, 1 + part / c
+        if abs(below) <= _TINY:
+            below = _TINY
+        if abs(c) <= _TINY:
+            c = _TINY
+        d = 1 / below
         value *= c * d
         if abs(c * d - 1) < _CLOSE:
             break
     return 1 / value
-
-
-def _not_zero(number: float) -> float:
-    return number if abs(number) > _TINY else _TINY

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from turnwise.transforms.text.features import (
@@ -47,13 +48,18 @@ def _combining_marks() -> str:
     return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) in ("Mn", "Mc"))
 
 
-_LETTER = f"[^\\W\\d_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
-_LETTERS = f"{_LETTER}[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]{{0,31}}"
-_PART = f"{_LETTERS}(?:[{_combining_marks()}]{{1,8}}(?:{_LETTERS})?){{0,15}}"
-_TOKEN = re.compile(
-    f"{_PART}(?:['’]{_PART}){{0,2}}|(?=\\d)(?:{NUMERAL})"
-    f"|[{CHARACTER_SCRIPTS}]{{1,32}}|[{UNSPACED_SCRIPTS}]{{1,32}}"
-)
+@cache
+def _token() -> re.Pattern[str]:
+    """Returns the pattern for texts that are not ASCII, which takes 30 ms to make."""
+    letter = f"[^\\W\\d_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
+    letters = f"{letter}[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]{{0,31}}"
+    part = f"{letters}(?:[{_combining_marks()}]{{1,8}}(?:{letters})?){{0,15}}"
+    return re.compile(
+        f"{part}(?:['’]{part}){{0,2}}|(?=\\d)(?:{NUMERAL})"
+        f"|[{CHARACTER_SCRIPTS}]{{1,32}}|[{UNSPACED_SCRIPTS}]{{1,32}}"
+    )
+
+
 _ASCII_LETTERS = "[A-Za-z][A-Za-z0-9]{0,31}"
 _ASCII_TOKEN = re.compile(f"{_ASCII_LETTERS}(?:'{_ASCII_LETTERS}){{0,2}}|(?=\\d)(?:{NUMERAL})")
 
@@ -92,7 +98,7 @@ def _negates(lower: str) -> bool:
 
 def tokenize(text: str) -> list[str]:
     """Splits a text into words and numbers, in order; longer runs are cut after 32 letters."""
-    return (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+    return (_ASCII_TOKEN if text.isascii() else _token()).findall(text)
 
 
 def starts_of(tokens: Iterable[str], text: str) -> list[int]:

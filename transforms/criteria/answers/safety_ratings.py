@@ -30,7 +30,7 @@ SafetyVerdict = Literal["safe", "blocked", "probable", "severe", "unknown"]
 class AllowedHarm(BaseModel):
     """Highest allowed levels of a category; None: the criterion's."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     max_probability: RatingLevel | None = None
     max_severity: RatingLevel | None = None

@@ -14,7 +14,7 @@ from turnwise.transforms.effects.tool_catalog import (
 from turnwise.transforms.matching.sample import Sample
 
 
-class UsesToolEffects(BaseModel):
+class UsesToolEffects(BaseModel, defer_build=True):
     """A criterion that depends on the effects of tools.
 
     Attributes:

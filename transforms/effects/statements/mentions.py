@@ -75,14 +75,25 @@ def _finder(with_words: bool) -> re.Pattern[str]:
 
 
 _DIGITS = re.compile(r"(\.?\d(?:[\d.,'’]*\d)?)(.*)")
-_UNIT = re.compile(rf"-?{_CHAR}{{2,}}(?:[-_]{_CHAR}+)*")
 _ORDINALS = ("st", "nd", "rd", "th")
 _SCALE = _any_of(word for word in _SCALES if len(word) > 1 or not word.isascii())
-_AFTER = re.compile(
-    rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{_CHAR}))?(?P<share>\s?(?:%|(?:percent|prozent)\b))?"
-    rf"(?P<money>\s?(?:{_any_of(_MONEY)}|{_CODE})(?!{_CHAR}))?",
-    re.IGNORECASE,
-)
+
+
+@cache
+def _after() -> re.Pattern[str]:
+    """Returns the pattern of what may follow a number; it takes long to compile, as the next one does."""
+    return re.compile(
+        rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{_CHAR}))?(?P<share>\s?(?:%|(?:percent|prozent)\b))?"
+        rf"(?P<money>\s?(?:{_any_of(_MONEY)}|{_CODE})(?!{_CHAR}))?",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _unit() -> re.Pattern[str]:
+    return re.compile(rf"-?{_CHAR}{{2,}}(?:[-_]{_CHAR}+)*")
+
+
 _NOT = re.compile(
     rf"(?:^|\W)(?:{_any_of(NEGATIONS - {'no'})}|\w+n['’]t)"
     r"(?: (?:an?|the|at|for|on|exactly|actually|really|equal to))? $|(?:不是|[并並]非) ?$"
@@ -198,7 +209,7 @@ def _number(text: str, found: re.Match[str], language: str | None) -> Mention:
     value = read_number(core[1], language) if core else None
     if core is None or value is None or not _may_follow(core[2]) or (found["sign"] and found["inner"]):
         return identifier
-    after = _AFTER.match(text, found.start("core") + core.end(1))
+    after = _after().match(text, found.start("core") + core.end(1))
     if after is None or (len(core[2]) == 1 and not after["scale"]):
         return identifier
     value *= 10 ** _SCALES[plain(after["scale"] or "")] if after["scale"] else 1
@@ -215,7 +226,7 @@ def _may_follow(letters: str) -> bool:
         return False
     if letters.startswith(("-", "_")) and letters[1:2].isupper():
         return False
-    return len(letters) < 2 or _UNIT.fullmatch(letters) is not None
+    return len(letters) < 2 or _unit().fullmatch(letters) is not None
 
 
 def _currency(mark: str) -> str:

@@ -8,21 +8,21 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.problems import one_line_problems
 
 
-class LegacyToolUse(BaseModel):
+class LegacyToolUse(BaseModel, defer_build=True):
     """An expected call."""
 
     tool_name: str
     tool_input: JsonObject
 
 
-class LegacyWords(BaseModel):
+class LegacyWords(BaseModel, defer_build=True):
     """An expected intermediate text of an agent."""
 
     author: str = ""
     text: str
 
 
-class LegacyRow(BaseModel):
+class LegacyRow(BaseModel, defer_build=True):
     """One expected turn."""
 
     query: str
@@ -31,13 +31,13 @@ class LegacyRow(BaseModel):
     reference: str = ""
 
 
-class LegacySession(BaseModel):
+class LegacySession(BaseModel, defer_build=True):
     """The session that a case starts with."""
 
     state: JsonObject = Field(default_factory=dict)
 
 
-class LegacyCase(BaseModel):
+class LegacyCase(BaseModel, defer_build=True):
     """One entry of an old eval set."""
 
     name: str

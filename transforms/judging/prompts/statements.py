@@ -25,7 +25,7 @@ class Reply(BaseModel):
     Grade(grade=3)
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
 
 class StatementVerdict(Reply):
