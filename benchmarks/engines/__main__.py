@@ -6,9 +6,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.children import Cost, measured
 from benchmarks.engines.cases import Case
@@ -16,52 +17,90 @@ from benchmarks.engines.engines import CACHE, ENGINES, Engine, Tools, find_tools
 from benchmarks.engines.every_case import CASES
 from benchmarks.engines.runs import CaseError, Tables, made_job, made_logs, sample_job
 from benchmarks.engines.tables import differences, tables
+from benchmarks.figures import FAILED, NOT_MEASURED
+
+_NOT_RUN, _FAILED, _DIFFERENT = "not run", "failed", "tables differ"
+_Named = TypeVar("_Named", Engine, Case)
 
 
-def main() -> int:
-    """Prints two tables; returns 1 if an engine's tables differ from DirectRunner's, or a case failed."""
-    options = _parser().parse_args()
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints two tables.
+
+    Returns:
+        0: all that was run is right. 1: an engine's tables differ from DirectRunner's, or an engine or a case
+        failed. 3: nothing could be run here.
+    """
+    parser = _parser()
+    options = parser.parse_args(argv)
+    engines = _chosen(parser, "--engine", ENGINES, options.engine, options.case)
+    cases = _chosen(parser, "--case", CASES, options.case, options.engine)
     # What was started is ended as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     tools = find_tools(options.jars)
     print(f"{date.today()}; seconds on the clock, with start-up\n")
     with tempfile.TemporaryDirectory(prefix="turnwise-engines-") as made:
-        engines = [one for one in ENGINES if _is_chosen(one.name, options.engine, options.case)]
-        cases = [one for one in CASES if _is_chosen(one.name, options.case, options.engine)]
-        is_right = not engines or _compare(engines, tools, options.turns, Path(made))
-        return not (_run_cases(cases, tools, options.turns, Path(made)) and is_right)
+        found = [*_compare(engines, tools, options.turns, Path(made))]
+        found += run_cases(cases, tools, options.turns, Path(made))
+    if any(text.startswith((_FAILED, _DIFFERENT)) for text in found):
+        return FAILED
+    return NOT_MEASURED if all(text.startswith(_NOT_RUN) for text in found) else 0
 
 
-def _is_chosen(name: str, chosen: Sequence[str] | None, others: Sequence[str] | None) -> bool:
-    return any(part in name for part in chosen) if chosen else not others
+def _chosen(
+    parser: argparse.ArgumentParser,
+    option: str,
+    known: Sequence[_Named],
+    chosen: Sequence[str] | None,
+    others: Sequence[str] | None,
+) -> list[_Named]:
+    """Returns what an option chooses by parts of names; ends the command if there is none of a name."""
+    for text in chosen or ():
+        if not any(text.lower() in one.name.lower() for one in known):
+            parser.error(f"{option} {text}: is in none of: {'; '.join(one.name for one in known)}")
+    if not chosen:
+        return [] if others else list(known)
+    return [one for one in known if any(text.lower() in one.name.lower() for text in chosen)]
 
 
-def _compare(engines: Sequence[Engine], tools: Tools, turns: int, folder: Path) -> bool:
+def _compare(engines: Sequence[Engine], tools: Tools, turns: int, folder: Path) -> Iterator[str]:
+    """Prints a row for each engine; yields its cells."""
+    if not engines:
+        return
     print(f"| engine | sample | {turns} turns |\n|---|---|---|")
     jobs = [sample_job(), made_job(made_logs(folder, turns))]
-    expected = [_run("DirectRunner", job, (), folder)[1] for job in jobs]
-    is_right = True
+    can_run = any(not engine.lacks(tools) for engine in engines)
+    expected = [_run("DirectRunner", job, (), folder)[1] if can_run else {} for job in jobs]
     for engine in engines:
-        cells = [_cell(engine, tools, job, own, folder) for job, own in zip(jobs, expected, strict=True)]
-        is_right &= not any("differ" in cell for cell in cells)
+        cells = [cell(engine, tools, job, own, folder) for job, own in zip(jobs, expected, strict=True)]
         print(f"| {engine.name} | {' | '.join(cells)} |", flush=True)
-    return is_right
+        yield from cells
 
 
-def _run_cases(cases: Sequence[Case], tools: Tools, turns: int, folder: Path) -> bool:
-    print("\n| case | result |\n|---|---|")
-    is_right = True
+def run_cases(cases: Sequence[Case], tools: Tools, turns: int, folder: Path) -> Iterator[str]:
+    """Prints a row for each case; yields what was found."""
+    if cases:
+        print("\n| case | result |\n|---|---|")
     for case in cases:
         start = time.monotonic()
-        lack = case.lacks(tools)
-        try:
+
+        def run(case: Case = case) -> str:
             with tempfile.TemporaryDirectory(dir=folder) as own:
-                found = f"not run: no {lack}" if lack else case.run(tools, Path(own), turns)
-        except (CaseError, RuntimeError, OSError, subprocess.TimeoutExpired) as error:
-            print(f"{case.name}: {error}", file=sys.stderr)
-            found, is_right = "failed", False
+                return case.run(tools, Path(own), turns)
+
+        found = _found(case.name, case.lacks(tools), run)
         print(f"| {case.name} | {found}, {time.monotonic() - start:.0f} s |", flush=True)
-    return is_right
+        yield found
+
+
+def _found(name: str, lack: str, run: Callable[[], str]) -> str:
+    """Returns what a run found; what it failed with is told, and ends no other run."""
+    if lack:
+        return f"{_NOT_RUN}: no {lack}"
+    try:
+        return run()
+    except (CaseError, RuntimeError, OSError, subprocess.SubprocessError, SystemExit) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return _FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         "--engine", action="append", metavar="TEXT", help="compare engines with this in their names"
     )
     parser.add_argument("--case", action="append", metavar="TEXT", help="cases with this in their name")
-    parser.add_argument("--turns", type=int, default=20_000, metavar="N", help="default: 20000")
+    parser.add_argument("--turns", type=_turns, default=20_000, metavar="N", help="default: 20000")
     parser.add_argument(
         "--jars",
         type=Path,
@@ -81,15 +120,23 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _cell(engine: Engine, tools: Tools, job: Sequence[str], expected: Tables, folder: Path) -> str:
-    lack = engine.lacks(tools)
-    if lack:
-        return f"not run: no {lack}"
-    with tempfile.TemporaryDirectory(dir=folder) as own, engine.started(tools, Path(own)) as options:
-        cost, found = _run(engine.name, job, options, folder)
-    for line in (unequal := differences(expected, found)):
-        print(f"{engine.name}: {line}", file=sys.stderr)
-    return f"{'tables differ' if unequal else 'same tables'}, {cost.wall:.0f} s"
+def cell(engine: Engine, tools: Tools, job: Sequence[str], expected: Tables, folder: Path) -> str:
+    """Runs a job on an engine and compares its tables; returns what was found."""
+
+    def run() -> str:
+        with tempfile.TemporaryDirectory(dir=folder) as own, engine.started(tools, Path(own)) as options:
+            cost, found = _run(engine.name, job, options, folder)
+        for line in (unequal := differences(expected, found)):
+            print(f"{engine.name}: {line}", file=sys.stderr)
+        return f"{_DIFFERENT if unequal else 'same tables'}, {cost.wall:.0f} s"
+
+    return _found(engine.name, engine.lacks(tools), run)
+
+
+def _turns(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a number of 1 or more, not {text}")
+    return int(text)
 
 
 def _run(name: str, job: Sequence[str], options: Sequence[str], folder: Path) -> tuple[Cost, Tables]:

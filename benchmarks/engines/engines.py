@@ -125,8 +125,8 @@ def _lacks_prism(tools: Tools) -> str:
 
 
 ENGINES = (
-    Engine("multi_processing", lambda tools: "", _several),
-    Engine("job_service", lambda tools: "", _local_service),
+    Engine("several processes", lambda tools: "", _several),
+    Engine("Beam's job service", lambda tools: "", _local_service),
     Engine("prism", _lacks_prism, _prism),
     Engine("flink", lambda tools: tools.lacks_jars("flink"), _job_server("flink")),
     Engine("spark", lambda tools: tools.lacks_jars("spark"), _job_server("spark")),

@@ -29,7 +29,7 @@ _FEWEST_TURNS = 8_000
 
 
 def _several(tools: Tools, folder: Path, turns: int) -> str:
-    engine = find_engine("multi_processing")
+    engine = find_engine("several processes")
     job = made_job(made_logs(folder, max(turns, _FEWEST_TURNS)))
     place = folder / "out"
     with engine.started(tools, folder) as options:
@@ -115,7 +115,7 @@ def _far_case(engine: Engine, what: str, run: Callable[[Engine, Tools, Path, int
 
 
 FAULTS = (
-    Case("multi_processing: a worker is killed", lambda tools: "", _several),
+    Case("several processes: a worker is killed", lambda tools: "", _several),
     _far_case(find_engine("prism"), "a worker elsewhere", _in_pool),
     _far_case(find_engine("flink"), "a worker elsewhere", _in_pool),
     _far_case(FLINK_WITH_RESTARTS, "a worker elsewhere", _in_pool),

@@ -79,4 +79,4 @@ def _case(name: str) -> Case:
     )
 
 
-JUDGED = (_case("multi_processing"), _case("flink"))
+JUDGED = (_case("several processes"), _case("flink"))

@@ -28,7 +28,7 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.scoring.config import build_criteria
 
-[LOCAL_SERVICE] = (engine for engine in ENGINES if engine.name == "job_service")
+[LOCAL_SERVICE] = (engine for engine in ENGINES if engine.name == "Beam's job service")
 TOOLS = find_tools()
 DATAFLOW = [
     "--runner=DataflowRunner",
