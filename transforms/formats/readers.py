@@ -31,6 +31,8 @@ from turnwise.transforms.formats.mapped.choice import MAPPING, mapped_format, pa
 from turnwise.transforms.formats.problems import check_keys, checked, with_turns
 from turnwise.transforms.formats.recognise import recognise
 
+# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
+_DEEPEST = 200
 _DEFAULTS = ReadSettings()
 
 
@@ -106,11 +108,14 @@ class LogReader:
 
 
 def _quickly_parsed(data: bytes) -> JsonValue:
-    try:
-        value: JsonValue = orjson.loads(data)
-    except ValueError:
-        value = from_json(data)
-    return value
+    """Parses a record, which the general parser does where it may be nested too deeply."""
+    if data.count(b"[") + data.count(b"{") <= _DEEPEST:
+        try:
+            value: JsonValue = orjson.loads(data)
+            return value
+        except ValueError:
+            pass
+    return from_json(data)
 
 
 def _parsed(record: Record) -> tuple[JsonValue, Record]:

@@ -5,7 +5,9 @@ import pytest
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, Usage
+from turnwise.schemas.record import Record
 from turnwise.transforms.formats.canonical.records import looks_canonical, read_case, read_conversation
+from turnwise.transforms.formats.readers import LogReader
 
 
 def data(**fields):
@@ -180,11 +182,12 @@ def test_null_is_absent_in_a_case_but_not_in_arguments():
 
 
 def test_what_could_not_be_written_again_is_not_read():
-    deep = b'{"conversation_id": "c", "turns": [], "meta": {"x": ' + b"[" * 300 + b"]" * 300 + b"}}"
+    deep = b'{"conversation_id": "c", "turns": [{}], "meta": {"x": ' + b"[" * 300 + b"]" * 300 + b"}}"
     with pytest.raises(ValueError, match="recursion limit"):
-        read_conversation(deep)
-    wide = b'{"conversation_id": "c", "turns": [], "meta": {"x": [' + b",".join([b"[]"] * 300) + b"]}}"
-    assert len(read_conversation(wide).meta["x"]) == 300
+        LogReader().read(Record("f", 1, deep))
+    wide = b'{"conversation_id": "c", "turns": [{}], "meta": {"x": [' + b",".join([b"[]"] * 300) + b"]}}"
+    (found,) = LogReader().read(Record("f", 1, wide))
+    assert len(found.meta["x"]) == 300
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,6 @@ from turnwise.transforms.formats.unread import Unread, add_leap, check_calls, sn
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.recorded import contained_case
 
-# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
-_DEEPEST = 200
 _DECODER = msgspec.json.Decoder(Conversation)
 _TIMES = ("latency_ms", "model_ms", "tool_ms")
 _WHAT = "not a conversation"
@@ -62,8 +60,6 @@ def read_conversation(data: bytes) -> Conversation:
         ValueError: It is still no conversation, or a key of its expectations is misspelt; one line with the
             path of the first problem.
     """
-    if data.count(b"[") + data.count(b"{") > _DEEPEST:
-        from_json(data)
     try:
         conversation = _DECODER.decode(data)
         if _dropped_something(conversation):
