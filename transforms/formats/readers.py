@@ -33,6 +33,7 @@ from turnwise.transforms.formats.recognise import recognise
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{")
 _DEFAULTS = ReadSettings()
 
 
@@ -109,7 +110,7 @@ class LogReader:
 
 def _quickly_parsed(data: bytes) -> JsonValue:
     """Parses a record, which the general parser does where it may be nested too deeply."""
-    if data.count(b"[") + data.count(b"{") <= _DEEPEST:
+    if len(data.translate(None, _NO_BRACKETS)) <= _DEEPEST:
         try:
             value: JsonValue = orjson.loads(data)
             return value

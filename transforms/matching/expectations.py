@@ -57,24 +57,24 @@ class TurnChecker:
         """Pairs the calls of the turn with the expected ones."""
         self.case, self.expectations, self.turn, self.state = case, expectations, turn, state
         self.counted = [e.tool_call for e in expectations if e.tool_call is not None and not e.skip]
-        has_skipped = any([e.skip for e in expectations])
-        self.are_met = not has_skipped and equal_calls(self.counted, turn.tool_calls)
+        self._has_skipped = any([e.skip for e in expectations])
+        self.are_met = not self._has_skipped and equal_calls(self.counted, turn.tool_calls)
         self.partners = [*range(len(self.counted))] if self.are_met else _pair(expectations, turn.tool_calls)
         self._next_partner = iter(self.partners)
         self.responses = list(turn.tool_responses)
         self.transfers = list(turn.transfers)
         self.said = turn_texts(turn)
         self.texts = list(self.said)
-        self._has_gaps = bool(turn.unknown_calls or turn.unknown_words)
 
-    def check(self, expectation: Expectation) -> ExpectationOutcome:
-        """Returns what became of the next expectation; they must come in order."""
-        outcome = _CHECKS[expectation.kind](self, expectation)
-        if self._has_gaps:
-            self._leave_open(expectation, outcome)
-        if expectation.skip:
-            outcome.outcome = outcome.parameter_outcome = "SKIPPED"
-        return outcome
+    def outcomes(self) -> list[ExpectationOutcome]:
+        """Returns what became of every expectation, in order."""
+        outcomes = [_CHECKS[expectation.kind](self, expectation) for expectation in self.expectations]
+        if self._has_skipped or self.turn.unknown_calls or self.turn.unknown_words:
+            for expectation, outcome in zip(self.expectations, outcomes, strict=True):
+                self._leave_open(expectation, outcome)
+                if expectation.skip:
+                    outcome.outcome = outcome.parameter_outcome = "SKIPPED"
+        return outcomes
 
     def _leave_open(self, expectation: Expectation, outcome: ExpectationOutcome) -> None:
         """Leaves undecided what calls or words that the log does not show could change."""
@@ -249,8 +249,8 @@ def replay_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn | None, sta
     """
     turn, expectations = actual or _NO_TURN, turn_expectations(expected)
     checker = TurnChecker(case, expectations, turn, state)
-    replay = TurnReplay(list(map(checker.check, expectations)))
-    replay.outcomes += _unexpected(case, expected, expectations, checker)
+    replay = TurnReplay(checker.outcomes())
+    replay.outcomes += _unexpected(case, expected, checker)
     if counted := checker.counted:
         replay.tool_score = replay.ordered_score = 1.0
         if not checker.are_met:
@@ -279,9 +279,7 @@ def tool_outcome(case: EvalCase, expected: ExpectedTurn, score: float) -> Outcom
     return "PASS" if reaches(score, tool_threshold(case, expected)) else "FAIL"
 
 
-def _unexpected(
-    case: EvalCase, expected: ExpectedTurn, expectations: list[Expectation], checker: TurnChecker
-) -> list[ExpectationOutcome]:
+def _unexpected(case: EvalCase, expected: ExpectedTurn, checker: TurnChecker) -> list[ExpectationOutcome]:
     is_ces = case.dialect == "ces"
     extra: Outcome = "FAIL" if is_ces and case.thresholds.extra_tool_calls == "FAIL" else "SKIPPED"
     found = [ExpectationOutcome(None, extra, call, "tool_call") for call in checker.unexpected_calls()]
@@ -290,7 +288,7 @@ def _unexpected(
             a for a in checker.transfers if not any(same_agent(a, b) for b in expected.scripted_transfers)
         ]
         found += [ExpectationOutcome(None, "FAIL", agent, "agent") for agent in strangers]
-        if not any(e.kind == "agent_response" for e in expectations):
+        if not any(e.kind == "agent_response" for e in checker.expectations):
             spoken: Outcome = "FAIL" if case.thresholds.unexpected_response == "FAIL" else "SKIPPED"
             found += [ExpectationOutcome(None, spoken, text, "text") for text in checker.texts]
     found += [ExpectationOutcome(None, "SKIPPED", each, "payload") for each in checker.turn.payloads]

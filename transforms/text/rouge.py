@@ -108,8 +108,8 @@ def _grams(text: str, rouge_type: RougeType) -> Sequence[Gram]:
 
 
 def _rouge_score(matches: int, reference_size: int, candidate_size: int) -> RougeScore:
-    precision = matches / max(1, candidate_size)
-    recall = matches / max(1, reference_size)
+    precision = matches / (candidate_size or 1)
+    recall = matches / (reference_size or 1)
     both = precision + recall
     return RougeScore(precision, recall, 2 * precision * recall / both if both > 0 else 0.0)
 
