@@ -4,12 +4,14 @@ Every row simulates many runs: people and a judge rate all cases, and the labels
 """
 
 import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.figures import Found, Row, Table, run_benchmark
 from turnwise.transforms.statistics.agreement import Confusion
 from turnwise.transforms.statistics.corrected import (
     SampleDesign,
@@ -146,24 +148,27 @@ _METHODS: dict[str, Callable[[Setting, np.random.Generator, int], Intervals]] = 
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def measure(options: argparse.Namespace) -> Found:
+    rows: list[Row] = []
+    for setting in SETTINGS:
+        if options.kind in (None, setting.kind):
+            found = coverage(setting, options.runs)
+            known = [setting.kind.replace("_", " "), setting.size, setting.labelled]
+            assumed = [f"{setting.rate:g}", f"{setting.error:g}", setting.turns]
+            rows.append([*known, *assumed, found.corrected * 100, found.width, found.judge_alone * 100])
+    columns = ("kind", "scores", "labels", "truth", "error", "turns")
+    figures = ("coverage, %", "width", "coverage of the judge alone, %")
+    text = f"intervals of 95 %, {options.runs:,} runs a row"
+    return Found([Table(text, (*columns, *figures), rows)])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Simulates, and prints a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.corrected_metrics", allow_abbrev=False)
     parser.add_argument("--runs", type=int, default=5_000)
     parser.add_argument("--kind", choices=_METHODS, help="default: all")
-    options = parser.parse_args()
-    print(f"{options.runs} runs a row; intervals of 95 %")
-    print("kind          scores  labels  truth  error  turns  corrected  width  judge alone")
-    for setting in SETTINGS:
-        if options.kind not in (None, setting.kind):
-            continue
-        found = coverage(setting, options.runs)
-        print(
-            f"{setting.kind:12}  {setting.size:6}  {setting.labelled:6}  {setting.rate:5}  "
-            f"{setting.error:5}  {setting.turns:5}  {found.corrected:9.1%}  {found.width:5.3f}  "
-            f"{found.judge_alone:11.1%}",
-            flush=True,
-        )
+    return run_benchmark(parser, measure, argv)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """Measures how well trajectory criteria separate successful from failed conversations, by recorded rewards.
 
-Usage: python -m benchmarks.effects [FILE...]
+Usage: python -m benchmarks.effects [FILE...] [--json FILE]
 
 A file holds canonical conversations (JSON Lines) with `labels.reward` and the expected actions of the whole
 conversation. Without a file, the recordings beside the repository are taken. The figures are the area under
@@ -8,6 +8,7 @@ the ROC curve (AUC) of a criterion's value against reward 1, where 0.5 is chance
 and FAIL at the default threshold.
 """
 
+import argparse
 import random
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.agreement import area_under_curve
+from benchmarks.figures import Found, NotMeasured, Table, run_benchmark
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.base import MeasuredCriterion
@@ -129,31 +131,28 @@ def _auc(pairs: Sequence[tuple[float, bool]]) -> float:
     return area_under_curve([value for value, _ in pairs], [succeeded for _, succeeded in pairs])
 
 
-def main(paths: Sequence[str]) -> int:
-    """Prints the table."""
-    files = [Path(path) for path in paths] or [DATA / name for name in RECORDINGS]
+def measure(options: argparse.Namespace) -> Found:
+    files = options.files or [DATA / name for name in RECORDINGS]
     missing = [str(file) for file in files if not file.is_file()]
     if missing:
-        print(f"no such file: {', '.join(missing)}", file=sys.stderr)
-        return 2
-    sets: dict[str, list[Run]] = {}
-    for file in files:
-        try:
-            sets[file.name] = read_runs(file)
-        except ValueError as error:
-            print(f"{file}: {error}", file=sys.stderr)
-            return 2
-    sizes = [
-        f"{name}: {len(runs)} runs, {sum(r.succeeded for r in runs)} passed" for name, runs in sets.items()
-    ]
-    print(f"| AUC against reward (95 % bounds), accuracy | {' | '.join(sizes)} |\n|---{'|---' * len(sets)}|")
-    for name, criteria in CRITERIA.items():
-        figures = [figure_of(criteria, runs) for runs in sets.values()]
-        cells = [f"{f.value:.2f} ({f.low:.2f} to {f.high:.2f}), {f.accuracy:.2f}" for f in figures]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
-    print("\nReward is itself made of state (the database at the end), and so are effects: expect less where")
-    print("success is judged by what was said.")
-    return 0
+        raise NotMeasured(f"labelled recordings: no such file: {', '.join(missing)}")
+    try:
+        return Found([_agreement(file.name, read_runs(file)) for file in files])
+    except ValueError as error:
+        sys.exit(str(error))
+
+
+def _agreement(name: str, runs: Sequence[Run]) -> Table:
+    title = f"{name}, {len(runs)} runs, {sum(run.succeeded for run in runs)} passed"
+    columns = ("criterion", "AUC against reward", "95 % bounds from", "to", "accuracy")
+    return Table(title, columns, [[key, *figure_of(criteria, runs)] for key, criteria in CRITERIA.items()])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measures, and prints tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.effects", allow_abbrev=False)
+    parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help="other recordings")
+    return run_benchmark(parser, measure, argv)
 
 
 if __name__ == "__main__":

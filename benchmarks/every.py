@@ -27,6 +27,18 @@ BENCHMARKS = (
         ("--small", "--rounds=1"),
     ),
     Benchmark(
+        "stream",
+        "backlog, delay and memory of a stream",
+        "half an hour",
+        ("--minutes=0.2", "--rate=20", "--backlog=4000"),
+    ),
+    Benchmark(
+        "judges",
+        "judged criteria against google-adk",
+        "3 to 5 minutes",
+        ("--conversations=4", "--rounds=1", "--no_sizes"),
+    ),
+    Benchmark(
         "judge_calls",
         "judge calls in one process",
         "5 minutes",
@@ -37,6 +49,53 @@ BENCHMARKS = (
         "a run on the sample and `--help` against `import apache_beam`",
         "1 minute",
         ("--rounds", "1"),
+    ),
+    Benchmark(
+        "store",
+        "response times of the store's server",
+        "5 to 10 minutes",
+        ("--results=1000", "--requests=100"),
+    ),
+    Benchmark(
+        "report",
+        "size and opening time of the [report](report.md#size)",
+        "3 minutes",
+        ("--turns=1000", "--rounds=1"),
+    ),
+    Benchmark(
+        "local_judge",
+        "agreement of the local judge with labelled data ([table](judges.md#the-local-judge))",
+        "seconds",
+    ),
+    Benchmark(
+        "effects",
+        "trajectory criteria against recorded rewards ([table](criteria.md#which-trajectory-criterion-when))",
+        "2 seconds",
+    ),
+    Benchmark(
+        "corrected_metrics",
+        "coverage of figures corrected by labels ([table](calibration.md#corrected-figures))",
+        "15 minutes",
+        ("--runs=20",),
+    ),
+    Benchmark(
+        "false_alarms",
+        "alerts about drops in streams without any change",
+        "2 minutes",
+        ("--streams=20",),
+    ),
+    Benchmark(
+        "engines",
+        "the tables of other engines against DirectRunner's, killed workers, brokers, Dataflow's client "
+        "([table](runners.md#what-was-tried))",
+        "half a minute an engine, a minute a case",
+        ("--engine=job service", "--turns=2000"),
+    ),
+    Benchmark(
+        "worker_hours",
+        "CPU seconds in one process and with a worker of its own ([table](deployment.md#what-it-costs))",
+        "2 to 5 minutes",
+        ("--turns=2000",),
     ),
     Benchmark("spans", "spans of OTLP/JSON that are read and joined per CPU second", "10 seconds", ("50",)),
 )

@@ -4,6 +4,8 @@ Every pane of every window is tested against the window before, as alert rules d
 """
 
 import argparse
+import sys
+from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt
 from typing import Literal, NamedTuple
@@ -11,6 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.figures import Found, Row, Table, run_benchmark
 from turnwise.transforms.statistics.distributions import upper_normal
 from turnwise.transforms.statistics.means import SampleMoments, lower_mean
 from turnwise.transforms.statistics.proportions import wilson_interval
@@ -90,27 +93,32 @@ def lower_share(passes: int, count: int, base_passes: int, base_count: int) -> f
     return upper_normal((base_passes / base_count - passes / count) / spread) if spread else 1.0
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--streams", type=int, default=1000)
-    parser.add_argument("--windows", type=int, default=24)
-    options = parser.parse_args()
-    print(
-        f"{options.streams} streams of {options.windows} windows, {PANES} panes of {PER_PANE} conversations"
-    )
-    print("measure    rate  drop  fixed test  sequential test (95 % interval)")
-    rows: list[tuple[Measure, float, float]] = [
+def measure(options: argparse.Namespace) -> Found:
+    cases: list[tuple[Measure, float, float]] = [
         *(("pass_rate", rate, 0.0) for rate in (0.5, 0.8, 0.9, 0.97)),
         *(("mean", rate, 0.0) for rate in (0.5, 0.8)),
         *(("pass_rate", 0.9, drop) for drop in (0.1, 0.2, 0.3)),
     ]
-    for measure, rate, drop in rows:
-        found = alarmed_streams(measure, rate, options.streams, options.windows, drop)
+    rows: list[Row] = []
+    for case in cases:
+        found = alarmed_streams(*case[:2], options.streams, options.windows, case[2])
         interval = wilson_interval(found.sequential, options.streams)
-        fixed, own = found.fixed / options.streams, found.sequential / options.streams
-        low, high = interval or (0.0, 1.0)
-        print(f"{measure:9}  {rate:<4}  {drop:<4}  {fixed:10.1%}  {own:.1%} ({low:.1%} to {high:.1%})")
+        bounds = [bound * 100 for bound in interval] if interval else [None, None]
+        shares = [count / options.streams * 100 for count in found]
+        rows.append([case[0].replace("_", " "), f"{case[1]:g}", f"{case[2]:g}", *shares, *bounds])
+    columns = ("measure", "value", "drop of the last window", "fixed test at every pane, %")
+    sequential = ("sequential test, %", "95 % interval from", "to")
+    text = f"streams with an alert, of {options.streams:,} of {options.windows} windows"
+    return Found([Table(text, (*columns, *sequential), rows)])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Simulates, and prints a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.false_alarms", allow_abbrev=False)
+    parser.add_argument("--streams", type=int, default=1000)
+    parser.add_argument("--windows", type=int, default=24)
+    return run_benchmark(parser, measure, argv)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

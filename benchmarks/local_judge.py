@@ -1,11 +1,12 @@
 """Measures agreement of the local judge with labelled data, compared with token overlap, and its cost.
 
-Usage: python -m benchmarks.local_judge
+Usage: python -m benchmarks.local_judge [--json FILE]
 
 All thresholds were chosen on the even lines of the data; the odd lines are held out. The overlap of tokens is
 shown with the threshold that is best for the evidence of one answer, and with the best for so much evidence.
 """
 
+import argparse
 import json
 import random
 import re
@@ -19,6 +20,8 @@ from typing import Any, NamedTuple
 from sentencex import segment
 
 from benchmarks.agreement import balanced_accuracy, best_threshold, spearman
+from benchmarks.figures import Found, NotMeasured, Table, run_benchmark
+from benchmarks.figures import Row as FigureRow
 from benchmarks.wording import sentence, text
 from turnwise.transforms.local_judge.grounding import ground
 from turnwise.transforms.local_judge.similarity import answer_similarity, compare_answers
@@ -156,12 +159,6 @@ def likeness_rows(name: str) -> list[Row]:
     return rows
 
 
-def print_rows(rows: Sequence[Row]) -> None:
-    print(f"{'data':42}{'judge':20}{'measure':20}{'even lines':>12}{'odd (held out)':>16}")
-    for row in rows:
-        print(f"{row.task:42}{row.judge:20}{row.measure:20}{row.even:12.3f}{row.odd:16.3f}")
-
-
 def answers(rng: random.Random, sentences: int) -> list[str]:
     """Makes sentences with numbers."""
     facts = (f"W{rng.randrange(9999999)}", f"${rng.randrange(900)}.50")
@@ -178,27 +175,38 @@ def microseconds(work: Callable[[], object]) -> float:
     return min(times[1:]) / _CASES * 1e6
 
 
-def print_costs() -> None:
+def costs() -> list[FigureRow]:
+    """Returns CPU microseconds: what is done, words of an answer, characters of the evidence."""
     rng = random.Random(0)
     said = [answers(rng, 4) for _ in range(_CASES)]
     known = [[" ".join(answers(rng, 10))] for _ in range(_CASES)]
     wanted, got = ([" ".join(answers(rng, 4)) for _ in range(_CASES)] for _ in range(2))
-    words = sum(len(sentence.split()) for sentences in said for sentence in sentences) / _CASES
-    size = sum(len(piece) for pieces in known for piece in pieces) / _CASES
+    words = round(sum(len(sentence.split()) for sentences in said for sentence in sentences) / _CASES)
+    size = round(sum(len(piece) for pieces in known for piece in pieces) / _CASES)
     grounding = microseconds(lambda: [ground(*case) for case in zip(said, known, strict=True)])
     again = microseconds(lambda: [ground(case, known[0]) for case in said])
     comparing = microseconds(lambda: [compare_answers(*pair) for pair in zip(wanted, got, strict=True)])
-    print(f"ground: {grounding:.0f} us CPU for an answer of {words:.0f} words against {size:.0f} characters")
-    print(f"ground: {again:.0f} us CPU where the evidence has been read before, as that of earlier turns has")
-    print(f"compare_answers: {comparing:.0f} us CPU for two answers of {words:.0f} words")
+    return [
+        ["ground", words, size, grounding],
+        ["ground, evidence read before, as that of earlier turns has been", words, size, again],
+        ["compare_answers", words, None, comparing],
+    ]
 
 
-def main() -> None:
+def measure(options: argparse.Namespace) -> Found:
     if not DATA.is_dir():
-        sys.exit(f"no labelled data at {DATA.resolve()}: nothing measured")
-    print_rows(grounding_rows(read(GROUNDING)) + [row for name in LIKENESS for row in likeness_rows(name)])
-    print_costs()
+        raise NotMeasured(f"agreement of the local judge: no labelled data at {DATA.resolve()}")
+    rows = grounding_rows(read(GROUNDING)) + [row for name in LIKENESS for row in likeness_rows(name)]
+    columns = ("data", "judge", "measure", "even lines", "odd lines (held out)")
+    took = ("", "words of the answer", "characters of the evidence", "CPU us")
+    return Found([Table("agreement with people", columns, rows), Table("cost", took, costs())])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measures, and prints tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.local_judge", allow_abbrev=False)
+    return run_benchmark(parser, measure, argv)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -108,19 +108,23 @@ def filled(page: str, entries: Mapping[str, Entry]) -> str:
     """Returns a page with the figures anew between `<!-- figures: NAME -->` and `<!-- end of figures -->`.
 
     NAME is a benchmark, which gives all that it found. `NAME, TITLE` gives one table of it, and `commands`
-    the table of all benchmarks.
+    the table of all benchmarks. Where a benchmark has no entry, the page stays as it is.
     """
-    return _MARKED.sub(lambda found: f"{found[1]}\n{_part(found[2], found[3], entries)}\n{found[4]}", page)
+
+    def part(found: re.Match[str]) -> str:
+        start, name, title, end = found.groups()
+        if name == "commands":
+            return f"{start}\n{commands_table()}\n\n{end}"
+        if name not in entries:
+            return found[0]
+        text = _table(entries[name].found, title) if title else entries[name].markdown()
+        return f"{start}\n{text}\n{end}"
+
+    return _MARKED.sub(part, page)
 
 
-def _part(name: str, title: str | None, entries: Mapping[str, Entry]) -> str:
-    if name == "commands":
-        return commands_table() + "\n"
-    if name not in entries:
-        return "Not measured yet.\n"
-    if title is None:
-        return entries[name].markdown()
-    return next(table.markdown() for table in entries[name].found.tables if table.title == title) + "\n"
+def _table(found: Found, title: str) -> str:
+    return next(table.markdown() for table in found.tables if table.title == title) + "\n"
 
 
 def fill_pages() -> None:

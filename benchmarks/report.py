@@ -1,6 +1,6 @@
 """Measures reports of 1,000 and 100,000 turns: how long they take to write, their size, how fast they open.
 
-Usage: python -m benchmarks.report [--turns N ...] [--rounds N]
+Usage: python -m benchmarks.report [--turns N ...] [--rounds N] [--json FILE]
 
 Conversations of five turns in two versions, scored by `turnwise run`. Opening is the time from the request of
 the file to the first screen, in headless Chromium (Debian: chromium and
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -24,6 +24,7 @@ from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
 from benchmarks.children import ROOT
+from benchmarks.figures import Found, NotMeasured, Row, Table, run_benchmark
 
 LENGTH = 5
 WORDS = [
@@ -107,13 +108,10 @@ def opening_seconds(path: Path, rounds: int) -> float:
         driver.quit()
 
 
-def main() -> None:
-    """Prints one line a size."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--turns", type=int, nargs="+", default=[1_000, 100_000])
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    print("| turns | report s | peak MB | file MB | beside it MB | opens in s |\n|---|---|---|---|---|---|")
+def measure(options: argparse.Namespace) -> Found:
+    if not shutil.which("chromium") or not shutil.which("chromedriver"):
+        raise NotMeasured("the report in a browser: no chromium or chromedriver")
+    rows: list[Row] = []
     for turns in options.turns:
         with tempfile.TemporaryDirectory() as folder:
             seconds, memory = write_report(Path(folder), turns)
@@ -121,9 +119,18 @@ def main() -> None:
             beside = sum(file.stat().st_size for file in (path.parent / "report_data").glob("*"))
             opens = opening_seconds(path, options.rounds)
             size = path.stat().st_size
-        megabytes = f"{memory:.0f} | {size / 1e6:.1f} | {beside / 1e6:.1f}"
-        print(f"| {turns:,} | {seconds:.1f} | {megabytes} | {opens:.2f} |")
+        rows.append([turns, seconds, memory, size / 1e6, beside / 1e6, opens])
+    columns = ("turns", "report s", "peak MB", "file MB", "beside it MB", "opens in s")
+    return Found([Table("reports", columns, rows)])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measures, and prints one row a size."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.report", allow_abbrev=False)
+    parser.add_argument("--turns", type=int, nargs="+", default=[1_000, 100_000])
+    parser.add_argument("--rounds", type=int, default=5)
+    return run_benchmark(parser, measure, argv)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """Measures a server of a large store: how long reading, listing, comparing and updating take.
 
-Usage: python -m benchmarks.store [--results N] [--requests N] [--clients N ...] [--url URL]
+Usage: python -m benchmarks.store [--results N] [--requests N] [--clients N ...] [--url URL] [--json FILE]
 """
 
 import argparse
@@ -14,13 +14,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from benchmarks.children import ROOT, yardstick
+from benchmarks.figures import Found, Row, Table, run_benchmark
 from benchmarks.store_data import APP, EVALUATIONS, evaluation_name, fill, result_name
+from tests.postgres_server import created, lacks_postgres, postgres_server
 from turnwise.pipeline.store.engine import open_store
 
 _JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -117,46 +119,73 @@ def measure(port: int, ask: Ask, count: int, clients: int) -> list[float]:
     return sorted(second for seconds in taken for second in seconds)
 
 
-def _line(label: str, clients: int, seconds: Sequence[float], wall: float) -> str:
+def _row(label: str, clients: int, seconds: Sequence[float], wall: float) -> Row:
     p50, p99 = (seconds[min(len(seconds) - 1, int(len(seconds) * share))] * 1000 for share in (0.5, 0.99))
-    return f"| {label} | {clients} | {p50:.1f} | {p99:.1f} | {len(seconds) / wall:.0f} |"
+    return [label, clients, p50, p99, len(seconds) / wall]
 
 
-def run(url: str, results: int, count: int, clients: Sequence[int]) -> None:
-    """Fills a store, measures its server and prints the tables."""
+def tables(url: str, results: int, count: int, clients: Sequence[int]) -> list[Table]:
+    """Fills a store and measures its server."""
     store = open_store(url, create=True)
     taken, size = fill(store, results)
-    print(f"{store.url.partition(':')[0]}: {results:,} results of {size:,} bytes, {EVALUATIONS} evaluations")
-    print(f"written in batches of 500: {results / taken:,.0f} results a second")
+    kind = store.url.partition(":")[0].partition("+")[0]
     store.close()
-    asked = requests(results)
+    filled = [results, EVALUATIONS, size, results / taken]
+    first, rows = _first_and_later(url, requests(results), count, clients)
+    return [
+        Table(
+            f"{kind}, filling it in batches of 500",
+            ("results", "evaluations", "bytes of a result", "results per s"),
+            [filled],
+        ),
+        Table(f"{kind}, first requests", ("", "ms"), first),
+        Table(f"{kind}, requests", ("", "clients", "p50 ms", "p99 ms", "per s"), rows),
+    ]
+
+
+def _first_and_later(
+    url: str, asked: dict[str, Ask], count: int, clients: Sequence[int]
+) -> tuple[list[Row], list[Row]]:
+    first: list[Row] = []
+    rows: list[Row] = []
     with server(url) as port:
         for label in ("MCP get_evaluation", "MCP compare_app_versions", "MCP compare_app_versions"):
-            (first,) = measure(port, asked[label], 1, 1)
-            print(f"first {label}: {first * 1000:.0f} ms")
-        print("\n| | clients | p50 ms | p99 ms | a second |\n|---|---|---|---|---|")
+            first.append([label, measure(port, asked[label], 1, 1)[0] * 1000])
         for label, ask in asked.items():
             for number in clients:
                 total = count // (_RARE if "compare" in label else 1)
                 start = time.perf_counter()
                 seconds = measure(port, ask, max(total, number), number)
-                print(_line(label, number, seconds, time.perf_counter() - start), flush=True)
-    print(f"\nCPU seconds of a fixed piece of work: {yardstick():.2f}")
+                rows.append(_row(label, number, seconds, time.perf_counter() - start))
+    return first, rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Measures a server of a large store.")
+def measure_store(options: argparse.Namespace) -> Found:
+    found, missing = [], []
+    with ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        urls = [options.url] if options.url else [f"sqlite:///{Path(directory)}/store.db"]
+        if lack := lacks_postgres():
+            missing.append(f"PostgreSQL: no {lack}")
+        elif not options.url:
+            urls.append(created(stack.enter_context(postgres_server()), "benchmark"))
+        for url in urls:
+            found += tables(url, options.results, options.requests, options.clients)
+    work = Table("CPU s of a fixed piece of work", ("after",), [[yardstick()]])
+    return Found([*found, work], missing=missing)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measures, and prints tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.store", allow_abbrev=False)
     parser.add_argument("--results", type=int, default=100_000, metavar="N")
     parser.add_argument("--requests", type=int, default=2_000, metavar="N", help="of each kind")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8], metavar="N")
     parser.add_argument(
-        "--url", metavar="URL", help="an empty store (default: a SQLite file that is removed)"
+        "--url", metavar="URL", help="an empty store (default: SQLite and PostgreSQL, removed)"
     )
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        url = options.url or f"sqlite:///{Path(directory)}/store.db"
-        run(url, options.results, options.requests, options.clients)
+    return run_benchmark(parser, measure_store, argv)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """Measures a stream from a watched directory: throughput, delay and growth of memory.
 
-Usage: python -m benchmarks.stream [--minutes M] [--rate N] [--backlog N]
+Usage: python -m benchmarks.stream [--minutes M] [--rate N] [--backlog N] [--json FILE]
 """
 
 import argparse
@@ -11,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import quantiles
 
 from benchmarks.children import ROOT, measured
 from benchmarks.data import TURNS_EACH, conversation, write_turnwise
+from benchmarks.figures import Found, NotMeasured, Row, Table, run_benchmark
 from benchmarks.throughput import CRITERIA
 
 _LOOK_EVERY = 0.01
@@ -60,39 +61,41 @@ def scratch() -> Iterator[Path]:
         yield directory
 
 
-def backlog(turns: int) -> None:
-    """Prints the throughput of a stream over a backlog."""
+def backlog(turns: int) -> Table:
+    """Measures the throughput of a stream over a backlog."""
     with scratch() as directory:
         write_turnwise(directory / "in" / "logs.jsonl", turns)
         cost = measured(command(directory, "--stop_after", str(turns // TURNS_EACH)), directory / "log")
-    print(
-        f"backlog of {turns:,} turns: {turns / cost.wall:,.0f} turns/s, "
-        f"{turns / cost.cpu:,.0f} turns per CPU s, peak {cost.peak_mb:.0f} MB"
-    )
+    columns = ("turns", "turns per s", "turns per CPU s", "CPU s", "peak MB")
+    row = [turns, turns / cost.wall, turns / cost.cpu, cost.cpu, cost.peak_mb]
+    return Table("backlog", columns, [row])
 
 
-def steady(rate: float, minutes: float) -> None:
-    """Prints delays at a steady rate, and the growth of memory and files."""
+def steady(rate: float, minutes: float) -> list[Table]:
+    """Measures delays at a steady rate, from a line to its result, and the growth of memory."""
     with scratch() as directory, (directory / "log").open("wb") as log:
         stream = command(directory, "--pane_every", "10")
         process = subprocess.Popen(stream, cwd=ROOT, stdout=log, stderr=log)
         try:
-            delays = _produce(directory, process.pid, rate, minutes * 60)
+            delays, grown = _produce(directory, process.pid, rate, minutes * 60)
         finally:
             process.send_signal(signal.SIGTERM)
             status = process.wait()
         if status:
             sys.exit((directory / "log").read_text(errors="replace"))
     marks = quantiles(delays, n=100)
-    print(
-        f"{rate:g} conversations/s for {minutes:g} minutes, {len(delays):,} results: "
-        f"from the line to its result p50 {marks[49]:.2f} s, p90 {marks[89]:.2f} s, p99 {marks[98]:.2f} s"
-    )
+    columns = ("conversations per s", "minutes", "results", "p50 s", "p90 s", "p99 s")
+    row = [rate, minutes, len(delays), marks[49], marks[89], marks[98]]
+    return [
+        Table("delay from a line to its result", columns, [row]),
+        Table("memory", ("after s", "MB", "cores"), grown),
+    ]
 
 
-def _produce(directory: Path, pid: int, rate: float, seconds: float) -> list[float]:
-    """Writes one conversation after another and waits for their results; returns the delays in seconds."""
+def _produce(directory: Path, pid: int, rate: float, seconds: float) -> tuple[list[float], list[Row]]:
+    """Writes one conversation after another and waits for their results; returns delays and growth."""
     results, written, delays = Results(directory / "out"), dict[str, float](), []
+    grown: list[Row] = []
     _warm_up(directory, results)
     start = looked = time.monotonic()
     count, cpu = 1, _cpu(pid)
@@ -109,9 +112,9 @@ def _produce(directory: Path, pid: int, rate: float, seconds: float) -> list[flo
             delays += [seen - written.pop(name) for name in results.new()]
             if now - looked >= _MEMORY_EVERY:
                 used, looked = _cpu(pid) - cpu, now
-                print(f"  {now - start:5.0f} s: {_memory(pid):6.1f} MB, {used / (now - start):.2f} cores")
+                grown.append([round(now - start), _memory(pid), used / (now - start)])
             time.sleep(_LOOK_EVERY)
-    return delays
+    return delays, grown
 
 
 def _warm_up(directory: Path, results: Results) -> None:
@@ -131,20 +134,22 @@ def _cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def main() -> None:
-    """Runs both measurements."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+def measure(options: argparse.Namespace) -> Found:
+    if not Path("/proc/self/statm").exists():
+        raise NotMeasured("memory and CPU time of a stream, without /proc")
+    return Found([backlog(options.backlog), *steady(options.rate, options.minutes)])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measures, and prints tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stream", allow_abbrev=False)
     parser.add_argument("--minutes", type=float, default=30.0, help="of the steady rate (default: 30)")
     parser.add_argument("--rate", type=float, default=50.0, help="conversations a second (default: 50)")
     parser.add_argument(
         "--backlog", type=int, default=40_000, help="turns that have piled up (default: 40,000)"
     )
-    options = parser.parse_args()
-    if not Path("/proc/self/statm").exists():
-        sys.exit("this benchmark reads /proc, which is not here")
-    backlog(options.backlog)
-    steady(options.rate, options.minutes)
+    return run_benchmark(parser, measure, argv)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

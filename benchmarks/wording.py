@@ -114,8 +114,9 @@ _WEIGHTS = list(accumulate((rank + _SHIFT) ** -_POWER for rank in range(len(_WOR
 
 
 def sentence(rng: random.Random, facts: Sequence[str]) -> list[str]:
-    """Returns the words of a sentence, most often with one of the facts."""
+    """Returns the words of a sentence, most often with one of the facts; the last word is no abbreviation."""
     words = rng.choices(_WORDS, cum_weights=_WEIGHTS, k=rng.randrange(11, 18))
+    words.append(words.pop(words.index(max(words, key=len))))
     if rng.random() < _FACT_SHARE:
         words.insert(rng.randrange(1, len(words)), rng.choice(facts))
     return words

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,33 +17,43 @@ from benchmarks.engines.engines import CACHE, ENGINES, Engine, Tools, find_tools
 from benchmarks.engines.every_case import CASES
 from benchmarks.engines.runs import CaseError, Tables, made_job, made_logs, sample_job
 from benchmarks.engines.tables import differences, tables
-from benchmarks.figures import FAILED, NOT_MEASURED
+from benchmarks.figures import Check, Found, Table, run_benchmark
 
 _NOT_RUN, _FAILED, _DIFFERENT = "not run", "failed", "tables differ"
 _Named = TypeVar("_Named", Engine, Case)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str]) -> int:
     """Prints two tables.
 
     Returns:
-        0: all that was run is right. 1: an engine's tables differ from DirectRunner's, or an engine or a case
-        failed. 3: nothing could be run here.
+        0: all that was chosen ran and is right. 1: an engine's tables differ from DirectRunner's, or
+        an engine or a case failed. 3: something could not be run here.
     """
-    parser = _parser()
-    options = parser.parse_args(argv)
-    engines = _chosen(parser, "--engine", ENGINES, options.engine, options.case)
-    cases = _chosen(parser, "--case", CASES, options.case, options.engine)
     # What was started is ended as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    parser = _parser()
+    return run_benchmark(parser, partial(measure, parser), argv)
+
+
+def measure(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Found:
+    engines = _chosen(parser, "--engine", ENGINES, options.engine, options.case)
+    cases = _chosen(parser, "--case", CASES, options.case, options.engine)
     tools = find_tools(options.jars)
-    print(f"{date.today()}; seconds on the clock, with start-up\n")
     with tempfile.TemporaryDirectory(prefix="turnwise-engines-") as made:
-        found = [*_compare(engines, tools, options.turns, Path(made))]
-        found += run_cases(cases, tools, options.turns, Path(made))
-    if any(text.startswith((_FAILED, _DIFFERENT)) for text in found):
-        return FAILED
-    return NOT_MEASURED if all(text.startswith(_NOT_RUN) for text in found) else 0
+        compared = list(_compare(engines, tools, options.turns, Path(made)))
+        found = list(run_cases(cases, tools, options.turns, Path(made)))
+    tried = [(case.name, text) for case, text in zip(cases, found, strict=True)]
+    tables = [
+        Table("engines, seconds on the clock", ("engine", "sample", f"{options.turns:,} turns"), compared),
+        Table("cases", ("case", "result"), tried),
+    ]
+    cells = [(name, text) for name, *texts in [*compared, *tried] for text in texts]
+    return Found(
+        [table for table in tables if table.rows],
+        [Check(f"{name}: {text}", False) for name, text in cells if text.startswith((_FAILED, _DIFFERENT))],
+        [f"{name}: {text}" for name, text in dict.fromkeys(cells) if text.startswith(_NOT_RUN)],
+    )
 
 
 def _chosen(
@@ -62,24 +72,25 @@ def _chosen(
     return [one for one in known if any(text.lower() in one.name.lower() for text in chosen)]
 
 
-def _compare(engines: Sequence[Engine], tools: Tools, turns: int, folder: Path) -> Iterator[str]:
-    """Prints a row for each engine; yields its cells."""
+def _compare(
+    engines: Sequence[Engine], tools: Tools, turns: int, folder: Path
+) -> Iterator[tuple[str, str, str]]:
+    """Yields each engine's name and what was found with the sample and with generated turns."""
     if not engines:
         return
-    print(f"| engine | sample | {turns} turns |\n|---|---|---|")
     jobs = [sample_job(), made_job(made_logs(folder, turns))]
     can_run = any(not engine.lacks(tools) for engine in engines)
     expected = [_run("DirectRunner", job, (), folder)[1] if can_run else {} for job in jobs]
     for engine in engines:
-        cells = [cell(engine, tools, job, own, folder) for job, own in zip(jobs, expected, strict=True)]
-        print(f"| {engine.name} | {' | '.join(cells)} |", flush=True)
-        yield from cells
+        sample, made = (
+            cell(engine, tools, job, own, folder) for job, own in zip(jobs, expected, strict=True)
+        )
+        print(f"{engine.name}: {sample}; {made}", file=sys.stderr)
+        yield engine.name, sample, made
 
 
 def run_cases(cases: Sequence[Case], tools: Tools, turns: int, folder: Path) -> Iterator[str]:
-    """Prints a row for each case; yields what was found."""
-    if cases:
-        print("\n| case | result |\n|---|---|")
+    """Yields what was found with each case."""
     for case in cases:
         start = time.monotonic()
 
@@ -88,7 +99,7 @@ def run_cases(cases: Sequence[Case], tools: Tools, turns: int, folder: Path) -> 
                 return case.run(tools, Path(own), turns)
 
         found = _found(case.name, case.lacks(tools), run)
-        print(f"| {case.name} | {found}, {time.monotonic() - start:.0f} s |", flush=True)
+        print(f"{case.name}: {found}, {time.monotonic() - start:.0f} s", file=sys.stderr)
         yield found
 
 
@@ -157,4 +168,4 @@ def _run(name: str, job: Sequence[str], options: Sequence[str], folder: Path) ->
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

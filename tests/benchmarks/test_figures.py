@@ -82,6 +82,23 @@ def test_figures_of_the_pages_are_the_recorded_ones(name: str) -> None:
     assert filled(PAGES[name], read_record()) == PAGES[name], "run: python -m benchmarks.recorded"
 
 
-def test_the_figures_on_the_pages_are_those_of_known_benchmarks() -> None:
-    marked = re.findall(r"^<!-- figures: (\w+).* -->$", "\n".join(PAGES.values()), re.MULTILINE)
-    assert set(marked) <= {"commands", *(one.name for one in BENCHMARKS)}
+def test_the_figures_of_every_benchmark_are_on_a_page() -> None:
+    text = "\n".join(PAGES.values())
+    marked = re.findall(r"^<!-- figures: (\w+).* -->$", text, re.MULTILINE)
+    assert set(marked) == {"commands", *(one.name for one in BENCHMARKS)}
+    assert text.count("\n<!-- end of figures -->\n") == len(marked)
+
+
+def test_a_page_stays_as_it_is_where_nothing_is_recorded() -> None:
+    page = f"<!-- figures: {BENCHMARKS[0].name} -->\nold\n<!-- end of figures -->\n"
+    assert filled(page, {}) == page
+
+
+def test_the_readme_states_the_recorded_throughput() -> None:
+    found = read_record().get("throughput")
+    if found is None:
+        pytest.skip("the throughput is not recorded yet")
+    (ratios,) = (table for table in found.found.tables if table.title == "ratios")
+    (row,) = (row for row in ratios.rows if str(row[0]).startswith("google-adk's parse, evaluate, save"))
+    stated = re.findall(r"throughput \(([\d.]+) times", PAGES["README.md"])
+    assert stated == [f"{row[1]:.1f}"], "README.md has another figure than benchmarks/figures.json"
