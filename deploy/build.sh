@@ -6,15 +6,27 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-image=${1:?"usage: deploy/build.sh IMAGE [gs://BUCKET/turnwise.json]"}
-template=${2:-}
+refuse() {
+  echo "deploy/build.sh: $1" >&2
+  exit 2
+}
+
+if [ $# -lt 1 ] || [ $# -gt 2 ] || [ -z "$1" ] || [[ $1 == -* ]]; then
+  refuse "usage: deploy/build.sh IMAGE [gs://BUCKET/turnwise.json]"
+fi
+image=$1 template=${2:-}
+if [[ -n $template && $template != gs://?*/?* ]]; then
+  refuse "$template: a template is a file in Cloud Storage, gs://BUCKET/turnwise.json"
+fi
 
 found=$(command -v docker || command -v buildah || command -v podman || true)
 builder=${BUILDER:-$found}
 if [ -z "$builder" ]; then
-  echo "deploy/build.sh: install docker, buildah or podman, or name a builder by BUILDER" >&2
-  exit 2
+  refuse "install docker, buildah or podman, or name a builder by BUILDER"
 fi
+for program in "$builder" ${template:+gcloud}; do
+  command -v "$program" > /dev/null || refuse "$program is not installed"
+done
 
 read -ra options <<< "${BUILD_OPTIONS:-}"
 "$builder" build "${options[@]}" --tag "$image" --file deploy/Dockerfile .

@@ -157,6 +157,18 @@ def test_the_script_builds_pushes_and_makes_a_template(tmp_path: Path) -> None:
     assert make.split()[:7] == f"gcloud dataflow flex-template build {template} --image {image}".split()
 
 
-def test_the_script_says_what_it_needs() -> None:
-    done = subprocess.run([str(DEPLOY / "build.sh")], capture_output=True, text=True)
-    assert done.returncode != 0 and "usage: deploy/build.sh IMAGE" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "usage: deploy/build.sh IMAGE"),
+        (["--help"], "usage: deploy/build.sh IMAGE"),
+        (["image", "gs://b/t.json", "more"], "usage: deploy/build.sh IMAGE"),
+        (["image", "t.json"], "t.json: a template is a file in Cloud Storage"),
+        (["image"], "no-such-builder is not installed"),
+    ],
+)
+def test_the_script_says_what_it_needs(arguments: list[str], said: str) -> None:
+    environment = {**os.environ, "BUILDER": "no-such-builder"}
+    script = [str(DEPLOY / "build.sh"), *arguments]
+    done = subprocess.run(script, capture_output=True, text=True, env=environment)
+    assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
