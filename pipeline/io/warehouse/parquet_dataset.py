@@ -15,6 +15,7 @@ from turnwise.pipeline.io.warehouse.staging import (
     VERSION,
     StagedRows,
     StagingSink,
+    check_folder,
     lost_rows,
     make_folder,
     matching,
@@ -65,6 +66,9 @@ def complete_dataset(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str
     """
     directory = dataset_folder(place.url)
     try:
+        for part in staged:
+            if part.path:
+                check_folder(part.path)
         for table in WAREHOUSE_TABLES:
             _replace(directory, table, place, [part for part in staged if part.table == table and part.path])
     except OSError as error:

@@ -111,6 +111,7 @@ class _StageFn(beam.DoFn):
 
 def _created(path: str) -> Any:
     """Opens a file to write; a local one only if its folder is there, because a thread may outlive a run."""
+    check_folder(path)
     return open(path, "wb") if is_local(path) else FileSystems.create(path)
 
 
@@ -152,6 +153,13 @@ def staging_folder(directory: str, place: SinkPlace) -> str:
     """Returns the folder of an attempt of a run below a directory."""
     attempt = re.sub(r"\W", "", place.create_time)
     return FileSystems.join(directory, f"_staging.{run_stem(place.run_id)}.{attempt}")
+
+
+def check_folder(path: str) -> None:
+    """Raises OSError if the local folder of a staged file was removed, as another attempt does in the end."""
+    folder = Path(path).parent
+    if is_local(path) and not folder.is_dir():
+        raise OSError(f"{folder}: is gone: another run with the same id has ended, whose rows are current")
 
 
 def remove_folder(folder: str) -> None:

@@ -321,6 +321,26 @@ def test_what_a_killed_attempt_left_goes_with_the_next_one(tmp_path: Path) -> No
     assert [path.name for path in lake.iterdir()] == ["_staging.night-2.20261122T010000001Z"]
 
 
+def test_of_two_runs_of_one_id_at_a_time_the_rows_of_the_first_to_end_stay(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    late, early = (place(f"parquet:{lake}", tmp_path, start=start) for start in "12")
+    parts = {}
+    for one in (late, early):
+        prepare_service(one)
+        [folder] = lake.glob(f"_staging.night.*{one.create_time[-2]}Z")
+        versions = ("v1", "v2") if one is early else ("v1",)
+        row = {"run_id": "night", "criterion": one.create_time}
+        parts[one] = [staged(folder, "scores", row, version=version) for version in versions]
+    complete_dataset(early, parts[early])
+    said = "is gone: another run with the same id has ended, whose rows are current"
+    with pytest.raises(OSError, match=said):
+        complete_dataset(late, parts[late])
+    assert read(lake, "scores", "app_version, criterion") == [(v, early.create_time) for v in ("v1", "v2")]
+    with pytest.raises(Exception, match=said), TestPipeline() as pipeline:
+        rows = pipeline | beam.Create([[EMPTY | {"app_version": "v1"}]])
+        open_service(late).write_table(rows, "scores")
+
+
 @pytest.mark.parametrize(
     ("store", "said"),
     [
