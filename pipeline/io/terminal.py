@@ -137,8 +137,11 @@ class PrintableFormatter(logging.Formatter):
     """Formats log records with control characters escaped; tracebacks stay on several lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns a record as text."""
-        message = printable(record.getMessage())
+        """Returns a record as text; of a request that Beam repeats, without the traceback."""
+        text = record.getMessage()
+        if record.name == "apache_beam.utils.retry":
+            text = " ".join(text.partition("Traceback for above")[0].split())
+        message = printable(text)
         plain = logging.makeLogRecord({**record.__dict__, "msg": message, "args": None})
         return "\n".join(printable(line) for line in super().format(plain).split("\n"))
 

@@ -95,6 +95,15 @@ def test_logs_are_printable() -> None:
     assert len(lines) > 3 and all(line == printable(line) for line in lines)
 
 
+def test_a_request_that_beam_repeats_is_one_line() -> None:
+    said = (
+        "waiting for 4 s before retrying list because: OSError: no route\n Traceback for above exception:\n%s"
+    )
+    record = logging.LogRecord("apache_beam.utils.retry", logging.WARNING, "retry.py", 1, said, ("x",), None)
+    shown = "waiting for 4 s before retrying list because: OSError: no route"
+    assert PrintableFormatter("%(message)s").format(record) == shown
+
+
 @pytest.fixture(scope="module")
 def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a directory whose names, and whose logs, hold what steers a terminal."""

@@ -204,7 +204,12 @@ def test_a_stream_is_bound_to_its_store(
 
 
 def test_a_new_stream_never_meets_the_rows_of_an_earlier_one_of_its_id(
-    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
+    bigquery: BigQuery,
+    appends: AppendService,
+    logs: Path,
+    goes_on: Callable[..., Any],
+    turnwise: Callable[..., Any],
+    tmp_path: Path,
 ) -> None:
     out, live = tmp_path / "out", ("--run_id", "live")
     write(logs, "a", conversation("c1", said="Bye"), conversation("c2"))
@@ -215,6 +220,10 @@ def test_a_new_stream_never_meets_the_rows_of_an_earlier_one_of_its_id(
     for directory, more in ((out, ["--overwrite"]), (tmp_path / "other", [])):
         done = goes_on(directory, *arguments(logs), *live, *more)
         assert done.status == 2 and "holds a stream with the run id live already" in done.err
+    far = ["--runner=PrismRunner", "--environment_type=LOOPBACK"]
+    given = ["--streaming", "--input", f"{logs}/", *arguments(logs)[2:], *live, *far]
+    done = turnwise("run", *given, output=tmp_path / "other")
+    assert done.status == 2 and "holds a stream with the run id live already" in done.err
     assert not (tmp_path / "other").exists() and (out / "run.json").exists()
     assert goes_on(out, *arguments(logs), "--run_id", "live-2", "--overwrite").status == 0
     rows = bigquery.select("SELECT conversation_id FROM conversations WHERE run_id = 'live-2' ORDER BY ALL")
