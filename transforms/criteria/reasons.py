@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from unicodedata import normalize
 
 from turnwise.schemas.conversation import ToolCall
@@ -21,10 +20,11 @@ def calls_text(calls: Sequence[ToolCall]) -> str:
 
 def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
     """Returns the texts of two lists of calls; arguments are JSON where two calls would look alike."""
-    plain = _texts(first, _plain), _texts(second, _plain)
-    forms = (partial(_exact, is_ascii=False), partial(_exact, is_ascii=True))
-    exact = ((_texts(first, form), _texts(second, form)) for form in forms)
-    wanted, made = next((both for both in chain([plain], exact) if _are_apart(*both)), plain)
+    wanted, made = _texts(first, _plain), _texts(second, _plain)
+    if not _are_apart(wanted, made):
+        forms = (partial(_exact, is_ascii=False), partial(_exact, is_ascii=True))
+        exact = ((_texts(first, form), _texts(second, form)) for form in forms)
+        wanted, made = next((both for both in exact if _are_apart(*both)), (wanted, made))
     return _joined(wanted, len(first)), _joined(made, len(second))
 
 
@@ -35,7 +35,7 @@ def _texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str]) -> list[s
 def _are_apart(first: Sequence[str], second: Sequence[str]) -> bool:
     """Returns whether no text looks like one of the others."""
     seen = {normalize("NFKC", text) for text in first}
-    return all(normalize("NFKC", text) not in seen for text in second)
+    return seen.isdisjoint([normalize("NFKC", text) for text in second])
 
 
 def _plain(call: ToolCall) -> str:

@@ -36,7 +36,7 @@ def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list
 def pair_unequal(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
     """Pairs calls as `pair_calls` does, where not all are equal."""
     partners: list[int | None] = [None] * len(expected)
-    has_resources = any(call.resource for call in (*expected, *actual))
+    has_resources = any([call.resource for call in (*expected, *actual)])
     actual_places = _places(actual, has_resources)
     for name, rows in _places(expected, has_resources).items():
         columns = actual_places.get(name)

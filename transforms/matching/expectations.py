@@ -254,10 +254,8 @@ def replay_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn | None, sta
     if counted := checker.counted:
         replay.tool_score = replay.ordered_score = 1.0
         if not checker.are_met:
-            called = sum(
-                o.observed_as == "tool_call" and o.outcome != "SKIPPED"
-                for o in replay.outcomes[: len(expectations)]
-            )
+            outcomes = replay.outcomes[: len(expectations)]
+            called = sum([o.observed_as == "tool_call" and o.outcome != "SKIPPED" for o in outcomes])
             replay.tool_score = called / len(counted)
             replay.ordered_score = ordered_share(counted, turn.tool_calls)
         replay.is_partial = turn.unknown_calls is not None

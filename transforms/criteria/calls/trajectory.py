@@ -172,9 +172,10 @@ def _has_directive(call: ToolCall) -> bool:
 def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> list[int | None]:
     """Pairs equal calls: first those at the same place, which needs no hashes, then the others."""
     partners = [i if i < len(made) and want == made[i] else None for i, want in enumerate(wanted)]
-    rows = [i for i, partner in enumerate(partners) if partner is None]
     columns = [j for j in range(len(made)) if j >= len(partners) or partners[j] is None]
-    if not rows or not columns:
+    names = {made[j][0] for j in columns}
+    rows = [i for i, partner in enumerate(partners) if partner is None and wanted[i][0] in names]
+    if not rows:
         return partners
     found = equal_matches([_hashed(wanted[i]) for i in rows], [_hashed(made[j]) for j in columns])
     for i, column in zip(rows, found, strict=True):
