@@ -17,10 +17,18 @@ import msgspec
 from benchmarks.children import ROOT
 from benchmarks.every import BENCHMARKS, Benchmark
 from benchmarks.figures import FAILED, NOT_MEASURED, Check, Found
-from benchmarks.recorded import Entry, all_markdown, fill_pages, new_entry, read_record, write_record
+from benchmarks.recorded import (
+    Entry,
+    all_markdown,
+    fill_pages,
+    new_entry,
+    read_record,
+    source_commit,
+    write_record,
+)
 
 
-def run(benchmark: Benchmark, small: bool) -> Entry:
+def run(benchmark: Benchmark, small: bool, commit: str) -> Entry:
     """Runs a benchmark as a process of its own; one that fails has a check that does not hold."""
     load, start = os.getloadavg()[0], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="turnwise-benchmark-") as directory:
@@ -30,17 +38,17 @@ def run(benchmark: Benchmark, small: bool) -> Entry:
         found = Found(checks=[Check(f"it ends with figures (exit status {status})", False)])
         if values.exists():
             found = msgspec.json.decode(values.read_bytes(), type=Found)
-    return new_entry(found, load, time.monotonic() - start)
+    return new_entry(found, commit, load, time.monotonic() - start)
 
 
 def main(argv: Sequence[str]) -> int:
     """Returns 1 if a benchmark failed or a check does not hold, 3 if something was not measured."""
     options = _parser().parse_args(argv)
     chosen = [one for one in BENCHMARKS if not options.only or one.name in options.only]
-    entries, record = {}, read_record()
+    entries, record, commit = {}, read_record(), source_commit()
     for number, benchmark in enumerate(chosen, 1):
         print(f"\n{benchmark.name} ({number} of {len(chosen)}; {benchmark.time})\n", flush=True)
-        entry = entries[benchmark.name] = run(benchmark, options.small)
+        entry = entries[benchmark.name] = run(benchmark, options.small, commit)
         if options.record and entry.found.tables and entry.found.status() != FAILED:
             write_record(record := {**record, benchmark.name: entry})
             fill_pages()

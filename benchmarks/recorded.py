@@ -56,11 +56,11 @@ class Entry(msgspec.Struct, frozen=True):
         return f"{self.line()}\n\n{self.found.markdown()}"
 
 
-def new_entry(found: Found, load: float, seconds: float) -> Entry:
+def new_entry(found: Found, commit: str, load: float, seconds: float) -> Entry:
     """Returns an entry of what was found just now on this machine."""
     versions = {"Python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
     versions["google-adk"] = ADK_VERSION
-    return Entry(str(date.today()), _machine(), versions, _commit(), load, seconds, found)
+    return Entry(str(date.today()), _machine(), versions, commit, load, seconds, found)
 
 
 def _machine() -> str:
@@ -74,7 +74,8 @@ def _read(path: str) -> str:
     return Path(path).read_text() if Path(path).exists() else ""
 
 
-def _commit() -> str:
+def source_commit() -> str:
+    """Returns the commit of the source; with `+` if files were changed since."""
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return run.stdout.strip() or "unknown"

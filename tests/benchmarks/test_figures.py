@@ -51,12 +51,12 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_benchmark_that_breaks_off_fails() -> None:
-    assert run(Benchmark("no_such_benchmark", "", ""), small=True).found.status() == FAILED
+    assert run(Benchmark("no_such_benchmark", "", ""), small=True, commit="c").found.status() == FAILED
 
 
 def test_entries_are_recorded_and_fill_pages(tmp_path: Path) -> None:
     name = BENCHMARKS[0].name
-    entry = new_entry(Found([TABLE], [Check("equal", True)]), load=0.5, seconds=1.0)
+    entry = new_entry(Found([TABLE], [Check("equal", True)]), commit="c", load=0.5, seconds=1.0)
     write_record({name: entry}, tmp_path / "figures.json")
     entries = read_record(tmp_path / "figures.json")
     assert msgspec.json.encode(entries[name]) == msgspec.json.encode(entry)
