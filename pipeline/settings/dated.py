@@ -60,20 +60,22 @@ def check_range(options: RawOptions, days: Sequence[date]) -> None:
         ConfigError: Two of the runs would read the same, use the same directory, or have the same id.
     """
     inputs = [with_query_text(place) for place in options.input or ()]
-    _check_distinct("--input", " ".join(inputs), days, "would read the same")
-    if not options.estimate:
+    # Beside inputs of a date, there may be one that all dates share.
+    for place in list(filter(names_date, inputs)) or inputs:
+        _check_distinct("--input", place, days, "would read the same")
+    if options.output and not options.estimate:
         _check_distinct("--output", options.output, days, "would have one output directory")
     if options.run_id:
         _check_distinct("--run_id", options.run_id, days, "would be one run, which replaces itself")
 
 
-def _check_distinct(option: str, text: str | None, days: Sequence[date], what: str) -> None:
+def _check_distinct(option: str, text: str, days: Sequence[date], what: str) -> None:
     """Raises ConfigError if an option is the same for two dates, given as dates in any order."""
-    seen: dict[str | None, date] = {}
+    seen: dict[str, date] = {}
     for day in days:
         other = seen.setdefault(filled(option, text, day), day)
         if other != day:
-            shown = shown_address(text or "")
+            shown = shown_address(text)
             raise ConfigError(f"{option} {shown}: {other} and {day} {what}: put the whole {{date}} into it")
 
 

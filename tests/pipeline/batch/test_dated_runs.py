@@ -303,9 +303,11 @@ def test_dates_that_would_share_a_place_are_refused_before_the_first_run(
 def test_forms_that_tell_the_dates_apart_are_taken(nights: Nights) -> None:
     nights.log("2026-11-30", "a")
     nights.log("2026-12-01", "b")
+    nights.log("of-all", "c")
+    shared = ("--input", str(nights.folder / "logs/dt=of-all"))
     places = {"output": "out/{date:%m}", "run_id": "n-{date:%d}", "input": "logs/dt={date:%Y-%m-%d}/"}
-    assert nights.run("2026-11-30..2026-12-01", **places).status == 0
-    assert nights.conversations("11") == ["a"] and nights.conversations("12") == ["b"]
+    assert nights.run("2026-11-30..2026-12-01", *shared, **places).status == 0
+    assert nights.conversations("11") == ["a", "c"] and nights.conversations("12") == ["b", "c"]
 
 
 def test_another_date_with_the_same_id_is_never_replaced(nights: Nights) -> None:
@@ -381,6 +383,12 @@ def test_a_signal_in_a_range_tells_how_the_dates_ended(
             ],
             "--run_id n: ",
         ),
+        (
+            ["--input={date}", "--input=m/{date:%m}", "--output={date}", "--date=2026-01-01..2026-01-02"],
+            "--input m/{date:%m}: 2026-01-01 and 2026-01-02 would read the same",
+        ),
+        (["--input={date}", "--date=2026-01-01..2026-01-02"], "--output is missing"),
+        (["--output={date}", "--date=2026-01-01..2026-01-02"], "--input is missing"),
         (["--input", "{date}", "--output", "{date}", "--lookback", "1"], "--lookback needs --date"),
         (
             ["--input", "{date}", "--output", "{date}", "--date", "today", "--lookback", "-1"],

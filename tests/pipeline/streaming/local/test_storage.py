@@ -4,9 +4,11 @@ import json
 import random
 import shutil
 import sqlite3
+from threading import Event
 
 import pytest
 
+from turnwise.pipeline.io.changes import RefusedRow
 from turnwise.pipeline.streaming.inputs.source import SettledPositions
 from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.segments import SegmentId
@@ -405,3 +407,37 @@ def test_the_events_of_a_group_are_those_of_all_sessions_with_some_of_it(opened,
     earlier = opened.reopen().store.earlier
     assert sorted(json.loads(earlier.group("g").events)) == [1, 2, 3]
     assert (json.loads(earlier.group("h").events), earlier.group("a")) == ([1, 2], None)
+
+
+class Refusing:
+    """A service that takes no row of some revisions."""
+
+    def __init__(self, *revisions):
+        self.stop, self.revisions = Event(), revisions
+
+    def write(self, changes):
+        refused = [change for change in changes if change.revision in self.revisions]
+        return [
+            RefusedRow(change.change_id, f"{change.revision}, row {n}") for change in refused for n in (1, 2)
+        ]
+
+
+def test_refused_rows_are_told_until_a_later_change_is_taken(opened, new_outcome):
+    opened.store.service = Refusing(1)
+    opened.commit(new_outcome("a", 1), new_outcome("a", 2, revision=1, digest=b"b"))
+    told = ["1, row 1", "1 more rows were not written into the --store"]
+    assert opened.store.refused_rows() == told
+    assert opened.reopen().store.refused_rows() == told
+    opened.store.service = Refusing(2)
+    opened.commit(new_outcome("b", 3))
+    assert opened.store.refused_rows() == told
+    both = new_outcome("a", 4, revision=2, digest=b"c"), new_outcome("a", 5, revision=3, digest=b"d")
+    opened.commit(*both)
+    assert opened.store.refused_rows() == []
+
+
+def test_of_many_refused_rows_the_first_are_told(opened, new_outcome):
+    opened.store.service = Refusing(0)
+    opened.commit(*(new_outcome(f"n{i}", i + 1) for i in range(12)))
+    *shown, more = opened.store.refused_rows()
+    assert shown == ["0, row 1"] * 10 and more == "14 more rows were not written into the --store"
