@@ -107,7 +107,8 @@ def _grams(text: str, rouge_type: RougeType) -> Sequence[Gram]:
     return list(pairwise(tokens)) if rouge_type == "rouge2" else tokens
 
 
-def _rouge_score(matches: int, reference_size: int, candidate_size: int) -> RougeScore:
+def rouge_score(matches: int, reference_size: int, candidate_size: int) -> RougeScore:
+    """Returns the scores of two texts of so many tokens or pairs of tokens, of which so many match."""
     precision = matches / (candidate_size or 1)
     recall = matches / (reference_size or 1)
     both = precision + recall
@@ -149,7 +150,7 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
     """
     if rouge_type == "rougeL":
         wanted, spoken = rouge_tokens(reference), rouge_tokens(candidate)
-        return _rouge_score(_common_in_order(wanted, spoken), len(wanted), len(spoken))
+        return rouge_score(_common_in_order(wanted, spoken), len(wanted), len(spoken))
     counts, reference_size = _reference_counts(reference, rouge_type)
     said = _grams(candidate, rouge_type)
-    return _rouge_score(_common_count(counts, said), reference_size, len(said))
+    return rouge_score(_common_count(counts, said), reference_size, len(said))

@@ -4,7 +4,9 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
 from turnwise.transforms.matching.alignment import align, turn_similarity
+from turnwise.transforms.matching.band import align_in_order
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, pair_turns
+from turnwise.transforms.text.rouge import rouge
 
 SENTENCES = ["hello there", "book a flight", "cancel my flight", "", None, "서울 날씨", "我要退款", "grazie"]
 TOOLS = st.none() | st.lists(st.sampled_from("abc"), max_size=2)
@@ -50,6 +52,87 @@ def test_the_sum_of_similarities_is_the_largest(expected, actual):
     both = [(expected[i], actual[j]) for i, j in align(expected, actual) if None not in (i, j)]
     assert sum(turn_similarity(*pair) for pair in both) == pytest.approx(best_sum(expected, actual))
     assert all(turn_similarity(*pair) > 0 for pair in both)
+
+
+def full_alignment(rows, columns, similarity):
+    """Aligns by the whole table of sums."""
+    best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
+    for i in reversed(range(rows)):
+        for j in reversed(range(columns)):
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], best[i + 1][j + 1] + similarity(i, j))
+    i, j, pairs = 0, 0, []
+    while i < rows or j < columns:
+        has_both = i < rows and j < columns
+        if has_both and similarity(i, j) > 0 and best[i][j] == best[i + 1][j + 1] + similarity(i, j):
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif j == columns or (i < rows and best[i][j] == best[i + 1][j]):
+            pairs.append((i, None))
+            i += 1
+        else:
+            pairs.append((None, j))
+            j += 1
+    return pairs
+
+
+def banded(rows, columns, similarity, width=16):
+    largest = [max((similarity(i, j) for j in range(columns)), default=0.0) for i in range(rows)]
+    return align_in_order(
+        columns, largest, lambda i, first, stop: [similarity(i, j) for j in range(first, stop)], width
+    )
+
+
+SHARES = st.sampled_from([0.0, 1.0, 1.0, 1.0, 2 / 3, 1 / 3, 0.1, 0.7]) | st.floats(0, 1)
+
+
+@given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 4), st.lists(SHARES, min_size=1, max_size=40))
+def test_a_band_gives_what_the_whole_table_gives(rows, columns, width, shares):
+    def similarity(i, j):
+        return shares[(7 * i + 5 * j + i * j) % len(shares)]
+
+    assert banded(rows, columns, similarity, width) == full_alignment(rows, columns, similarity)
+
+
+@given(st.data())
+def test_a_band_gives_what_the_whole_table_gives_for_texts_that_are_alike(data):
+    words = st.lists(st.sampled_from(["hi", "book", "a", "flight"]), max_size=3).map(" ".join)
+    texts = data.draw(st.lists(words, min_size=1, max_size=15))
+    kept = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=15).map(sorted))
+    more = data.draw(st.lists(words, max_size=3))
+    golden, recorded = goldens(*texts), turns(*(texts[i] for i in kept), *more)
+
+    def similarity(i, j):
+        return turn_similarity(golden[i], recorded[j])
+
+    whole = full_alignment(len(golden), len(recorded), similarity)
+    for width in (0, 1, 2, 16):
+        assert banded(len(golden), len(recorded), similarity, width) == whole
+    assert align(golden, recorded) == whole
+
+
+@pytest.mark.parametrize("share", [1.0, 0.6])
+def test_turns_that_are_alike_are_compared_near_the_diagonal_only(share):
+    compared = []
+
+    def similarities(i, first, stop):
+        compared.append(stop - first)
+        return [share if j == i - (i > 300) else share / 3 for j in range(first, stop)]
+
+    pairs = align_in_order(999, [share] * 1000, similarities)
+    assert len(pairs) == 1000
+    assert sum(None in pair for pair in pairs) == 1
+    assert sum(compared) < 50_000
+
+
+@given(EXPECTED, ACTUAL)
+def test_similarity_is_the_rouge_of_the_words_and_the_share_of_the_tools(expected, actual):
+    for want in expected:
+        for turn in actual:
+            said, wanted = (turn.user or "").strip(), (want.user or "").strip()
+            user = 1.0 if said == wanted else rouge(want.user or "", turn.user or "").fmeasure
+            names, made = ({call.name for call in each.tool_calls or ()} for each in (want, turn))
+            whole = (2.0 * user + len(names & made) / len(names | made)) / 3.0 if names else user
+            assert turn_similarity(want, turn) == whole
 
 
 @given(EXPECTED, ACTUAL)
