@@ -1,6 +1,7 @@
 """Identifies calls of the same tool, and pairs expected with actual calls."""
 
-from collections.abc import Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.transforms.matching.arguments import frozen, parameter_score, same_value
@@ -100,5 +101,22 @@ def ordered_share(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> f
     """Returns the longest common subsequence of tools over the number of expected calls, 0..1."""
     if len(expected) == len(actual) and all(map(same_tool, expected, actual)):
         return 1.0
-    places = (sum(1 << i for i, want in enumerate(expected) if same_tool(want, call)) for call in actual)
-    return common_subsequence(places, len(expected)) / len(expected)
+    return common_subsequence(_same_tools(expected, actual), len(expected)) / len(expected)
+
+
+def _same_tools(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Iterator[int]:
+    """Yields for every actual call a bit mask of the expected calls of the same tool."""
+    by_name: defaultdict[str | None, int] = defaultdict(int)
+    without_resource: defaultdict[str | None, int] = defaultdict(int)
+    by_resource: defaultdict[str, int] = defaultdict(int)
+    for place, want in enumerate(expected):
+        by_name[want.name] |= 1 << place
+        if want.resource:
+            by_resource[want.resource] |= 1 << place
+        else:
+            without_resource[want.name] |= 1 << place
+    for call in actual:
+        if call.resource:
+            yield by_resource.get(call.resource, 0) | without_resource.get(call.name, 0)
+        else:
+            yield by_name.get(call.name, 0)

@@ -1,6 +1,6 @@
 """Pairs tool responses with calls."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Sequence
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
@@ -19,14 +19,38 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
     if len(calls) == len(responses) and all(map(_is_same, calls, responses)):
         return list(responses)
     partners = _by_unique_id(calls, responses)
-    free = [i for i in range(len(responses)) if i not in partners.values()]
-    for same in (_same_name, _nameless):
-        for i, call in enumerate(calls):
-            match = None if i in partners else next((r for r in free if same(call, responses[r])), None)
-            if match is not None:
-                partners[i] = match
-                free.remove(match)
+    _add_same_names(calls, responses, partners)
+    _add_nameless(calls, responses, partners)
     return [responses[partners[i]] if i in partners else None for i in range(len(calls))]
+
+
+def _add_same_names(
+    calls: Sequence[ToolCall], responses: Sequence[ToolResponse], partners: dict[int, int]
+) -> None:
+    used = set(partners.values())
+    free: dict[str, deque[int]] = {}
+    for place, response in enumerate(responses):
+        if response.name and place not in used:
+            free.setdefault(response.name, deque()).append(place)
+    for i, call in enumerate(calls):
+        if i not in partners and call.name and free.get(call.name):
+            partners[i] = free[call.name].popleft()
+
+
+def _add_nameless(
+    calls: Sequence[ToolCall], responses: Sequence[ToolResponse], partners: dict[int, int]
+) -> None:
+    used = set(partners.values())
+    free = deque(place for place in range(len(responses)) if place not in used)
+    nameless = deque(place for place in free if not responses[place].name)
+    for i, call in enumerate(calls):
+        if i not in partners:
+            left = nameless if call.name else free
+            while left and left[0] in used:
+                left.popleft()
+            if left:
+                partners[i] = left.popleft()
+                used.add(partners[i])
 
 
 def without_call(
@@ -71,11 +95,3 @@ def _stands_beside(call: ToolCall, response: ToolResponse) -> bool:
 
 def _is_same(call: ToolCall, response: ToolResponse) -> bool:
     return call.id == response.id and call.name == response.name
-
-
-def _same_name(call: ToolCall, response: ToolResponse) -> bool:
-    return bool(call.name) and call.name == response.name
-
-
-def _nameless(call: ToolCall, response: ToolResponse) -> bool:
-    return not call.name or not response.name

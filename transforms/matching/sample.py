@@ -1,5 +1,6 @@
 """A conversation together with the case it is held against."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -8,7 +9,7 @@ import msgspec
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.matching.alignment import align
 from turnwise.transforms.matching.expectations import ExpectationOutcome, TurnReplay, replay_turn
 from turnwise.transforms.matching.scenario import scenario_outcomes
@@ -100,7 +101,7 @@ class Sample:
 
     def _add_case(self, case: EvalCase) -> None:
         if case.tags:
-            self.tags = [*self.tags, *(tag for tag in case.tags if tag not in self.tags)]
+            self.tags = [*self.tags, *_others(case.tags, self.tags)]
         names_case = self.conversation.eval_id is not None or "trial" in self.conversation.meta
         if names_case and stated_case(self.conversation) is not None:
             self.run_of = case.key.text
@@ -116,7 +117,7 @@ class Sample:
             if self.eval_case is None:
                 raise ValueError("the conversation is held against no case")
             expected = pair.expected or ExpectedTurn()
-            state = self.states[pair.index] if expected.expectations else {}
+            state = self.state_after(pair) if expected.expectations else {}
             replay = self._replays[pair.index] = replay_turn(self.eval_case, expected, pair.actual, state)
         return replay
 
@@ -129,15 +130,36 @@ class Sample:
             else []
         )
 
-    @cached_property
-    def states(self) -> list[JsonObject]:
-        """Session variables after each pair's turn, as far as the log shows their changes."""
-        states: list[JsonObject] = []
+    def state_after(self, pair: TurnPair) -> JsonObject:
+        """Returns the session variables that a pair's golden turn expects, as they are after the turn.
+
+        Those whose changes the log does not show are left out.
+        """
         state: JsonObject = {}
+        for expectation in pair.expected.expectations if pair.expected else ():
+            for name in expectation.variables or ():
+                places, values = self._changes.get(name, ((), ()))
+                found = bisect_right(places, pair.index)
+                if found:
+                    state[name] = values[found - 1]
+        return state
+
+    @cached_property
+    def _changes(self) -> dict[str, tuple[list[int], list[JsonValue]]]:
+        """Session variables -> indices of the pairs whose turns set them, and the values."""
+        changes: dict[str, tuple[list[int], list[JsonValue]]] = {}
         for pair in self.pairs:
-            state = {**state, **pair.actual.variables} if pair.actual else state
-            states.append(state)
-        return states
+            for name, value in pair.actual.variables.items() if pair.actual else ():
+                places, values = changes.setdefault(name, ([], []))
+                places.append(pair.index)
+                values.append(value)
+        return changes
+
+
+def _others(tags: list[str], known: list[str]) -> list[str]:
+    """Returns the tags that are not among others."""
+    names = set(known)
+    return [tag for tag in tags if tag not in names]
 
 
 def stated_case(conversation: Conversation) -> str | None:

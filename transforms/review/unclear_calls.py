@@ -1,5 +1,6 @@
 """Finds calls that may have destroyed something: nothing says that they were expected, or what they do."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
@@ -12,6 +13,8 @@ from turnwise.transforms.review.calls import DESTRUCTIVE, CallEffects, MadeCalls
 from turnwise.transforms.scoring.gaps import conversation_gap
 
 _COMPARE = ArgumentComparison()
+_MOST_COMPARED = 250_000
+"""Pairs of calls of one tool that are compared by meaning; further ones are compared by equality."""
 
 
 def unclear_tools(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects) -> list[str]:
@@ -65,16 +68,27 @@ def _wanted(turn: ExpectedTurn | None) -> Iterator[ToolCall]:
 
 def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallEffects) -> Iterator[ToolCall]:
     """Yields writes that were not expected; a destructive call is compared by the criterion."""
-    for call in made:
-        effect = effects.of(call)
-        if effect.text == DESTRUCTIVE:
-            continue
-        place = next((i for i, one in enumerate(wanted) if _is_same(one, call)), None)
+    writes = [call for call in made if effects.of(call).text != DESTRUCTIVE]
+    has_resources = any(call.resource for call in (*writes, *wanted))
+    left: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
+    for want in wanted:
+        left[None if has_resources else want.name].append(want)
+    tried = Counter[str | None]()
+    for call in writes:
+        name = None if has_resources else call.name
+        same = left[name]
+        tried[name] += len(same)
+        fits = _is_same if tried[name] <= _MOST_COMPARED else _is_equal
+        place = next((i for i, one in enumerate(same) if fits(one, call)), None)
         if place is None:
             yield call
-        elif not effect.idempotent:
-            del wanted[place]
+        elif not effects.of(call).idempotent:
+            del same[place]
 
 
 def _is_same(wanted: ToolCall, call: ToolCall) -> bool:
     return same_tool(wanted, call) and not _COMPARE.differences(wanted, call)
+
+
+def _is_equal(wanted: ToolCall, call: ToolCall) -> bool:
+    return wanted.args == call.args and same_tool(wanted, call)

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.transforms.matching.arguments import same_value
@@ -102,6 +104,25 @@ SHARES = [
 @pytest.mark.parametrize(("expected", "actual", "share"), SHARES)
 def test_the_share_of_tools_called_in_order(expected, actual, share):
     assert ordered_share(calls(expected), calls(actual)) == share
+
+
+TOOLS = st.lists(
+    st.builds(
+        ToolCall, name=st.sampled_from(["a", "b", None]), resource=st.sampled_from(["r/a", "s/a", None])
+    ),
+    max_size=6,
+)
+
+
+@given(TOOLS, TOOLS)
+def test_the_share_in_order_is_that_of_the_longest_common_subsequence(expected, actual):
+    longest = [[0] * (len(actual) + 1) for _ in range(len(expected) + 1)]
+    for i, want in enumerate(expected, 1):
+        for j, call in enumerate(actual, 1):
+            paired = longest[i - 1][j - 1] + same_tool(want, call)
+            longest[i][j] = max(paired, longest[i - 1][j], longest[i][j - 1])
+    if expected:
+        assert ordered_share(expected, actual) == longest[-1][-1] / len(expected)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.conversation import (
+    Conversation,
     Expectation,
     ExpectedTurn,
     ToolCall,
@@ -9,7 +12,9 @@ from turnwise.schemas.conversation import (
     Turn,
     TurnThresholds,
 )
+from turnwise.schemas.record import Record
 from turnwise.transforms.matching.expectations import replay_turn, turn_expectations
+from turnwise.transforms.matching.sample import Sample
 
 MEANING = "SEMANTIC_SIMILARITY"
 
@@ -358,3 +363,19 @@ def test_expectations_are_made_for_other_formats():
         ("agent_response", "hi", None),
     ]
     assert turn_expectations(ExpectedTurn(tool_calls=None, response="")) == []
+
+
+@given(
+    st.lists(
+        st.none() | st.dictionaries(st.sampled_from("xyz"), st.integers(0, 3) | st.none(), max_size=2),
+        max_size=6,
+    )
+)
+def test_the_state_after_a_turn_is_what_the_turns_up_to_it_set(changes):
+    expects = Expectation(kind="updated_variables", variables={"x": 1, "y": {}, "w": 0})
+    conversation = Conversation(conversation_id="c", turns=[Turn(variables=one or {}) for one in changes])
+    case = EvalCase(eval_id="e", turns=[ExpectedTurn(expectations=[expects]) for _ in changes])
+    sample, state = Sample(conversation, case, Record("log", 1, b"")), {}
+    for pair, change in zip(sample.pairs, changes, strict=True):
+        state |= change or {}
+        assert sample.state_after(pair) == {name: state[name] for name in ("x", "y") if name in state}

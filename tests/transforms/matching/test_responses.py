@@ -68,3 +68,33 @@ def test_answers_in_the_order_of_calls_pair_in_that_order(made):
     answers = [ToolResponse(name=call.name, id=call.id) for call in given_calls]
     found = pair_responses(given_calls, answers)
     assert [(r.name, r.id) for r in found] == [(call.name, call.id) for call in given_calls]
+
+
+def by_searching(made, answered):
+    """Pairs by looking through all free responses for every call."""
+    call_ids, response_ids = [call.id for call in made], [response.id for response in answered]
+    partners = {
+        i: response_ids.index(id_)
+        for i, id_ in enumerate(call_ids)
+        if id_ and call_ids.count(id_) == 1 and response_ids.count(id_) == 1
+    }
+    free = [j for j in range(len(answered)) if j not in partners.values()]
+    same_name = [bool(c.name) and c.name == r.name for c in made for r in answered]
+    nameless = [not c.name or not r.name for c in made for r in answered]
+    for fits in (same_name, nameless):
+        for i in range(len(made)):
+            match = next((j for j in free if i not in partners and fits[i * len(answered) + j]), None)
+            if match is not None:
+                partners[i] = match
+                free.remove(match)
+    return [partners.get(i) for i in range(len(made))]
+
+
+@given(texts, texts)
+def test_pairs_are_those_of_a_search_through_all_responses(made, answered):
+    given_calls, given_responses = calls(made), responses(answered)
+    places = {id(response): i for i, response in enumerate(given_responses)}
+    found = [None if r is None else places[id(r)] for r in pair_responses(given_calls, given_responses)]
+    is_side_by_side = [(c.id, c.name) for c in given_calls] == [(r.id, r.name) for r in given_responses]
+    if not is_side_by_side:
+        assert found == by_searching(given_calls, given_responses)

@@ -43,7 +43,7 @@ class FinalState(MeasuredCriterion):
         for expectation in stated:
             if expectation.kind == "updated_variables" and not expectation.skip:
                 wanted |= expectation.variables or {}
-        return _compare(wanted, sample.states[pair.index]) if wanted else None
+        return _compare(wanted, sample.state_after(pair)) if wanted else None
 
     def score_conversation(self, sample: Sample) -> Score | None:
         """Compares the state at the end with the one that the case expects."""

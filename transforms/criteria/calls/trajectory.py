@@ -150,7 +150,8 @@ class ToolTrajectory(MeasuredCriterion):
     ) -> str:
         """Returns the calls that do not match, with their arguments."""
         missing = [call for call, j in zip(expected, partners, strict=True) if j is None]
-        extra = [call for j, call in enumerate(actual) if j not in partners]
+        used = set(partners)
+        extra = [call for j, call in enumerate(actual) if j not in used]
         names_extra = bool(extra) and self.match_type in ("EXACT", "SUBSET")
         wanted, made = calls_apart(missing, extra if names_extra else actual)
         parts = []

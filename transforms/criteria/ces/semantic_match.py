@@ -85,7 +85,7 @@ class SemanticMatch(JudgedCriterion):
         """Compares the values of a golden turn; None if there are none."""
         if sample.eval_case is None or pair.expected is None or not pair.expected.expectations:
             return None
-        return await self._ask(ask, open_values(sample.replay(pair).outcomes, sample.states[pair.index]))
+        return await self._ask(ask, open_values(sample.replay(pair).outcomes, sample.state_after(pair)))
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Compares the values of a scenario; None if there are none."""
