@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
-from turnwise.transforms.matching.band import Pairs, align_in_order
+from turnwise.transforms.matching.band import AlignedPlaces, align_in_order
 from turnwise.transforms.text.rouge import rouge_score, rouge_tokens
 
 _USER_WEIGHT = 2.0
@@ -94,13 +94,13 @@ def turn_similarity(expected: ExpectedTurn, actual: Turn) -> float:
     return _Recorded([actual]).similarities(_features(expected.user, expected.tool_calls), 0, 1)[0]
 
 
-def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> Pairs:
+def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPlaces:
     """Aligns two lists of turns in order, so that the summed similarity is as large as possible.
 
     Turns with nothing in common are never paired.
 
     Returns:
-        Pairs (golden index, recorded index) in order; None marks a missing or an extra turn.
+        AlignedPlaces (golden index, recorded index) in order; None marks a missing or an extra turn.
     """
     wanted, recorded = [_features(turn.user, turn.tool_calls) for turn in expected], _Recorded(actual)
     largest = list(map(recorded.largest, wanted))

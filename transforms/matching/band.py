@@ -7,7 +7,7 @@ from itertools import accumulate
 Similarities = Callable[[int, int, int], Sequence[float]]
 """Returns the similarities, 0..1, of a row with the columns from one on, up to another one."""
 
-Pairs = list[tuple[int | None, int | None]]
+AlignedPlaces = list[tuple[int | None, int | None]]
 
 _FIRST_WIDTH = 16
 _WIDER = 4
@@ -39,9 +39,9 @@ class _Band:
         place = column - row - self._first + 1
         return self._best[row][place] if 0 <= place < self._size + 2 else 0.0
 
-    def pairs(self) -> Pairs:
+    def pairs(self) -> AlignedPlaces:
         """Returns the pairs of a path of the best sum, in order; of equal ones the one that pairs first."""
-        row, column, pairs = 0, 0, Pairs()
+        row, column, pairs = 0, 0, AlignedPlaces()
         while row < self._rows or column < self._columns:
             best, has_both = self.best(row, column), row < self._rows and column < self._columns
             similarity = self._similarities(row, column, column + 1)[0] if has_both else 0.0
@@ -59,8 +59,8 @@ class _Band:
 
 def align_in_order(
     columns: int, largest: Sequence[float], similarities: Similarities, width: int = _FIRST_WIDTH
-) -> Pairs:
-    """Pairs two sequences in order, so that the summed similarity is as large as possible.
+) -> AlignedPlaces:
+    """AlignedPlaces two sequences in order, so that the summed similarity is as large as possible.
 
     Where the sequences are alike, only places near the diagonal are compared: a path that leaves a band
     passes over more than its width of the shorter sequence, so that it can be better only where the largest
@@ -73,7 +73,7 @@ def align_in_order(
         width: Width of the first band that is tried.
 
     Returns:
-        Pairs (row, column) in order; None marks a place without a partner. Places without any similarity are
+        AlignedPlaces (row, column) in order; None marks a place without a partner. Places without any similarity are
         never paired.
     """
     rows, shorter = len(largest), min(len(largest), columns)
