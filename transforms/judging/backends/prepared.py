@@ -76,5 +76,5 @@ async def prepared(call: Awaitable[object]) -> PreparedRequest:
     else:
         raise RuntimeError("the library made no request")
     own = {name: value for name, value in request.headers.items() if name not in _OF_ONE_REQUEST}
-    body = await request.body.as_bytes() if request.body else b""
+    body = request.body.decode().encode() if request.body else b""
     return PreparedRequest(request.url, own, body, request.ssl, made)
