@@ -1,6 +1,5 @@
 """Canonical parts and golden turns as CES messages, in canonical proto3 JSON."""
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -28,9 +27,7 @@ def tool_reference(name: str | None, resource: str | None) -> JsonObject:
 
 def tool_call(call: ToolCall) -> JsonObject:
     """Returns a ToolCall."""
-    message: JsonObject = (
-        tool_reference(call.name, call.resource) if call.resource else {"tool": call.name or ""}
-    )
+    message = tool_reference(call.name, call.resource) if call.resource else {"tool": call.name or ""}
     if call.id:
         message["id"] = call.id
     if call.args is not None:
@@ -88,29 +85,25 @@ _OBSERVED: dict[str, tuple[str, Any]] = {
 }
 
 
-def golden_outcomes(outcomes: Iterable[ExpectationOutcome]) -> list[JsonObject]:
-    """Returns GoldenExpectationOutcomes."""
-    return [_golden_outcome(outcome) for outcome in outcomes]
-
-
-def _golden_outcome(outcome: ExpectationOutcome) -> JsonObject:
+def golden_outcome(outcome: ExpectationOutcome) -> JsonObject:
+    """Returns a GoldenExpectationOutcome."""
     message: JsonObject = {}
-    if outcome.expectation is not None:
-        message["expectation"] = golden_expectation(outcome.expectation)
+    expectation, parameters = outcome.expectation, outcome.parameters
+    if expectation is not None:
+        message["expectation"] = golden_expectation(expectation)
     if outcome.observed_as is not None:
         key, convert = _OBSERVED[outcome.observed_as]
         message[key] = convert(outcome.observed)
-    parameters = outcome.parameters
-    if parameters is None:
-        return message | ({"outcome": outcome.outcome} if outcome.outcome else {})
-    is_called = outcome.observed is not None
-    result = _parameter_result(parameters, outcome.parameter_outcome, is_called)
-    if is_called and outcome.expectation is not None and outcome.expectation.wire is None:
-        # The order of the keys is that of results written so far.
-        message["toolInvocationResult"] = result
+    if parameters is not None:
+        is_called = outcome.observed is not None
+        result = _parameter_result(parameters, outcome.parameter_outcome, is_called)
+        if is_called and expectation is not None and expectation.wire is None:
+            # The order of the keys is that of results written so far.
+            message["toolInvocationResult"] = result
     if outcome.outcome:
         message["outcome"] = outcome.outcome
-    message["toolInvocationResult"] = result
+    if parameters is not None:
+        message["toolInvocationResult"] = result
     return message
 
 

@@ -271,7 +271,7 @@ def _turn_message(turn: TurnResult, result: ConversationResult) -> JsonObject:
     pair, replay, actual = turn.pair, turn.replay, turn.pair.actual
     message: JsonObject = {"conversation": result.scored.sample.conversation.conversation_id}
     if turn.outcomes:
-        message["expectationOutcome"] = messages.golden_outcomes(turn.outcomes)
+        message["expectationOutcome"] = [messages.golden_outcome(outcome) for outcome in turn.outcomes]
     if replay is not None and replay.tool_score is not None and not replay.is_partial:
         ordered = replay.ordered_score or 0.0
         message |= messages.tool_scores(replay.tool_score, ordered, replay.tool_outcome)

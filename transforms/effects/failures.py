@@ -1,6 +1,7 @@
 """Detects failed calls by the tool's response."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from turnwise.schemas.conversation import ToolResponse
@@ -105,21 +106,31 @@ def _first_clause(text: str) -> str:
 
 
 def _object_says_failure(answer: JsonObject, depth: int, tool: str) -> bool:
-    fields = {plain: value for key, value in answer.items() if (plain := _telling(key))}
-    if not fields:
+    telling = _telling_keys(tuple(answer))
+    if not telling:
         return False
     marks = []
-    for key, value in fields.items():
-        if key in _ERROR_KEYS:
-            if _is_error(value):
-                return True
-        elif key in _SUCCESS_KEYS:
-            marks.append(_is_true(value))
-        elif key in _STATUS_KEYS:
+    for plain, key in telling.items():
+        value = answer[key]
+        if plain in _STATUS_KEYS:
             marks.append(_status(value))
+        elif plain in _SUCCESS_KEYS:
+            marks.append(_is_true(value))
+        elif plain in _ERROR_KEYS and _is_error(value):
+            return True
     if False in marks or True in marks:
         return False in marks
-    return any(_says_failure(fields[key], depth - 1, tool) for key in _HOLDING_KEYS if key in fields)
+    held = (answer[telling[plain]] for plain in _HOLDING_KEYS if plain in telling)
+    return any(_says_failure(value, depth - 1, tool) for value in held)
+
+
+@lru_cache(maxsize=4096)
+def _telling_keys(keys: tuple[str, ...]) -> Mapping[str, str]:
+    """Returns the keys of an object that may say something of a failure, by their plain form.
+
+    Objects have few different sets of keys. Of keys with the same plain form the last one counts.
+    """
+    return {plain: key for key in keys if (plain := _telling(key))}
 
 
 @lru_cache(maxsize=4096)

@@ -14,11 +14,10 @@ from turnwise.schemas.rows import (
     ScoreRow,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.metrics.score_ids import ScoreIds, conversation_key, criterion_key
+from turnwise.transforms.metrics.score_ids import conversation_key, criterion_key, named_scores
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
@@ -44,15 +43,36 @@ class RowWindow(NamedTuple):
 
 def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
     """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
-    times, start = _turn_times(scored.sample), scored.sample.conversation.start_time
-    base, rows = _base_row(scored.sample, run.run_id), list[ScoreRow]()
-    key = conversation_key(scored.sample)
+    sample, conversation = scored.sample, scored.sample.conversation
+    times, start = _turn_times(sample), conversation.start_time
+    eval_id = sample.eval_case.eval_id if sample.eval_case else None
+    key, rows = conversation_key(sample), list[ScoreRow]()
     for entry in scored.scores:
-        name, ids = entry.criterion.name, ScoreIds(key, criterion_key(entry.criterion, run.judge))
-        for turn, score in entry.turns:
-            rows.append(_score_row(base, name, turn, score, times[turn], ids.of_turn(turn)))
-        if entry.overall is not None:
-            rows.append(_score_row(base, name, None, entry.overall, start, ids.of_whole))
+        own_key = criterion_key(entry.criterion, run.judge)
+        for turn, score, score_id in named_scores(entry, key, own_key):
+            rows.append(
+                {
+                    "run_id": run.run_id,
+                    "conversation_id": conversation.conversation_id,
+                    "eval_id": eval_id,
+                    "app_version": conversation.app_version,
+                    "turn_index": turn,
+                    "criterion": entry.criterion.name,
+                    "value": score.value,
+                    "outcome": score.outcome,
+                    "threshold": score.threshold,
+                    "label": score.label,
+                    "reason": score.reason,
+                    "explanation": score.explanation,
+                    "details": score.details,
+                    "judge": None if score.judge is None else asdict(score.judge),
+                    "event_time": start if turn is None else times[turn],
+                    "language": conversation.language,
+                    "tags": sample.tags,
+                    "revision": conversation.revision,
+                    "score_id": score_id,
+                }
+            )
     return rows
 
 
@@ -62,52 +82,6 @@ def _turn_times(sample: Sample) -> list[str | None]:
         start if p.actual is None or p.actual.timestamp is None else rfc3339(p.actual.timestamp)
         for p in sample.pairs
     ]
-
-
-def _base_row(sample: Sample, run_id: str) -> ScoreRow:
-    """Returns what all rows of a conversation share, in the order of the columns."""
-    conversation = sample.conversation
-    return {
-        "run_id": run_id,
-        "conversation_id": conversation.conversation_id,
-        "eval_id": sample.eval_case.eval_id if sample.eval_case else None,
-        "app_version": conversation.app_version,
-        "turn_index": None,
-        "criterion": "",
-        "value": None,
-        "outcome": None,
-        "threshold": None,
-        "label": None,
-        "reason": None,
-        "explanation": None,
-        "details": None,
-        "judge": None,
-        "event_time": None,
-        "language": conversation.language,
-        "tags": sample.tags,
-        "revision": conversation.revision,
-        "score_id": "",
-    }
-
-
-def _score_row(
-    base: ScoreRow, criterion: str, turn: int | None, score: Score, time: str | None, score_id: str
-) -> ScoreRow:
-    return {
-        **base,
-        "turn_index": turn,
-        "criterion": criterion,
-        "value": score.value,
-        "outcome": score.outcome,
-        "threshold": score.threshold,
-        "label": score.label,
-        "reason": score.reason,
-        "explanation": score.explanation,
-        "details": score.details,
-        "judge": None if score.judge is None else asdict(score.judge),
-        "event_time": time,
-        "score_id": score_id,
-    }
 
 
 def result_row(sample: Sample, verdict: Verdict, name: str, message: JsonObject) -> ResultRow:

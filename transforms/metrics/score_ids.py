@@ -1,34 +1,38 @@
 """Stable keys of scores, by which labels and other runs refer to them."""
 
+from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
 
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import CriterionScores
 
 _CONVERSATION_BYTES = 8
 _CRITERION_BYTES = 4
 _WHOLE = "all"
 
 
-class ScoreIds:
-    """Makes the keys of a criterion's scores of a conversation: `CONVERSATION-CRITERION-TURN[.NUMBER]`."""
+def named_scores(
+    entry: CriterionScores, conversation: str, criterion: str
+) -> Iterator[tuple[int | None, Score, str]]:
+    """Yields the scores of the turns and that of the whole (None), each with its turn and its key.
 
-    def __init__(self, conversation: str, criterion: str) -> None:
-        self._start = f"{conversation}-{criterion}-"
-        self._last: int | None = None
-        self._repeats = 0
+    A key is `CONVERSATION-CRITERION-TURN[.NUMBER]`; scores of one turn are numbered from the second on.
 
-    def of_turn(self, turn: int) -> str:
-        """Returns the key of the next score of a turn; scores of one turn are numbered from the second on."""
-        self._repeats = self._repeats + 1 if turn == self._last else 0
-        self._last = turn
-        return f"{self._start}{turn}.{self._repeats}" if self._repeats else f"{self._start}{turn}"
-
-    @property
-    def of_whole(self) -> str:
-        """The key of the score of the whole conversation."""
-        return f"{self._start}{_WHOLE}"
+    Args:
+        entry: The scores of a criterion.
+        conversation: First part of the keys.
+        criterion: Second part.
+    """
+    start, last, number = f"{conversation}-{criterion}-", None, 0
+    for turn, score in entry.turns:
+        number = number + 1 if turn == last else 0
+        last = turn
+        yield turn, score, f"{start}{turn}.{number}" if number else f"{start}{turn}"
+    if entry.overall is not None:
+        yield None, entry.overall, f"{start}{_WHOLE}"
 
 
 def conversation_key(sample: Sample) -> str:

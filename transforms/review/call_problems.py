@@ -16,6 +16,7 @@ from turnwise.transforms.review.problems import ReviewProblem
 
 _LONGEST = 70
 _MISSING, _WRONG, _EXTRA = "missing", "wrong arguments", "not expected"
+_COMPARE = ArgumentComparison()
 
 
 class CallProblem(NamedTuple):
@@ -51,9 +52,9 @@ def _told(kind: str, calls: Sequence[JsonValue], head: str) -> CallProblem:
 
 def _by_details(details: JsonObject) -> CallProblem | None:
     """Returns the problem where the details hold the texts of calls."""
-    missing, wrong, extra = (_entries(details, key) for key in ("missing", "wrong_arguments", "extra"))
     if "wrong_arguments" not in details:
         return None
+    missing, wrong, extra = (_entries(details, key) for key in ("missing", "wrong_arguments", "extra"))
     if missing:
         return _told(_MISSING, missing, "missing ")
     if wrong and isinstance(wrong[0], dict) and isinstance(wrong[0].get("expected"), str):
@@ -131,7 +132,7 @@ def _by_calls(
     for want in unpaired:
         same = [call for call in made if call.name == want.name]
         if not any(arguments_match(want.args, call.args, {}) is not False for call in same):
-            differences = ArgumentComparison().differences(want, same[0])
+            differences = _COMPARE.differences(want, same[0])
             differences = differences or _exact_differences(want, same[0])
             text = _differing(want.name or "", differences) or f"called {call_text(same[0])}"
             return CallProblem(_WRONG, want.name or "", text)

@@ -88,10 +88,11 @@ class MadeCalls:
         self.changing.append(changing)
         for call, response in zip(calls, pair_responses(calls, responses), strict=True):
             effect, tool, is_guess, _ = effects.of(call)
-            failed = response is not None and has_failed(response, tool)
+            error: bool | str | None = None
             if is_guess:
                 self.guessed.add(tool)
-            if failed:
+            if response is not None and has_failed(response, tool):
+                error = response.error or True
                 self.errors += 1
             elif effect == DESTRUCTIVE:
                 self.destructive += 1
@@ -102,8 +103,8 @@ class MadeCalls:
                 {
                     "name": call.name,
                     "args": call.args,
-                    "result": response.response if response else None,
-                    "error": (response.error if response and response.error else True) if failed else None,
+                    "result": None if response is None else response.response,
+                    "error": error,
                     "effect": effect,
                     "seconds": _seconds(call, spans) if spans else None,
                 }

@@ -108,9 +108,9 @@ def _failed(entry: CriterionScores, overall: Score) -> ReviewProblem:
 
 def _worst(entry: CriterionScores, overall: Score) -> tuple[int | None, Score]:
     """Returns the failed turn with the largest gap, of equal ones the first; else the whole."""
-    failed = [(turn, score) for turn, score in entry.turns if score.outcome == "FAIL"]
-    if not failed:
-        return None, overall
+    failed = [found for found in entry.turns if found[1].outcome == "FAIL"]
+    if len(failed) < 2:
+        return failed[0] if failed else (None, overall)
     return max(failed, key=lambda found: (gap_of(entry.criterion, found[1]), -found[0]))
 
 

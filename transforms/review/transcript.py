@@ -70,7 +70,7 @@ def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> T
         "agent": actual.agent,
         "tool_calls": made,
         "seconds": None if actual.latency_ms is None else actual.latency_ms / 1000,
-        "expected": None if pair.expected is None else _expected(pair, effects),
+        "expected": _expected(pair, effects),
     }
     _add_more(turn, actual, effects)
     return turn

@@ -11,7 +11,7 @@ from turnwise.transforms.scoring.verdict import STATUS
 
 MOST_WHY = 200
 _MOST_KIND = 60
-_PLACE = re.compile(r"^(?:\d+ of \d+ fail\. )?(?:turn \d+: )?(?:\d+ of \d+ expectations? met\. )?", re.I)
+_PLACE = re.compile(r"(?:\d+ of \d+ fail\. )?(?:turn \d+: )?(?:\d+ of \d+ expectations? met\. )?", re.I)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -68,7 +68,7 @@ def _text(problem: ReviewProblem, calls: CallProblem | None) -> str:
     score = problem.score
     if score is None:
         return problem.text or f"the verdict is FAIL ({problem.term})"
-    told = _PLACE.sub("", score.explanation or score.reason or "")
+    told = _without_place(score.explanation or score.reason or "")
     if told.startswith(f"Turn {problem.turn} "):
         return f"t{told[1:]}"
     return f"{problem.criterion}: {told}" if told else f"{problem.criterion} failed"
@@ -76,10 +76,19 @@ def _text(problem: ReviewProblem, calls: CallProblem | None) -> str:
 
 def _without_numbers(text: str) -> str:
     """Returns a text without its place and its numbers, so that equal reasons are equal."""
-    return one_line(_NUMBER.sub("N", _PLACE.sub("", text)), _MOST_KIND)
+    return one_line(_NUMBER.sub("N", _without_place(text)), _MOST_KIND)
+
+
+def _without_place(text: str) -> str:
+    found = _PLACE.match(text)
+    return text[found.end() :] if found else text
 
 
 def one_line(text: str, most: int) -> str:
     """Returns a text in one line of at most `most` characters."""
-    line = " ".join(text.split())
+    start = text[: 2 * most]
+    is_plain = start.isprintable() and "  " not in start
+    line = start.strip() if is_plain else " ".join(start.split())
+    if len(line) <= most < len(text):
+        line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
