@@ -32,7 +32,7 @@ from turnwise.transforms.metrics.state import SumPart
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict
 
-_PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
+_PLACES: dict[Outcome | None, tuple[int, int]] = {"PASS": (1, 0), "FAIL": (0, 1)}
 
 
 class TurnResult(msgspec.Struct):
@@ -172,10 +172,11 @@ def _turn_parts(turn: TurnResult) -> list[SumPart]:
     index, actual = turn.pair.index, turn.pair.actual
     parts: list[SumPart] = []
     for outcome in turn.outcomes:
-        place = _PLACES.get(outcome.outcome or "")
-        call = outcome.observed if outcome.expectation is None else outcome.expectation.tool_call
-        if place is not None and isinstance(call, ToolCall):
-            parts.append(((index, "tool", call.resource or call.name or ""), *place))
+        place, expectation = _PLACES.get(outcome.outcome), outcome.expectation
+        if place is not None:
+            call = outcome.observed if expectation is None else expectation.tool_call
+            if isinstance(call, ToolCall):
+                parts.append(((index, "tool", call.resource or call.name or ""), *place))
     if turn.similarity is not None:
         parts += _score_parts(index, "semantic", turn.similarity[0])
     if turn.hallucination is not None:

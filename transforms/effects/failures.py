@@ -74,13 +74,13 @@ def changed_nothing(response: ToolResponse | None) -> bool:
 
 
 def _says_failure(answer: JsonValue, depth: int, tool: str) -> bool:
+    if isinstance(answer, dict):
+        return depth > 0 and _object_says_failure(answer, depth, tool)
     if isinstance(answer, str):
         decoded = json_structure(answer)
         if decoded is None:
             return _text_says_failure(answer, tool)
         return _says_failure(decoded, depth, tool)
-    if depth and isinstance(answer, dict):
-        return _object_says_failure(answer, depth, tool)
     if depth and isinstance(answer, list) and answer:
         return all(
             isinstance(part, dict | str) and _says_failure(part, depth - 1, tool)
@@ -153,10 +153,10 @@ def _is_true(value: JsonValue) -> bool | None:
 
 def _status(value: JsonValue) -> bool | None:
     """Returns whether a status means success; None: neither (`cancelled` is the state of a resource)."""
-    if isinstance(value, bool):
-        return value
     if isinstance(value, str) and value in _GOOD_STATUS:
         return True
+    if isinstance(value, bool):
+        return value
     text = str(value).strip().lower() if isinstance(value, str | int) else ""
     if text in _GOOD_STATUS:
         return True

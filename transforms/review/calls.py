@@ -42,17 +42,15 @@ class CallEffects:
 
     def of(self, call: ToolCall) -> CallEffect:
         """Returns the effect of a call."""
-        found = self._known.get(call.name)
-        if found is None:
-            found = self._look_up(call)
-            if not calls_tools(call.name or "") and len(self._known) < _MOST_NAMES:
-                self._known[call.name] = found
-        return found
+        return self._known.get(call.name) or self._look_up(call)
 
     def _look_up(self, call: ToolCall) -> CallEffect:
         effect = self._catalog.effect_of(call)
         text = DESTRUCTIVE if effect.destructive else effect.effect
-        return CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
+        found = CallEffect(text, called_tool(call), effect.is_guess, effect.idempotent)
+        if not calls_tools(call.name or "") and len(self._known) < _MOST_NAMES:
+            self._known[call.name] = found
+        return found
 
 
 @dataclass(slots=True)
