@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import cast
 
 from turnwise.pipeline.api.inputs import Inputs, eval_cases, logged_conversations
 from turnwise.pipeline.api.result import RunResult
@@ -18,6 +19,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
+from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.comparison.versions import compared_versions
 from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.readers import CaseReader, LogReader
@@ -80,7 +82,7 @@ class Collected:
         self._counts["results"] += 1
         self._guesses.add(scored)
         self._fail(scored.failures)
-        self._scores += evaluated.scores
+        self._scores += cast("list[ScoreRow]", plain_rows(evaluated.scores))
         self._results += evaluated.results
         self._conversations += evaluated.conversations
         add_conversation(self._sums, scored, evaluated.verdict, evaluated.parts)

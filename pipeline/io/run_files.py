@@ -22,7 +22,8 @@ from turnwise.pipeline.io.run_end import (
     Written,
 )
 from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, row_writer
-from turnwise.schemas.values import JsonObject
+from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
+from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.beam.counters import OF_RUN
 
 TableRows = tuple[str, Sequence[Any]]
@@ -130,7 +131,7 @@ def _choose_folder(_: bytes) -> tuple[str, str]:
 
 def _of_table(rows: TableRows, table: str) -> Iterator[Sequence[Any]]:
     if rows[0] == table:
-        yield rows[1]
+        yield plain_rows(rows[1])
 
 
 def _nothing(_: object) -> Iterator[tuple[str, Written]]:
@@ -158,7 +159,7 @@ class _WriteRowsFn(beam.DoFn):
             path = partial_path(join_path(self._directory, folder[1]), table)
             file = FileSystems.create(path)
             self._files[table] = _Shard(path, file, row_writer(file, table, self._format))
-        self._files[table].write(rows)
+        self._files[table].write(rows if self._format == DEFAULT_OUTPUT_FORMAT else plain_rows(rows))
         return []
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
@@ -177,6 +178,6 @@ class _Shard:
     writer: RowWriter
     row_count: int = 0
 
-    def write(self, rows: Sequence[JsonObject]) -> None:
+    def write(self, rows: Sequence[Any]) -> None:
         self.writer.write(rows)
         self.row_count += len(rows)

@@ -10,8 +10,9 @@ from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import RAISED, record_failure
-from turnwise.schemas.rows import ResultRow, ScoreRow
+from turnwise.schemas.rows import ResultRow
 from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
 from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
@@ -63,7 +64,7 @@ class BundleSums:
     def start(self) -> None:
         """Discards what an aborted bundle left."""
         self._sums: dict[str, MetricsState] = {}
-        self._scores: list[ScoreRow] = []
+        self._scores: list[MadeScoreRow] = []
         self._results: list[ResultRow] = []
         self._conversations: list[ConversationRow] = []
         self._bytes = 0

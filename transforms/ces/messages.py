@@ -27,7 +27,9 @@ def tool_reference(name: str | None, resource: str | None) -> JsonObject:
 
 def tool_call(call: ToolCall) -> JsonObject:
     """Returns a ToolCall."""
-    message = tool_reference(call.name, call.resource) if call.resource else {"tool": call.name or ""}
+    message: JsonObject = {"tool": call.name or ""}
+    if call.resource:
+        message = tool_reference(call.name, call.resource)
     if call.id:
         message["id"] = call.id
     if call.args is not None:

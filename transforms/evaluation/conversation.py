@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.rows import ResultRow, ScoreRow
+from turnwise.schemas.rows import ResultRow
 from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.transforms.ces.results import evaluation_result, result_message
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import MeasuredCriterion
@@ -33,7 +34,7 @@ class EvaluatedConversation(NamedTuple):
 
     scored: ScoredConversation
     verdict: Verdict
-    scores: list[ScoreRow]
+    scores: list[MadeScoreRow]
     results: list[ResultRow]
     conversations: list[ConversationRow]
     parts: list[SumPart]

@@ -11,9 +11,9 @@ from turnwise.schemas.rows import (
     MetricsBySliceRow,
     MetricsByTurnRow,
     ResultRow,
-    ScoreRow,
 )
 from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.matching.sample import Sample
@@ -41,38 +41,39 @@ class RowWindow(NamedTuple):
     revision: int
 
 
-def score_rows(scored: ScoredConversation, run: RunInfo) -> list[ScoreRow]:
+def score_rows(scored: ScoredConversation, run: RunInfo) -> list[MadeScoreRow]:
     """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
     sample, conversation = scored.sample, scored.sample.conversation
     times, start = _turn_times(sample), conversation.start_time
     eval_id = sample.eval_case.eval_id if sample.eval_case else None
-    key, rows = conversation_key(sample), list[ScoreRow]()
+    key, rows = conversation_key(sample), list[MadeScoreRow]()
     for entry in scored.scores:
-        own_key = criterion_key(entry.criterion, run.judge)
-        for turn, score, score_id in named_scores(entry, key, own_key):
-            rows.append(
-                {
-                    "run_id": run.run_id,
-                    "conversation_id": conversation.conversation_id,
-                    "eval_id": eval_id,
-                    "app_version": conversation.app_version,
-                    "turn_index": turn,
-                    "criterion": entry.criterion.name,
-                    "value": score.value,
-                    "outcome": score.outcome,
-                    "threshold": score.threshold,
-                    "label": score.label,
-                    "reason": score.reason,
-                    "explanation": score.explanation,
-                    "details": score.details,
-                    "judge": None if score.judge is None else asdict(score.judge),
-                    "event_time": start if turn is None else times[turn],
-                    "language": conversation.language,
-                    "tags": sample.tags,
-                    "revision": conversation.revision,
-                    "score_id": score_id,
-                }
+        name, own_key = entry.criterion.name, criterion_key(entry.criterion, run.judge)
+        rows += [
+            # Names of columns would double the cost.
+            MadeScoreRow(
+                run.run_id,
+                conversation.conversation_id,
+                eval_id,
+                conversation.app_version,
+                turn,
+                name,
+                score.value,
+                score.outcome,
+                score.threshold,
+                score.label,
+                score.reason,
+                score.explanation,
+                score.details,
+                None if score.judge is None else asdict(score.judge),
+                start if turn is None else times[turn],
+                conversation.language,
+                sample.tags,
+                conversation.revision,
+                score_id,
             )
+            for turn, score, score_id in named_scores(entry, key, own_key)
+        ]
     return rows
 
 

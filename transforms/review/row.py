@@ -1,7 +1,7 @@
 """Makes the row of a scored conversation."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypedDict, cast
 
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.conversation_row import ConversationRow
@@ -36,6 +36,17 @@ def reviewer_of(run: RunInfo) -> "Reviewer":
             _REVIEWERS.clear()
         known = _REVIEWERS[id(run)] = Reviewer(run)
     return known
+
+
+class _CallColumns(TypedDict):
+    """What a row says of the calls."""
+
+    tool_calls: int
+    tool_errors: int
+    destructive_calls: int
+    unclear_tools: list[str]
+    guessed_tools: list[str]
+    unknown_calls: str | None
 
 
 class _Found(NamedTuple):
@@ -102,12 +113,7 @@ class Reviewer:
             "cluster": found.cluster,
             "cluster_label": found.cluster_label,
             "turns": len(conversation.turns),
-            "tool_calls": sum(map(len, made.turns)),
-            "tool_errors": made.errors,
-            "destructive_calls": made.destructive,
-            "unclear_tools": self._unclear(sample, made, effects),
-            "guessed_tools": tool_names(made.guessed),
-            "unknown_calls": _unknown(conversation.turns) if sample.has_gaps else None,
+            **self._calls(sample, made, effects),
             "latency_seconds": _seconds(conversation.turns),
             "tokens_in": tokens_in,
             "tokens_out": tokens_out,
@@ -118,8 +124,16 @@ class Reviewer:
             "transcript": self._transcript(sample, made, effects, found.turn),
         }
 
-    def _unclear(self, sample: Sample, made: MadeCalls, effects: CallEffects) -> list[str]:
-        return unclear_tools(sample, made, effects, self._criterion) if any(made.changing) else []
+    def _calls(self, sample: Sample, made: MadeCalls, effects: CallEffects) -> _CallColumns:
+        is_unclear = any(made.changing)
+        return {
+            "tool_calls": sum(map(len, made.turns)),
+            "tool_errors": made.errors,
+            "destructive_calls": made.destructive,
+            "unclear_tools": unclear_tools(sample, made, effects, self._criterion) if is_unclear else [],
+            "guessed_tools": tool_names(made.guessed),
+            "unknown_calls": _unknown(sample.conversation.turns) if sample.has_gaps else None,
+        }
 
     def _transcript(
         self, sample: Sample, made: MadeCalls, effects: CallEffects, kept: int | None

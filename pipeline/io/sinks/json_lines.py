@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO
 
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
 from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.score_row import score_lines
 from turnwise.schemas.values import JsonObject
 
-_RESULTS = "results"
+_RESULTS, _SCORES = "results", "scores"
 _NAME_MARK = re.compile(r" result(?:, trial \S+)? - ")
 
 
@@ -18,17 +19,25 @@ class JsonLinesWriter:
     """Rows as JSON Lines; a row of the results table is the CES EvaluationResult itself."""
 
     def __init__(self, file: BinaryIO, table: str) -> None:
-        self._file, self._column = file, "result" if table == _RESULTS else None
+        self._file, self._lines = file, _LINES.get(table, _row_lines)
 
-    def write(self, rows: Sequence[JsonObject]) -> None:
+    def write(self, rows: Sequence[Any]) -> None:
         """Adds one line a row."""
-        column = self._column
-        lines = [dump_json(row if column is None else row[column]) for row in rows]
-        if lines:
-            self._file.write(b"\n".join(lines) + b"\n")
+        self._file.write(self._lines(rows))
 
     def finish(self) -> None:
         """Does nothing; every line is complete."""
+
+
+def _row_lines(rows: Sequence[JsonObject]) -> bytes:
+    return b"".join([dump_json(row) + b"\n" for row in rows])
+
+
+def _result_lines(rows: Sequence[JsonObject]) -> bytes:
+    return _row_lines([row["result"] for row in rows])
+
+
+_LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {_RESULTS: _result_lines, _SCORES: score_lines}
 
 
 def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:

@@ -18,6 +18,7 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
+from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.parse import (
     FAILURES,
@@ -255,7 +256,7 @@ def test_a_side_input_list_is_one_object_in_a_bundle() -> None:
 
 
 def rows_of(scored: Any, table: str) -> Any:
-    own = beam.FlatMapTuple(lambda name, rows: [rows] if name == table else [])
+    own = beam.FlatMapTuple(lambda name, rows: [plain_rows(rows)] if name == table else [])
     return scored[ROWS] | f"Of{table}" >> own
 
 

@@ -3,6 +3,7 @@
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.beam.score_turns import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample
@@ -18,7 +19,7 @@ def evaluated(number: int, data: bytes = b"") -> EvaluatedConversation:
 
 
 def names(rows: list) -> list[str]:
-    return [row["conversation_id"] for row in rows]
+    return [row["conversation_id"] for row in plain_rows(rows)]
 
 
 def test_rows_leave_in_lists_and_the_rest_at_the_end_of_the_bundle() -> None:

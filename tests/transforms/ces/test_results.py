@@ -465,7 +465,7 @@ CLOCKS = [
 def test_a_turn_with_a_strange_clock_still_has_its_rows(timestamp, wanted):
     case = matched(None, Turn(timestamp=timestamp, latency_ms=1.0))
     rows = list(score_rows(score_conversation(case, [TurnLatency()]), RUN))
-    assert [(row["turn_index"], row["event_time"]) for row in rows] == [(0, wanted), (None, None)]
+    assert [(row.turn_index, row.event_time) for row in rows] == [(0, wanted), (None, None)]
 
 
 def said_of_turn(expectation, turn, case=None):
