@@ -1,0 +1,59 @@
+"""Score rows as they are made have the columns of those that are read, and are written alike."""
+
+import json
+from typing import Any, get_type_hints
+
+import pytest
+
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.score_row import MadeScoreRow, plain_rows, score_lines
+
+
+class Label(str):
+    """A text of a class of its own, as numpy has them."""
+
+
+def row(**columns: Any) -> MadeScoreRow:
+    made = MadeScoreRow(
+        *("r", "c1", None, "v1", 0, "turn_latency", 0.5, "PASS", 1.0, None, None, None, None, None),
+        *(None, "en", ["a"], 0, "k"),
+    )
+    for name, value in columns.items():
+        setattr(made, name, value)
+    return made
+
+
+def test_made_rows_have_the_columns_of_read_rows() -> None:
+    assert list(get_type_hints(MadeScoreRow).items()) == list(get_type_hints(ScoreRow).items())
+    assert list(plain_rows([row()])[0]) == list(get_type_hints(ScoreRow))
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"value": None, "reason": 'a "quoted"\nreason \x00 “é” 😀'},
+        {"details": {"large": 2**70, "none": float("nan"), "nested": [{"a": (1, 2)}]}},
+        {"value": 1 / 3, "threshold": 1e-7, "label": Label("A"), "explanation": Label("")},
+    ],
+)
+def test_made_rows_are_written_as_objects_are(columns: dict[str, Any]) -> None:
+    made = [row(**columns), row()]
+    assert score_lines(made) == score_lines(plain_rows(made))
+    assert score_lines(made).splitlines() == [dump_json(each) for each in plain_rows(made)]
+    assert json.loads(score_lines(made).splitlines()[1])["score_id"] == "k"
+
+
+def test_no_row_is_no_line() -> None:
+    assert score_lines([]) == b""
+
+
+def test_rows_of_other_tables_stay_as_they_are() -> None:
+    other = {"run_id": "r"}
+    assert plain_rows([other])[0] is other
+
+
+def test_a_text_that_cannot_be_written_is_an_error() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        score_lines([row(reason="\ud800")])
