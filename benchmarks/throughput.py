@@ -48,7 +48,7 @@ class Workbench:
 
     def pipeline(self, turns: int) -> Cost:
         """Runs `turnwise run`."""
-        command = [self.python, "-m", "turnwise", "run", "--input", str(self.logs(turns))]
+        command = [self.python, "-m", "turnwise", "run", "--workers", "1", "--input", str(self.logs(turns))]
         command += ["--output", str(self._fresh("pipeline", turns)), "--run_id", _RUN_ID]
         return self._measured([*command, "--config", str(self.directory / "config.json")])
 

@@ -76,7 +76,7 @@ def find_tools(jars: Path = CACHE / "jars") -> Tools:
 
 
 def _several(tools: Tools, folder: Path) -> AbstractContextManager[Sequence[str]]:
-    return nullcontext(("--direct_running_mode=multi_processing", "--direct_num_workers=2"))
+    return nullcontext(("--workers", "2"))
 
 
 def _prism(tools: Tools, folder: Path) -> AbstractContextManager[Sequence[str]]:

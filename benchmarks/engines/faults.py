@@ -36,7 +36,7 @@ def _several(tools: Tools, folder: Path, turns: int) -> str:
         command = [*job, "--output", str(place), *options]
         with started(command, folder) as run:
             _until(lambda: list(place.glob("run-*/*.partial")), run)
-            _kill(started_by(run.process.pid, "sdk_worker_main"))
+            _kill(started_by(run.process.pid, "turnwise")[1:])
             ended = run.wait()
         check(not (place / "run.json").exists(), "a run that lost a worker has a run.json")
         _check_plain(ended)

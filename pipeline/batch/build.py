@@ -9,7 +9,7 @@ from apache_beam.pvalue import PCollection
 from turnwise.pipeline.batch.parse_and_join import ParseAndJoin
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.run_end import Told
-from turnwise.pipeline.io.run_files import Sink
+from turnwise.pipeline.io.run_files import RowsSink, Sink
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.report.counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
@@ -40,6 +40,18 @@ BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 SESSIONS = "Sessions"
 
 
+class Scored(NamedTuple):
+    """What the first half of a run gives beside the rows that are written.
+
+    Attributes:
+        states: Sums by app version.
+        told: What is told when the run ends.
+    """
+
+    states: "list[PCollection[tuple[str, MetricsState]]]"
+    told: "list[PCollection[tuple[str, Told]]]"
+
+
 class _Outputs(NamedTuple):
     """What all steps yield besides their results: failures, and what is told when the run ends."""
 
@@ -62,9 +74,32 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
         settings: Settings of the run.
         sink: Sink for the tables.
     """
+    build_end(root, build_scoring(root, logs, cases, settings, sink), settings, sink)
+
+
+def build_scoring(
+    root: beam.Pipeline,
+    logs: Source,
+    cases: Source | None,
+    settings: RunSettings,
+    sink: RowsSink,
+    *,
+    reports_cases: bool = True,
+) -> Scored:
+    """Adds the first half of a run, from the records to rows and sums.
+
+    Args:
+        root: The pipeline.
+        logs: Source of conversation logs.
+        cases: Source of eval cases; None: conversations have none, or bring their own.
+        settings: Settings of the run.
+        sink: Sink for the rows.
+        reports_cases: Whether failures and counts of the eval cases are reported; they must be once.
+    """
     outputs = _Outputs([], [])
     parts = _conversations(root, logs, settings, outputs)
-    eval_cases = None if cases is None else _read_cases(root, cases, settings, outputs)
+    of_cases = outputs if reports_cases else _Outputs([], [])
+    eval_cases = None if cases is None else _read_cases(root, cases, settings, of_cases)
     states = []
     for part, conversations in parts.items():
         matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
@@ -73,9 +108,14 @@ def build(root: beam.Pipeline, logs: Source, cases: Source | None, settings: Run
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
         outputs.failures.extend([matched[FAILURES], scored[FAILURES]])
         outputs.told.extend([matched[COUNTS], scored[COUNTS], scored[TO_READ]])
-    _write_metrics(states, settings, sink)
     _write_failures(outputs, settings, sink)
-    sink.finish(root, outputs.told)
+    return Scored(states, outputs.told)
+
+
+def build_end(root: beam.Pipeline, scored: Scored, settings: RunSettings, sink: Sink) -> None:
+    """Adds the second half of a run: metrics, `run.json` and the names of all files."""
+    _write_metrics(scored.states, settings, sink)
+    sink.finish(root, scored.told)
 
 
 def _conversations(
@@ -86,7 +126,7 @@ def _conversations(
     outputs.add(read)
     reader = LogReader(settings.input_format, settings.config)
     if not settings.is_distributed:
-        joined = read.records | "ParseConversations" >> ParseAndJoin(reader)
+        joined = read.records | "ParseConversations" >> ParseAndJoin(reader, is_alone=settings.workers == 1)
         outputs.add(joined)
         return {"": joined.conversations}
     parsed = read.records | "ParseConversations" >> ParseConversations(reader)
@@ -103,7 +143,7 @@ def _conversations(
     return {"": parsed.conversations, SESSIONS: joined.conversations}
 
 
-def _write_failures(outputs: _Outputs, settings: RunSettings, sink: Sink) -> None:
+def _write_failures(outputs: _Outputs, settings: RunSettings, sink: RowsSink) -> None:
     write = _FailureRowsFn(settings.run.run_id)
     rows = (
         outputs.failures

@@ -17,12 +17,17 @@ from turnwise.transforms.formats.parsing import parse_record
 from turnwise.transforms.formats.readers import LogReader
 
 
+class EventFoundError(Exception):
+    """A worker process has read an event, which only one process can join with others."""
+
+
 class ParseAndJoinFn(CountingDoFn):
     """Yields the conversations of records, and in the end those that events make."""
 
-    def __init__(self, reader: LogReader) -> None:
+    def __init__(self, reader: LogReader, is_alone: bool = True) -> None:
+        """Sets the reader, and whether this process reads all records; else an event is an error."""
         super().__init__()
-        self._reader = reader
+        self._reader, self._is_alone = reader, is_alone
         self._joining: EventJoin | None = None
         self._has_joined = False
 
@@ -37,6 +42,8 @@ class ParseAndJoinFn(CountingDoFn):
         return outputs
 
     def _keep(self, event: ConversationEvent) -> None:
+        if not self._is_alone:
+            raise EventFoundError("an event")  # Beam raises it again if it has a text
         if self._joining is None:
             if self._has_joined:
                 raise RuntimeError("events came in several bundles: the runner is not the in-process one")
@@ -59,13 +66,14 @@ class ParseAndJoinFn(CountingDoFn):
 class ParseAndJoin(beam.PTransform[PCollection[Record], Joined]):
     """Turns all records, which are one bundle, into conversations; events are joined when it ends."""
 
-    def __init__(self, reader: LogReader) -> None:
+    def __init__(self, reader: LogReader, *, is_alone: bool = True) -> None:
+        """Sets the reader, and whether one process reads all records; else an event is an EventFoundError."""
         super().__init__()
-        self._reader = reader
+        self._parse = ParseAndJoinFn(reader, is_alone)
 
     def expand(self, records: "PCollection[Record]") -> Any:
         """Adds the one step, which is fused with those around it."""
-        outputs = records | "Parse" >> beam.ParDo(ParseAndJoinFn(self._reader)).with_outputs(
+        outputs = records | "Parse" >> beam.ParDo(self._parse).with_outputs(
             FAILURES, COUNTS, main="conversations"
         )
         return Joined(outputs["conversations"], outputs[FAILURES], outputs[COUNTS])

@@ -20,7 +20,6 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from turnwise.pipeline.io.terminal import complain_at_length
-from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.transforms.judging.backends.base import one_line
 
 _TRACEBACK = "Traceback (most recent call last)"
@@ -30,8 +29,6 @@ _ERROR = re.compile(
 )
 _STEP = re.compile(r" \[while running '[^']*'\].*")
 _LONGEST = 400
-_CLOSED = "Channel closed prematurely"
-_ENDED = "one of them ended (killed, or out of memory)"
 _NOISE = "No semi_persistent_directory found"
 _TELLING_ERRORS = ("portable_runner", "apiclient")
 """Beam's modules that log the errors of a job, or of its start, which they raise as well."""
@@ -118,13 +115,11 @@ def _cluster(options: PipelineOptions, kind: str) -> str:
 
 def _line(pipeline: beam.Pipeline, job: Any, error: Exception) -> str:
     kind, cause = type(pipeline.runner).__name__, cause_text(error)
-    if is_in_process(pipeline.runner):
-        return f"the run failed in its worker processes: {_ENDED if cause.startswith(_CLOSED) else cause}"
     what = "the job could not be started" if job is None else "the job failed"
     return f"{what}: {job_address(pipeline.options, kind, job)}: {cause}"
 
 
-def cause_text(error: Exception) -> str:
+def cause_text(error: BaseException) -> str:
     """Returns the last error that a failed job names, without tracebacks and the step, in one line."""
     text = str(error).replace("\\n", "\n")
     named = _ERROR.findall(text)

@@ -1,33 +1,31 @@
 """Runs the batch job."""
 
-import gc
-import logging
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import (
-    DirectOptions,
-    GoogleCloudOptions,
     PipelineOptions,
-    TestOptions,
 )
-from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.counters import counters, judge_usage
+from turnwise.pipeline.batch.execution import only_translates, run_to_the_end, translate
 from turnwise.pipeline.batch.log_source import log_source
 from turnwise.pipeline.batch.own_run import replaces_earlier
 from turnwise.pipeline.batch.pipelines import made_pipeline
-from turnwise.pipeline.batch.remote import RemoteRunError, run_remotely
+from turnwise.pipeline.batch.remote import RemoteRunError
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import conclude, report_batch
-from turnwise.pipeline.io.directory import check_directory, clear_unfinished, locked
+from turnwise.pipeline.batch.workers import run_in_workers
+from turnwise.pipeline.io.directory import check_directory, clear_unfinished, folder_name, locked
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.input_files import list_inputs
 from turnwise.pipeline.io.listing import is_local
-from turnwise.pipeline.io.run_files import NullSink, RunSink, Sink
+from turnwise.pipeline.io.run_files import NullSink, RunSink
 from turnwise.pipeline.io.sinks.base import (
+    completes,
     discard_service,
     discarding,
     find_service,
@@ -38,7 +36,7 @@ from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
-from turnwise.pipeline.settings.remote_workers import are_elsewhere, is_in_process
+from turnwise.pipeline.settings.remote_workers import are_elsewhere
 from turnwise.pipeline.settings.rows_address import shown_address
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.settings.staging import try_staging
@@ -46,9 +44,7 @@ from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.input_files import InputFiles
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.worker import close_judges, open_judge
-
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+from turnwise.transforms.judging.worker import open_judge
 
 
 def run(settings: RunSettings, options: PipelineOptions) -> int:
@@ -75,16 +71,27 @@ def _run(
 ) -> int:
     if settings.judge.only_estimates:
         return _estimate(pipeline, logs, cases, settings)
-    build(pipeline, logs, cases, settings, _sink(settings, options))
+    sink = _sink(settings, options)
     if only_translates(options):
+        build(pipeline, logs, cases, settings, sink)
         translate(pipeline)
         print("the pipeline was translated; nothing was run")
         return 0
+    if settings.workers > 1 and isinstance(logs, FileSource):
+        work = partial(run_in_workers, pipeline, logs, cases, settings, sink)
+    else:
+        build(pipeline, logs, cases, settings, sink)
+        work = partial(_run_here, pipeline)
     with discarding(settings.place, goes_on=settings.is_distributed):
-        return _run_built(pipeline, settings)
+        return _run_checked(pipeline, settings, work)
 
 
-def _run_built(pipeline: beam.Pipeline, settings: RunSettings) -> int:
+def _run_here(pipeline: beam.Pipeline) -> None:
+    with show_progress():
+        run_to_the_end(pipeline)
+
+
+def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[[], None]) -> int:
     check_directory(settings.output, replaces_earlier(settings))
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)
@@ -98,8 +105,7 @@ def _run_built(pipeline: beam.Pipeline, settings: RunSettings) -> int:
         _clear(settings)
         try:
             with interrupted_by_signal():
-                with show_progress():
-                    run_to_the_end(pipeline)
+                work()
                 return report_batch(settings)
         except Interrupted as error:
             _clear(settings)
@@ -134,14 +140,16 @@ def _case_source(settings: RunSettings) -> Source | None:
     return with_stores(files, settings)
 
 
-def _sink(settings: RunSettings, options: PipelineOptions) -> Sink:
+def _sink(settings: RunSettings, options: PipelineOptions) -> RunSink:
     place = settings.place
     service = open_service(place) if place else None
-    completes = place and find_service("--store", place.url).complete
-    discard = partial(discard_service, place) if place and completes else None
+    discard = partial(discard_service, place) if place and completes(place) else None
     inputs = _listed(settings) if settings.date and not only_translates(options) else None
     concluded = partial(conclude, settings, inputs=inputs)
-    return RunSink(settings.output, settings.output_format, concluded, service, discard=discard)
+    folder = folder_name() if settings.workers > 1 else None
+    return RunSink(
+        settings.output, settings.output_format, concluded, service, discard=discard, folder=folder
+    )
 
 
 def _listed(settings: RunSettings) -> InputFiles | None:
@@ -166,55 +174,6 @@ def _estimate(pipeline: beam.Pipeline, logs: Source, cases: Source | None, setti
     return 0
 
 
-def _forks(options: PipelineOptions) -> bool:
-    """Returns whether Beam's runner on this machine starts worker processes."""
-    return options.view_as(DirectOptions).direct_running_mode == "multi_processing"
-
-
-def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
-    """Runs a pipeline and waits for its end.
-
-    Raises:
-        RemoteRunError: Workers outside this process failed.
-        AuthenticationError: The judge was refused.
-        ConfigError: A setting cannot be used.
-        OSError: A disk or network failed.
-        KeyboardInterrupt: A signal ended the run.
-        SystemExit: Code of a plugin raised it.
-    """
-    calm_collector()
-    # Beam also logs, with a traceback, every error that it raises.
-    for name in ("common", "direct.executor"):
-        logging.getLogger(f"apache_beam.runners.{name}").setLevel(logging.CRITICAL)
-    try:
-        if not is_in_process(pipeline.runner) or _forks(pipeline.options):
-            return run_remotely(pipeline)
-        result = pipeline.run()
-        result.wait_until_finish()
-        return result
-    except RemoteRunError:
-        raise
-    except AuthenticationError as error:
-        raise AuthenticationError(_own_words(error)) from None
-    except ConfigError as error:
-        raise ConfigError(_own_words(error)) from None
-    except OSError as error:
-        raise OSError(_own_words(error)) from None
-    except RuntimeError as error:
-        if "KeyboardInterrupt" in str(error):
-            raise KeyboardInterrupt from None
-        # Beam wraps an error that it cannot recreate.
-        cause = error.__cause__ or error.__context__
-        raise (cause if isinstance(cause, OSError | SystemExit) else error) from None
-    finally:
-        close_judges()
-
-
-def _own_words(error: Exception) -> str:
-    """Returns the message of an error without the step that Beam appends."""
-    return str(error).partition(" [while running")[0]
-
-
 def open_own_judge(settings: RunSettings) -> None:
     """Opens the judge that this process will ask, so that one that cannot be opened ends no run midway."""
     if settings.judged and settings.judge.kind.connect and not settings.is_distributed:
@@ -235,24 +194,3 @@ def keep_inputs(settings: RunSettings) -> None:
             raise ConfigError(
                 f"--output {settings.output}: holds the input {path}, which --overwrite could remove"
             )
-
-
-def calm_collector() -> None:
-    """Makes the garbage collector run rarely: records are short-lived and hold no cycles."""
-    gc.enable()
-    gc.freeze()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
-
-
-def only_translates(options: PipelineOptions) -> bool:
-    """Returns whether the pipeline is only translated for a runner, not run."""
-    is_template = options.view_as(GoogleCloudOptions).template_location is not None
-    return is_template or bool(options.view_as(TestOptions).dry_run)
-
-
-def translate(pipeline: beam.Pipeline) -> None:
-    """Translates a pipeline without running it. Only Dataflow's runner does this in `run`."""
-    if type(pipeline.runner).__name__ == "DataflowRunner":
-        pipeline.run()
-    else:
-        pipeline.to_runner_api()

@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
         parser: The parser.
         streaming: Whether to add `--streaming`, too, which is an option of Beam.
     """
-    _add_input(parser.add_argument_group("input"))
+    read = parser.add_argument_group("input")
+    _add_input(read)
+    _add_workers(read)
     _add_judge(parser.add_argument_group("judge"))
     _add_output(parser.add_argument_group("output"))
     stream = parser.add_argument_group("streaming (with --streaming); times in seconds")
@@ -75,6 +77,16 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         default=64.0,
         metavar="MB",
         help="a larger record is a failure (default: 64)",
+    )
+
+
+def _add_workers(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="processes that read and score a batch on this machine (default: one for each processor, as far "
+        "as each has 8 MiB to read)",
     )
 
 
@@ -128,7 +140,7 @@ def _add_judge(group: argparse._ArgumentGroup) -> None:
         type=int,
         default=64,
         metavar="N",
-        help="calls in flight per worker (default: 64)",
+        help="calls in flight; on other runners per worker (default: 64)",
     )
     group.add_argument(
         "--judge_cache",
@@ -168,7 +180,9 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         help="leave transcripts out of conversations-*; other columns and tables still quote words",
     )
     group.add_argument(
-        "--verbose", action="store_true", help="print the traceback of a job that failed on another runner"
+        "--verbose",
+        action="store_true",
+        help="print the traceback of a job on another runner, or of a worker process, that failed",
     )
     group.add_argument("--run_id", metavar="ID", help="id of the run (default: from its start time)")
     group.add_argument(

@@ -12,6 +12,7 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import PipelineRunner, create_runner
 
 from turnwise.pipeline.batch.pipelines import BeamOptions
+from turnwise.pipeline.batch.worker_count import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.agent_folder import agent_inputs
 from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, find_service
@@ -60,7 +61,8 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     name = standard.runner or "DirectRunner"
     in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
     standard.runner = in_process if name.lower() == "directrunner" else name
-    is_alone = standard.runner == in_process and options.view_as(DirectOptions).direct_num_workers == 1
+    is_here = standard.runner == in_process
+    _check_direct(options.view_as(DirectOptions), is_here)
     load_plugins(own["plugin"])
     raw, stream = raw_options(own)
     raw = dated(raw)
@@ -69,13 +71,14 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))
     if not standard.streaming:
         raw = _with_agent_folders(raw)
-    settings = check_options(raw, stream, not is_alone, bool(standard.streaming))
+    settings = check_options(raw, stream, not is_here, bool(standard.streaming))
     setup = options.view_as(SetupOptions)
     setup.save_main_session = False
     modules = [plugin for plugin in settings.plugins if not is_file(plugin)]
     setup.beam_plugins = [*(setup.beam_plugins or ()), *modules]
     runner = _made_runner(standard.runner)
     settings = fit_workers(settings, options, runner, os.environ)
+    settings = fit_processes(settings, raw.workers)
     settings = fit_limits(settings, options, runner, not are_elsewhere(runner, options))
     _check_extras(settings)
     _check_runner(options, standard.runner, runner)
@@ -83,6 +86,12 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     if divided := divided_text(settings):
         complain(divided)
     return settings, options
+
+
+def _check_direct(options: DirectOptions, is_here: bool) -> None:
+    """Raises ConfigError if Beam's own worker processes on this machine are asked for."""
+    if is_here and (options.direct_num_workers != 1 or options.direct_running_mode != "in_memory"):
+        raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
 
 
 def _hide_passwords(options: PipelineOptions) -> None:

@@ -54,9 +54,11 @@ def folder_name() -> str:
     return time.strftime("run-%Y%m%dT%H%M%SZ-", time.gmtime()) + secrets.token_hex(4)
 
 
-def partial_path(directory: str, name: str) -> str:
-    """Returns a unique temporary path for a file of the directory."""
-    return FileSystems.join(directory, f"{name}.{uuid4().hex}.partial")
+def partial_path(directory: str, name: str, number: int | None = None) -> str:
+    """Returns a unique temporary path for a file of the directory; those of numbers are in their order."""
+    unique = uuid4().hex
+    stem = unique if number is None else f"{number:08x}{unique[8:]}"
+    return FileSystems.join(directory, f"{name}.{stem}.partial")
 
 
 def write_partial(directory: str, name: str, content: bytes) -> str:

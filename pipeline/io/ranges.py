@@ -1,6 +1,6 @@
 """Divides files of JSON Lines into ranges of bytes, so that several workers read one file."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple
 
@@ -10,7 +10,7 @@ from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Record
 
 _RANGES = 64
-"""Number of ranges that all files of a run are divided into, within the bounds of a range's length."""
+"""Number of ranges into which the files of a run on other machines are divided."""
 _SHORTEST, _LONGEST = 1 << 20, 1 << 26
 _BLOCK = 1 << 20
 
@@ -44,9 +44,13 @@ def file_ranges(patterns: list[str]) -> list[FileRange | Failure]:
     The more there is to read, the longer is a range: 1 to 64 MiB. Nothing is opened here, so a range may
     turn out to lie in a file that must be read as a whole.
     """
-    listed = listed_files(patterns)
+    return divided_files(listed_files(patterns), _RANGES)
+
+
+def divided_files(listed: Sequence[SizedPath | Failure], number: int) -> list[FileRange | Failure]:
+    """Returns files in about so many ranges together, each of 1 to 64 MiB, and failures as they are."""
     total = sum(one.size for one in listed if isinstance(one, SizedPath))
-    length = min(max(total // _RANGES, _SHORTEST), _LONGEST)
+    length = min(max(total // number, _SHORTEST), _LONGEST)
     ranges: list[FileRange | Failure] = []
     for one in listed:
         ranges += [one] if isinstance(one, Failure) else _ranges(one, length)

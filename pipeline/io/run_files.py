@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO, Protocol
 
 import apache_beam as beam
@@ -33,11 +34,15 @@ _TOLD = beam.typehints.KV[str, Any]
 _SMALL = frozenset((*SINGLE_FILES, AGGREGATED))
 
 
-class Sink(Protocol):
-    """Writes the tables of a run."""
+class RowsSink(Protocol):
+    """Writes tables."""
 
     def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
         """Adds the steps that write lists of rows of some tables; `part` distinguishes several writers."""
+
+
+class Sink(RowsSink, Protocol):
+    """Writes the tables of a run, and ends it."""
 
     def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
         """Adds the steps that run after everything is written, given what the other steps told."""
@@ -53,12 +58,72 @@ class NullSink:
         """Does nothing."""
 
 
-class RunSink:
-    """Files in a folder of a directory, on any filesystem of Beam; a service may take the tables as well.
+class ShardSink:
+    """Writes tables as shards into a folder of a directory; a service may take them as well.
 
-    The folder is chosen when the pipeline runs, so that no two executions write into the same one. Tables are
-    written as shards under names of their own. When every table is complete, all files get their final names.
-    Then `run.json`, which names the folder and its files, is replaced, whatever process runs the step.
+    Attributes:
+        folder_name: Name of the folder; None: it is chosen when the pipeline runs.
+        written: What was written, and what the service returned if the end of the run needs it.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        output_format: str,
+        service: TableSink | None = None,
+        *,
+        folder: str | None = None,
+        number: int | None = None,
+        keeps_stored: bool = False,
+    ) -> None:
+        """Creates the sink.
+
+        Args:
+            directory: Output directory.
+            output_format: Format of the tables.
+            service: Takes the tables as well.
+            folder: Name of the folder in it; None: it is chosen when the pipeline runs, so that no two
+                executions write into the same one.
+            number: Shards of a lower number come first, in all tables alike.
+            keeps_stored: Whether the end of the run needs what the service returns.
+        """
+        self._directory, self._format, self._service = directory, output_format, service
+        self._keep_stored = _kept_stored if keeps_stored else _nothing
+        self._chosen: PCollection[Any] | None = None
+        self._write = _WriteRowsFn(directory, output_format, number)
+        self.folder_name = folder
+        self.written: list[PCollection[Any]] = []
+
+    def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
+        """Writes `TABLE-*.SUFFIX`; keeps small tables, which are one file each, for the end of the run."""
+        if self._service:
+            self._store(rows, self._service, tables, part)
+        folder = AsSingleton(self.begun(rows.pipeline))
+        self.written.append(rows | f"Write_{tables[0]}{part}" >> beam.ParDo(self._write, folder))
+
+    def _store(
+        self, rows: "PCollection[TableRows]", service: TableSink, tables: Sequence[str], part: str
+    ) -> None:
+        for table in tables:
+            own = rows | f"Rows_{table}{part}" >> beam.FlatMap(_of_table, table)
+            stored = service.write_table(own, table, part)
+            if stored is not None:
+                self.written.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(self._keep_stored))
+
+    def begun(self, root: beam.Pipeline) -> "PCollection[Any]":
+        """Returns the folder of the run, as the first that is told of it."""
+        if self._chosen is None:
+            choose = partial(_choose_folder, stated=self.folder_name)
+            self._chosen = root | "Write_Start" >> beam.Impulse() | "Write_Folder" >> beam.Map(choose)
+        return self._chosen
+
+
+class RunSink(ShardSink):
+    """Files in a folder of a directory, on any filesystem of Beam, all of them or none.
+
+    Tables are written as shards under names of their own. When every table is complete, all files get their
+    final names. Then `run.json`, which names the folder and its files, is replaced, whatever process runs the
+    step.
     """
 
     def __init__(
@@ -69,36 +134,18 @@ class RunSink:
         service: TableSink | None = None,
         *,
         discard: Callable[[], None] | None = None,
+        folder: str | None = None,
     ) -> None:
-        self._directory, self._format, self._conclude = directory, output_format, conclude
-        self._service, self._keep_stored = service, _kept_stored if discard else _nothing
-        self._discard = discard
-        self._written: list[PCollection[Any]] = []
-        self._chosen: PCollection[Any] | None = None
-
-    def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
-        """Writes `TABLE-*.SUFFIX`; keeps small tables, which are one file each, for the end of the run."""
-        if self._service:
-            self._store(rows, self._service, tables, part)
-        write = beam.ParDo(_WriteRowsFn(self._directory, self._format), self._folder(rows.pipeline))
-        self._written.append(rows | f"Write_{tables[0]}{part}" >> write)
-
-    def _store(
-        self, rows: "PCollection[TableRows]", service: TableSink, tables: Sequence[str], part: str
-    ) -> None:
-        for table in tables:
-            own = rows | f"Rows_{table}{part}" >> beam.FlatMap(_of_table, table)
-            stored = service.write_table(own, table, part)
-            if stored is not None:
-                self._written.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(self._keep_stored))
+        super().__init__(directory, output_format, service, folder=folder, keeps_stored=discard is not None)
+        self._conclude, self._discard = conclude, discard
 
     def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
         """Gives all files their final names, and writes `run.json`.
 
         Elsewhere than on a local disk, the workers share the renaming.
         """
-        folder = self._folder(root)
-        parts = [*self._written, *told, self._begun(root)]  # there may be nothing else
+        begun = self.begun(root)
+        parts, folder = [*self.written, *told, begun], AsSingleton(begun)  # there may be nothing else
         for part in parts:
             part.element_type = _TOLD
         if not is_local(self._directory):
@@ -115,18 +162,9 @@ class RunSink:
         over = parts | "Write_Told" >> beam.Flatten() | "Write_End" >> beam.GroupByKey()
         _ = over | "Write_Run" >> beam.ParDo(conclude, folder)
 
-    def _folder(self, root: beam.Pipeline) -> AsSingleton:
-        return AsSingleton(self._begun(root))
 
-    def _begun(self, root: beam.Pipeline) -> "PCollection[Any]":
-        """Returns the folder of the run, as the first that is told of it."""
-        if self._chosen is None:
-            self._chosen = root | "Write_Start" >> beam.Impulse() | "Write_Folder" >> beam.Map(_choose_folder)
-        return self._chosen
-
-
-def _choose_folder(_: bytes) -> tuple[str, str]:
-    return OF_RUN, folder_name()
+def _choose_folder(_: bytes, stated: str | None) -> tuple[str, str]:
+    return OF_RUN, stated or folder_name()
 
 
 def _of_table(rows: TableRows, table: str) -> Iterator[Sequence[Any]]:
@@ -145,8 +183,8 @@ def _kept_stored(element: Any) -> Iterator[tuple[str, Written]]:
 class _WriteRowsFn(beam.DoFn):
     """Writes the rows of a bundle into a separate file of each table; rows of small tables are kept."""
 
-    def __init__(self, directory: str, output_format: str) -> None:
-        self._directory, self._format = directory, output_format
+    def __init__(self, directory: str, output_format: str, number: int | None) -> None:
+        self._directory, self._format, self._number = directory, output_format, number
 
     def start_bundle(self) -> None:
         self._files: dict[str, _Shard] = {}
@@ -156,7 +194,7 @@ class _WriteRowsFn(beam.DoFn):
         if table in _SMALL:
             return [(OF_RUN, Written(table, None, len(rows), rows))]
         if table not in self._files:
-            path = partial_path(join_path(self._directory, folder[1]), table)
+            path = partial_path(join_path(self._directory, folder[1]), table, self._number)
             file = FileSystems.create(path)
             self._files[table] = _Shard(path, file, row_writer(file, table, self._format))
         self._files[table].write(rows if self._format == DEFAULT_OUTPUT_FORMAT else plain_rows(rows))

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -98,34 +98,53 @@ class _RangeProvider(RestrictionProvider):
 _TRACKER: Any = beam.DoFn.RestrictionParam(_RangeProvider())
 
 
-class _ReadRangesFn(_ReadingFn):
-    """Reads ranges, which a runner may divide further while they are read; counts records by worker."""
+class ReadingRangesFn(_ReadingFn):
+    """Reads ranges; counts records by worker."""
 
     def start_bundle(self) -> None:
+        """Names the worker."""
         super().start_bundle()
         self._worker = f"{WORKER}{socket.gethostname()}/{os.environ.get('WORKER_ID') or os.getpid()}"
 
-    def process(self, part: FileRange | Failure, tracker: Any = _TRACKER) -> Iterator[Any]:
-        for one in self._found(part, tracker):
+    def read(self, part: FileRange | Failure, start: int, claim: Callable[[int], bool]) -> Iterator[Any]:
+        """Yields the records and failures of a range whose lines begin at `start` or after it.
+
+        Args:
+            part: The range.
+            start: Offset of a byte in it.
+            claim: As in `range_records`; what is read as a whole is claimed by 0.
+        """
+        for one in self._found(part, start, claim):
             self.counts[self._worker] += isinstance(one, Record)
             yield one
 
-    def _found(self, part: FileRange | Failure, tracker: Any) -> Iterator[Any]:
+    def _found(self, part: FileRange | Failure, start: int, claim: Callable[[int], bool]) -> Iterator[Any]:
         if isinstance(part, FileRange) and part.stop:
             gave = set[bool]()
-            start = tracker.current_restriction().start
-            records = range_records(part, start, self._limit, tracker.try_claim)
-            for one in self._told_apart(records):
+            for one in self._told_apart(range_records(part, start, self._limit, claim)):
                 gave.add(isinstance(one, Record))
                 yield one
             if gave and part.path in self._named:
                 self.count(f"{READ_PART if True in gave else UNREAD_PART}{part.path}")
-        elif tracker.try_claim(0):
+        elif claim(0):
             yield from self.whole(part if isinstance(part, Failure) else part.path)
 
 
+class _ReadRangesFn(ReadingRangesFn):
+    """Reads ranges, which a runner may divide further while they are read."""
+
+    def process(self, part: FileRange | Failure, tracker: Any = _TRACKER) -> Iterator[Any]:
+        return self.read(part, tracker.current_restriction().start, tracker.try_claim)
+
+
 class FileSource:
-    """Reads JSON, JSON Lines and Avro files, gzipped or not."""
+    """Reads JSON, JSON Lines and Avro files, gzipped or not.
+
+    Attributes:
+        patterns: Paths and globs.
+        limit: A record of more bytes is a failure.
+        lost: Name of the counter of records that could not be read.
+    """
 
     def __init__(
         self, patterns: list[str], max_record_bytes: int, lost: str, is_distributed: bool = False
@@ -138,8 +157,8 @@ class FileSource:
             lost: Name of the counter of records that could not be read.
             is_distributed: Distribute files, and ranges of JSON Lines, over the workers.
         """
-        self._patterns, self._limit = patterns, max_record_bytes
-        self._lost, self._is_distributed = lost, is_distributed
+        self.patterns, self.limit, self.lost = patterns, max_record_bytes, lost
+        self._is_distributed = is_distributed
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
         """Adds the steps that find the files and read each one once."""
@@ -150,8 +169,8 @@ class FileSource:
 
     def _read(self) -> _ReadingFn:
         if self._is_distributed:
-            return _ReadRangesFn(self._limit, self._lost, frozenset(self._patterns))
-        return _ReadFn(self._patterns, self._limit, self._lost)
+            return _ReadRangesFn(self.limit, self.lost, frozenset(self.patterns))
+        return _ReadFn(self.patterns, self.limit, self.lost)
 
     def _ranges(self, start: "PCollection[bytes]", name: str) -> "PCollection[Any]":
         """Adds the steps that divide the files into ranges, number their lines, and spread them.
@@ -161,9 +180,9 @@ class FileSource:
         """
         return (
             start
-            | f"{name}Files" >> beam.FlatMap(partial(_file_ranges, patterns=self._patterns))
+            | f"{name}Files" >> beam.FlatMap(partial(_file_ranges, patterns=self.patterns))
             | f"{name}SpreadFiles" >> beam.Reshuffle()
-            | f"{name}CountLines" >> beam.Map(partial(_measured, limit=self._limit))
+            | f"{name}CountLines" >> beam.Map(partial(_measured, limit=self.limit))
             | f"{name}GatherRanges" >> beam.GroupByKey()
             | f"{name}NumberLines" >> beam.FlatMap(_numbered)
             | f"{name}SpreadRanges" >> beam.Reshuffle()

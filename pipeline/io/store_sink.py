@@ -103,8 +103,9 @@ class _StoreFn(beam.DoFn):
 class StoreSink:
     """Writes the tables of a run to the store."""
 
-    def __init__(self, url: str, app: str) -> None:
-        self._url, self._app, self._since = url, app, time_ns()
+    def __init__(self, url: str, app: str, since: int) -> None:
+        """Creates the sink; `since` is the start of the run, in nanoseconds since 1970."""
+        self._url, self._app, self._since = url, app, since
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
         """Adds the steps that write lists of rows."""
@@ -118,7 +119,7 @@ class StoreSink:
 def open_sink(place: SinkPlace) -> StoreSink:
     """Returns the sink of a run; raises ConfigError if the store cannot be opened."""
     try_store("--store", place.url).close()
-    return StoreSink(place.url, place.app or LOCAL_APP)
+    return StoreSink(place.url, place.app or LOCAL_APP, timestamp_nanos(place.create_time))
 
 
 def left_in_store(place: SinkPlace) -> str:

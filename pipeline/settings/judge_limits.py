@@ -1,12 +1,10 @@
 """Decides who holds the limits of a judge: one process, a place that all workers share, or each its part."""
 
-import multiprocessing
 import re
 from dataclasses import replace
 
 from apache_beam.options.pipeline_options import (
     DebugOptions,
-    DirectOptions,
     FlinkRunnerOptions,
     PipelineOptions,
     PortableOptions,
@@ -41,7 +39,7 @@ def fit_limits(
     limits = stated_limits(judge.config)
     if not limits or not judge.kind.connect or not settings.judged or judge.only_estimates:
         return settings
-    most = most_processes(options, runner, are_here)
+    most = most_processes(settings, options, runner, are_here)
     if most == 1:
         return settings
     if judge.config.cache and (are_here or is_postgresql_url(judge.config.cache)):
@@ -61,17 +59,20 @@ def fit_limits(
     return replace(settings, judge=replace(judge, workers=most))
 
 
-def most_processes(options: PipelineOptions, runner: PipelineRunner, are_here: bool) -> int | None:
+def most_processes(
+    settings: RunSettings, options: PipelineOptions, runner: PipelineRunner, are_here: bool
+) -> int | None:
     """Returns the number of worker processes of a run at most; None: it is unknown.
 
     Args:
+        settings: Settings of the run.
         options: Beam's options.
         runner: Beam's runner.
         are_here: Whether the workers run on this machine: in processes of the runner, or in this one.
     """
     if are_here:
         forks = options.view_as(DebugOptions).lookup_experiment("use_loopback_process_worker", False)
-        return None if forks else _direct_processes(options.view_as(DirectOptions))
+        return None if forks else settings.workers
     kind = type(runner).__name__
     if "Dataflow" in kind:
         return _dataflow_processes(options)
@@ -79,12 +80,6 @@ def most_processes(options: PipelineOptions, runner: PipelineRunner, are_here: b
     processes = int(options.view_as(PortableOptions).sdk_worker_parallelism)
     # Every slot may be on a machine of its own, which starts that many processes.
     return parallelism * processes if "Spark" not in kind and parallelism > 0 and processes > 0 else None
-
-
-def _direct_processes(direct: DirectOptions) -> int:
-    if direct.direct_running_mode != "multi_processing":
-        return 1
-    return direct.direct_num_workers or multiprocessing.cpu_count()
 
 
 def _dataflow_processes(options: PipelineOptions) -> int | None:

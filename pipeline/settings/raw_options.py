@@ -39,3 +39,4 @@ class RawOptions(RawJudgeOptions):
     date: str | None = None
     lookback: int | None = None
     plugin: Sequence[str] = ()
+    workers: int | None = None

@@ -79,6 +79,7 @@ class RunSettings:
         store_app: App in the store for results that name none; "": the default app.
         date: The run's date, as ISO text; None: `--date` is not given.
         plugins: Modules and files that add criteria, input formats, sinks and judges.
+        workers: Processes of this machine that read and score a batch; 1: the command's own.
     """
 
     run: RunInfo
@@ -102,6 +103,7 @@ class RunSettings:
     store_app: str = ""
     date: str | None = None
     plugins: tuple[str, ...] = ()
+    workers: int = 1
 
     @property
     def place(self) -> SinkPlace | None:
@@ -137,6 +139,7 @@ def _check_batch_options(options: RawOptions) -> None:
     chosen = {
         "--date": options.date is not None,
         "--estimate": options.estimate,
+        "--workers": options.workers is not None,
         f"--output_format {options.output_format}": options.output_format != DEFAULT_OUTPUT_FORMAT,
     }
     given = [name for name, is_given in chosen.items() if is_given]

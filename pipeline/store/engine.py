@@ -228,6 +228,14 @@ def shared_store(url: str, *, read_only: bool = False) -> Store:
         return _OPEN[url, read_only]
 
 
+def close_shared_stores() -> None:
+    """Closes the stores that are shared in this process: SQLite's connections must not outlive a fork."""
+    with _LOCK:
+        for store in _OPEN.values():
+            store.close()
+        _OPEN.clear()
+
+
 def try_store(option: str, url: str, *, read_only: bool = False) -> Store:
     """Opens a store before a run starts.
 

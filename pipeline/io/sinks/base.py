@@ -214,6 +214,11 @@ def prepare_service(place: SinkPlace) -> None:
         kind.prepare(place)
 
 
+def completes(place: SinkPlace | None) -> bool:
+    """Returns whether the end of a run needs what its service returned for the tables."""
+    return place is not None and find_service("--store", place.url).complete is not None
+
+
 def complete_service(place: SinkPlace, elements: Sequence[Any]) -> list[str]:
     """Ends the writing of a run's tables to its service; returns what was not written, one line each."""
     complete = find_service("--store", place.url).complete

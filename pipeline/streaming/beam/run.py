@@ -5,8 +5,8 @@ from functools import partial
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
+from turnwise.pipeline.batch.execution import only_translates, run_to_the_end, translate
 from turnwise.pipeline.batch.pipelines import made_pipeline
-from turnwise.pipeline.batch.run import only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.case_book import case_places, worker_cases
 from turnwise.pipeline.io.sinks.base import prepare_service
 from turnwise.pipeline.settings.remote_workers import are_elsewhere

@@ -14,8 +14,9 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream_service import TestStreamServiceController
 
+from turnwise.pipeline.batch.execution import run_to_the_end
 from turnwise.pipeline.batch.pipelines import made_pipeline
-from turnwise.pipeline.batch.run import keep_inputs, open_own_judge, run_to_the_end
+from turnwise.pipeline.batch.run import keep_inputs, open_own_judge
 from turnwise.pipeline.batch.signals import drained_by_signal
 from turnwise.pipeline.batch.summary import report, run_document
 from turnwise.pipeline.io.case_book import CaseBook, case_places

@@ -44,9 +44,14 @@ def conversation(number: int) -> dict[str, Any]:
 def run(turnwise: Any, server: Any, tmp_path: Path) -> Any:
     """Returns a function that judges so many conversations; keywords go into the config's judge section."""
 
-    def go(size: int, *options: str, criteria: Any = None, name: str = "out", **judge: Any) -> Any:
-        logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
-        logs.write_text("".join(json.dumps(conversation(i)) + "\n" for i in range(size)), encoding="utf-8")
+    def go(
+        size: int, *options: str, criteria: Any = None, name: str = "out", files: int = 1, **judge: Any
+    ) -> Any:
+        logs, config = tmp_path / "logs", tmp_path / "config.json"
+        logs.mkdir(exist_ok=True)
+        for part in range(files):
+            rows = (json.dumps(conversation(i)) + "\n" for i in range(part, size, files))
+            (logs / f"{part}.jsonl").write_text("".join(rows), encoding="utf-8")
         judge = {"base_url": server.url, "retry_delay_s": 0.01, **judge}
         config.write_text(
             json.dumps({"criteria": criteria or {MATCH: 0.5}, "judge": judge}), encoding="utf-8"
@@ -180,11 +185,11 @@ def test_a_spent_budget_leaves_the_rest_unscored(run: Any, server: Any) -> None:
     assert len(turn_scores(done)) == 20 and "PASS" in {row["outcome"] for row in turn_scores(done)}
 
 
-TWO = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+TWO = ("--workers", "2")
 
 
 def test_processes_share_limits_by_the_file_of_replies(run: Any, server: Any, tmp_path: Path) -> None:
-    done = run(30, *TWO, "--judge_cache", str(tmp_path / "replies.sqlite"), max_calls=20)
+    done = run(30, *TWO, "--judge_cache", str(tmp_path / "replies.sqlite"), files=8, max_calls=20)
     assert server.stats()["requests"] == 20 and usage(done)["calls"] == 20
     assert usage(done)["unusable"]["budget"] > 0 and "divided" not in done.err
     limits = {"max_calls": 20, "held_by": "judge_cache", "workers": None, "per_worker": None}
@@ -192,7 +197,7 @@ def test_processes_share_limits_by_the_file_of_replies(run: Any, server: Any, tm
 
 
 def test_processes_without_a_shared_place_divide_the_limits(run: Any, server: Any) -> None:
-    done = run(30, *TWO, max_calls=21)
+    done = run(30, *TWO, files=8, max_calls=21)
     assert 10 <= server.stats()["requests"] <= 20
     assert "the judge's limits are divided by 2 workers: max_calls 10 each; --judge_cache" in done.err
     limits = {"max_calls": 21, "held_by": "each worker", "workers": 2, "per_worker": {"max_calls": 10}}

@@ -110,14 +110,17 @@ def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[..., forked
     """Returns a function that starts a run whose judge takes its time."""
     own_server.script({"delay_ms": 3000})
     expected = {"response": "Soon."}
-    logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
+    logs, config = tmp_path / "logs", tmp_path / "config.json"
     turns = ({"user": f"Where is {i}?", "agent": "It comes.", "expected": expected} for i in range(2000))
-    rows = ({"conversation_id": turn["user"], "turns": [turn]} for turn in turns)
-    logs.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    rows = [{"conversation_id": turn["user"], "turns": [turn]} for turn in turns]
+    logs.mkdir()
+    for part in range(2):
+        text = "".join(json.dumps(row) + "\n" for row in rows[part::2])
+        (logs / f"{part}.jsonl").write_text(text, encoding="utf-8")
     settings = {"criteria": {"final_response_match_v2": 0.5}, "judge": {"base_url": own_server.url}}
     config.write_text(json.dumps(settings), encoding="utf-8")
     command = ["run", "--input", logs, "--config", config, "--output", tmp_path / "out"]
-    command += ["--judge", "gemini", "--judge_cache", "none"]
+    command += ["--judge", "gemini", "--judge_cache", tmp_path / "replies.sqlite"]
     environment = {**os.environ, "GOOGLE_API_KEY": own_server.key}
     started: list[forked.Process] = []
 
@@ -133,23 +136,50 @@ def judged_run(own_server: Any, tmp_path: Path) -> Iterator[Callable[..., forked
             process.communicate()
 
 
+def until(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def children(process: forked.Process) -> list[Path]:
+    """Returns the processes that a process has started."""
+    found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [Path(f"/proc/{child}") for child in found]
+
+
 @pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_batch_with_judge_calls_in_flight_ends_soon(
-    judged_run: Callable[[], forked.Process],
+    judged_run: Callable[..., forked.Process],
     own_server: Any,
     tmp_path: Path,
     number: signal.Signals,
+    workers: int,
 ) -> None:
-    process = judged_run()
-    deadline = time.monotonic() + PATIENCE
-    while own_server.stats()["requests"] < 64 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    process = judged_run("--workers", str(workers))
+    until(lambda: own_server.stats()["requests"] >= 64)
+    assert own_server.stats()["max_in_flight"] == 64, "of all workers together"
+    started = children(process)
+    assert len(started) == (workers if workers > 1 else 0)
     process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE)
     said = f"turnwise: interrupted by {number.name}; no file of this run was kept\n"
     assert (process.returncode, err) == (128 + number, said)
     assert own_server.stats()["requests"] < 2000, "most were never asked"
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
+    assert not any(child.exists() for child in started)
+
+
+def test_workers_end_when_the_command_is_killed(
+    judged_run: Callable[..., forked.Process], own_server: Any
+) -> None:
+    process = judged_run("--workers", "2")
+    until(lambda: own_server.stats()["requests"] >= 64)
+    started = children(process)
+    process.kill()
+    until(lambda: not any(child.exists() for child in started))
 
 
 @pytest.mark.parametrize("earlier", [False, True])
@@ -167,9 +197,7 @@ def test_what_is_left_in_the_store_is_said(
         done = turnwise(*arguments, output=tmp_path / f"first-{run_id}")
         count = len(done.rows("results")) + len(done.rows("failures"))
     process = judged_run(*store, "--run_id", "a_b")
-    deadline = time.monotonic() + PATIENCE
-    while own_server.stats()["requests"] < 64 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: own_server.stats()["requests"] >= 64)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
     left = f"holds at least {count}" if earlier else "may hold"

@@ -116,7 +116,7 @@ def test_events_are_joined_in_a_stream(site: Path, tmp_path: Path) -> None:
 
 
 def test_worker_processes_find_the_file(tmp_path: Path) -> None:
-    processes = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+    processes = ["--workers", "2"]
     done = run(tmp_path, (["--plugin", str(FILE)], dict(os.environ)), *processes, "--judge", "example_rules")
     assert done.returncode == 0, done.stderr
     assert values(lines(tmp_path, "scores")) == WANTED

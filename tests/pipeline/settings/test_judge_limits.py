@@ -1,7 +1,6 @@
 """Who holds the limits of a judge: a process, a place that workers share, or each worker its part."""
 
 import json
-import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ from turnwise.schemas.config import ConfigError
 
 __all__ = ["environment"]
 SHARED = "--judge_cache=postgresql://me:geheim@db.example/d"
-LOCAL = ["--input=logs", "--output=out"]
-TWO = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
+SAMPLE = Path(__file__).parents[3] / "pipeline/sample_data"
+LOCAL = [f"--input={SAMPLE}/conversations", "--output=out"]
+TWO = ["--workers=2"]
 REMOTE = [*PLACES, IMAGE]
 SPARK = ["--runner=SparkRunner", "--spark_master_url=spark://h:7077"]
 ONE_A_MACHINE = "--experiments=no_use_multiple_sdk_containers"
@@ -39,15 +39,9 @@ def parsed(environment: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
     [
         (LOCAL, False, 1),
         ([*LOCAL, SHARED], False, 1),
-        ([*LOCAL, "--direct_running_mode=multi_threading", "--direct_num_workers=4"], False, 1),
         ([*LOCAL, *TWO], True, 1),
         ([*LOCAL, *TWO, SHARED], True, 1),
         ([*LOCAL, *TWO, "--judge_cache=none"], False, 2),
-        (
-            [*LOCAL, TWO[0], "--direct_num_workers=0", "--judge_cache=none"],
-            False,
-            multiprocessing.cpu_count(),
-        ),
         ([*LOCAL, "--runner=PrismRunner", "--judge_cache=none"], False, 1),
         ([*LOCAL, *FLINK, "--environment_type=LOOPBACK", "--parallelism=4"], False, 1),
         ([*REMOTE, *FLINK, SHARED], True, 1),

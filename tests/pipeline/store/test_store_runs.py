@@ -279,7 +279,7 @@ def test_many_workers_write_at_once(sample: Path, postgres_url: str, tmp_path: P
     fill_with_cases(store, sample)
     logs = copies(sample, tmp_path / "logs", 6)
     run = ["run", "--input", logs, "--eval_cases", postgres_url, *PLAIN, "--output", tmp_path / "out"]
-    workers = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+    workers = ("--workers", "2")
     done = forked.run([*run, "--store", postgres_url, *workers], ROOT)
     assert done.returncode == 0, done.stderr.decode()
     counts = json.loads((tmp_path / "out/run.json").read_text())["counts"]

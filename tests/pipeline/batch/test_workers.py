@@ -1,0 +1,152 @@
+"""Runs whose worker processes read and score: they give what one process gives, and end as it does."""
+
+import gzip
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.engines.tables import differences, tables
+from tests import forked
+
+ROOT = Path(__file__).parents[3]
+CRITERIA = {"criteria": {"response_match_score": 0.5}}
+
+
+def conversation(number: int, **fields: Any) -> dict[str, Any]:
+    turn = {"user": f"Order {number}? " + "Hello " * 300, "agent": f"Order {number % 7} comes."}
+    expected = {"response": f"Order {number % 5} comes today."}
+    return {"app_version": f"v{number % 2}", "turns": [{**turn, "expected": expected}], **fields}
+
+
+def chat(number: int) -> dict[str, Any]:
+    """Returns a conversation that is named by its file and line."""
+    asked = {"role": "user", "content": f"Order {number}? " + "Hello " * 300}
+    return {"messages": [asked, {"role": "assistant", "content": f"Order {number % 7} comes."}]}
+
+
+def case(number: int) -> dict[str, Any]:
+    said = {name: {"parts": [{"text": "It comes."}]} for name in ("user_content", "final_response")}
+    return {"eval_id": f"e{number}", "conversation": [said]}
+
+
+def text(*rows: Mapping[str, Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Returns arguments with logs that are divided in the middle of anything, and eval cases."""
+    place = tmp_path_factory.mktemp("inputs")
+    (place / "logs").mkdir()
+    wide = [chat(number) for number in range(1400)]
+    (place / "logs/a.jsonl").write_text(text(*wide[:700]) + "{broken\n" + text(*wide[700:]))
+    named = text(*(conversation(i, conversation_id="same", eval_id=f"e{i}") for i in range(9)))
+    (place / "logs/b.jsonl.gz").write_bytes(gzip.compress(named.encode()))
+    (place / "logs/c.json").write_text(json.dumps(wide[:3]))
+    (place / "logs/lost.jsonl").symlink_to(place / "nothing")
+    cases = json.dumps({"eval_set_id": "set", "eval_cases": [case(i) for i in (*range(9), 20, 21, 21)]})
+    (place / "cases.jsonl").write_text(cases + "\n{broken\n")
+    (place / "config.json").write_text(json.dumps(CRITERIA))
+    given = {"--input": "logs", "--eval_cases": "cases.jsonl", "--config": "config.json"}
+    arguments = [word for option, name in given.items() for word in (option, str(place / name))]
+    return ["run", *arguments, "--judge", "none", "--run_id", "r", "--max_failure_ratio", "0.001"]
+
+
+def outcome(directory: Path) -> dict[str, Any]:
+    """Returns what `run.json` says of what was found, without times and places."""
+    document = json.loads((directory / "run.json").read_text())
+    names = ("counts", "problems", "exit_status", "to_read", "guessed_tools", "judge", "criteria")
+    return {name: document[name] for name in names}
+
+
+@pytest.mark.parametrize("output_format", ["jsonl", "avro"])
+def test_workers_give_what_one_process_gives(
+    inputs: list[str], turnwise: Callable[..., Any], tmp_path: Path, output_format: str
+) -> None:
+    arguments = [*inputs, "--output_format", output_format]
+    one = turnwise(*arguments, "--workers", "1", output=tmp_path / "one")
+    done = forked.run_text([*arguments, "--workers", "3", "--output", tmp_path / "three"], ROOT)
+    assert one.status == done.returncode == 1 and one.err == done.stderr
+    places = [str(tmp_path / name) for name in ("one", "three")]
+    [first, second] = [
+        said.replace(place, "OUT").rpartition("; tables in")[0]
+        for said, place in zip((one.out, done.stdout), places, strict=True)
+    ]
+    assert first == second and "files: OUT" in first
+    assert differences(tables(tmp_path / "one"), tables(tmp_path / "three")) == []
+    assert outcome(tmp_path / "one") == outcome(tmp_path / "three")
+    document = json.loads((tmp_path / "three/run.json").read_text())
+    counts, by_worker = document["counts"], document["records_by_worker"]
+    assert (counts["results"], counts["unused_cases"], counts["lost_cases"]) == (1412, 2, 2)
+    assert sum(by_worker.values()) == 1400 + 1 + 9 + 3 and 1 < len(by_worker) <= 3
+    assert set(document["files"]["scores"]) == {
+        f"scores-{i:05}-of-{len(by_worker):05}.{output_format}" for i in range(len(by_worker))
+    }
+    assert not list((tmp_path / "three").rglob("*.partial"))
+
+
+def test_where_a_fork_is_not_safe_workers_are_started_anew(
+    inputs: list[str], turnwise: Callable[..., Any], tmp_path: Path
+) -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        done = turnwise(*inputs, "--workers", "2", output=tmp_path / "out")
+    finally:
+        stop.set()
+        thread.join()
+    assert (done.status, len(done.rows("results"))) == (1, 1412), done.err
+    assert len(done.document("run.json")["records_by_worker"]) == 2
+
+
+def test_events_that_are_found_late_are_joined(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+    """Both files begin with a conversation; the turns of one are in both of them."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for number in range(2):
+        turn = {"user": f"Turn {number}", "agent": "Yes", "expected": {"response": "Yes"}}
+        event = {"conversation_id": "joined", "turn_index": number, "turn": turn}
+        (logs / f"{number}.jsonl").write_text(text(conversation(number, conversation_id=f"c{number}"), event))
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(CRITERIA))
+    arguments = ["run", "--input", logs, "--config", config, "--judge", "none", "--run_id", "r"]
+    one = turnwise(*arguments, output=tmp_path / "one")
+    two = forked.run_text([*arguments, "--workers", "2", "--output", tmp_path / "two"], ROOT)
+    again = (
+        "turnwise: records of several files are joined: the run starts again in one process (--workers 1)\n"
+    )
+    assert (one.status, two.returncode, two.stderr) == (0, 0, again)
+    assert differences(tables(tmp_path / "one"), tables(tmp_path / "two")) == []
+    assert outcome(tmp_path / "one") == outcome(tmp_path / "two")
+    assert outcome(tmp_path / "two")["counts"]["results"] == 3
+
+
+def test_a_full_disk_is_said_as_by_one_process(inputs: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = [*inputs, "--workers", "2", "--output", out]
+    done = forked.run_text(command, ROOT, file_size=1 << 16)
+    assert (done.returncode, done.stderr) == (1, "turnwise: [Errno 27] File too large\n")
+    assert [path.name for path in out.rglob("*") if path.is_file() and path.suffix != ".partial"] == []
+
+
+def test_a_refused_judge_is_said_as_by_one_process(inputs: list[str], server: Any, tmp_path: Path) -> None:
+    server.script({"skip": 2, "status": 401, "message": "revoked"})
+    config = {"criteria": {"final_response_match_v2": 0.5}, "judge": {"base_url": server.url}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    judged = ["--config", tmp_path / "config.json", "--judge", "gemini", "--judge_cache", tmp_path / "cache"]
+    environ = {**os.environ, "GOOGLE_API_KEY": server.key}
+    ends = []
+    for workers in ("1", "2"):
+        command = [*inputs, *judged, "--workers", workers, "--output", tmp_path / workers]
+        done = forked.run_text(command, ROOT, environ)
+        ends.append((done.returncode, done.stderr))
+        assert not [path for path in (tmp_path / workers).rglob("*") if not path.name.startswith(".")]
+    [(status, said), other] = ends
+    assert other == (status, said) and (status, said.count("\n")) == (2, 1)
+    assert said.startswith("turnwise: judge: the credentials are refused")
