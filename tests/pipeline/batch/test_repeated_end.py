@@ -16,11 +16,12 @@ def test_a_repeated_end_changes_nothing(tmp_path: Path) -> None:
     def conclude(finished: Finished) -> JsonObject:
         return {"problems": [] if staged else ["no row was written"], **finished.tables}
 
-    named = NameFilesFn("jsonl").process(("", []), FOLDER)
+    named = NameFilesFn("jsonl").process(("", []), ("", FOLDER))
     (tmp_path / FOLDER).mkdir()
     publish = PublishFn(str(tmp_path))
     published = [written for name, file in named for _, written in publish.process((name, [file]))]
     for _ in range(2):
-        ConcludeFn(str(tmp_path), conclude, staged.clear).process(("", published))
+        end = ConcludeFn(str(tmp_path), "jsonl", conclude, staged.clear)
+        end.process(("", published), ("", FOLDER))
         assert document_of(tmp_path, "run.json")["problems"] == []
     assert staged == []
