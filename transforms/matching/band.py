@@ -73,8 +73,8 @@ def align_in_order(
         width: Width of the first band that is tried.
 
     Returns:
-        AlignedPlaces (row, column) in order; None marks a place without a partner. Places without any similarity are
-        never paired.
+        AlignedPlaces (row, column) in order; None marks a place without a partner. Places without any
+        similarity are never paired.
     """
     rows, shorter = len(largest), min(len(largest), columns)
     bounds = [0.0, *accumulate(sorted(largest, reverse=True))]

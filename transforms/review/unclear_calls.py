@@ -1,7 +1,7 @@
 """Finds calls that may have destroyed something: nothing says that they were expected, or what they do."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable
 from itertools import chain
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
@@ -29,25 +29,24 @@ def unclear_tools(sample: Sample, made: MadeCalls, effects: CallEffects, criteri
         effects: Effects of the calls.
         criterion: Compares calls with expected ones.
     """
-    return tool_names(effects.of(call).tool for call in _unclear(sample, made, effects, criterion))
+    found = _unclear(sample, made, effects, criterion)
+    return tool_names([effects.of(call).tool for call in found]) if found else []
 
 
-def _unclear(
-    sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects
-) -> Iterator[ToolCall]:
+def _unclear(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects) -> list[ToolCall]:
     case = sample.eval_case
     if case is None or conversation_gap(criterion, sample):
-        yield from chain.from_iterable(made.changing)
-    elif case.actions is not None:
-        wanted = [*case.actions, *(call for turn in case.turns for call in _wanted(turn))]
-        yield from _not_wanted(chain.from_iterable(made.changing), wanted, effects)
-    else:
-        recorded = (pair for pair in sample.pairs if pair.actual is not None)
-        for pair, calls in zip(recorded, made.changing, strict=True):
-            if calls and _is_compared(sample, pair):
-                yield from _not_wanted(calls, [*_wanted(pair.expected)], effects)
-            else:
-                yield from calls
+        return [*chain.from_iterable(made.changing)]
+    if case.actions is not None:
+        wanted = [*case.actions, *chain.from_iterable(map(_wanted, case.turns))]
+        return _not_wanted(chain.from_iterable(made.changing), wanted, effects)
+    found: list[ToolCall] = []
+    recorded = [pair for pair in sample.pairs if pair.actual is not None]
+    for pair, calls in zip(recorded, made.changing, strict=True):
+        if calls:
+            is_compared = _is_compared(sample, pair)
+            found += _not_wanted(calls, _wanted(pair.expected), effects) if is_compared else calls
+    return found
 
 
 def _is_compared(sample: Sample, pair: TurnPair) -> bool:
@@ -59,31 +58,34 @@ def _is_compared(sample: Sample, pair: TurnPair) -> bool:
     return pair.label == EXTRA_TURN and states_calls(sample)
 
 
-def _wanted(turn: ExpectedTurn | None) -> Iterator[ToolCall]:
-    """Yields the required and the optional calls of a golden turn."""
-    if turn is not None:
-        yield from turn.tool_calls or ()
-        yield from (one.tool_call for one in turn.expectations if one.skip and one.tool_call)
+def _wanted(turn: ExpectedTurn | None) -> list[ToolCall]:
+    """Returns the required and the optional calls of a golden turn."""
+    if turn is None:
+        return []
+    optional = [one.tool_call for one in turn.expectations if one.skip and one.tool_call]
+    return [*(turn.tool_calls or ()), *optional]
 
 
-def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallEffects) -> Iterator[ToolCall]:
-    """Yields writes that were not expected; a destructive call is compared by the criterion."""
+def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallEffects) -> list[ToolCall]:
+    """Returns writes that were not expected; a destructive call is compared by the criterion."""
     writes = [call for call in made if effects.of(call).text != DESTRUCTIVE]
-    has_resources = any(call.resource for call in (*writes, *wanted))
+    has_resources = any([call.resource for call in (*writes, *wanted)])
     left: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
     for want in wanted:
         left[None if has_resources else want.name].append(want)
-    tried = Counter[str | None]()
+    tried: dict[str | None, int] = {}
+    found = []
     for call in writes:
         name = None if has_resources else call.name
         same = left[name]
-        tried[name] += len(same)
+        tried[name] = tried.get(name, 0) + len(same)
         fits = _is_same if tried[name] <= _MOST_COMPARED else _is_equal
         place = next((i for i, one in enumerate(same) if fits(one, call)), None)
         if place is None:
-            yield call
+            found.append(call)
         elif not effects.of(call).idempotent:
             del same[place]
+    return found
 
 
 def _is_same(wanted: ToolCall, call: ToolCall) -> bool:
