@@ -11,6 +11,9 @@ from benchmarks.figures import FAILED, NOT_MEASURED, Check, Found, NotMeasured, 
 from benchmarks.recorded import all_markdown, filled, new_entry, read_record, write_record
 from tests.documentation import PAGES, ROOT
 
+NO_BENCHMARKS = {"all", "recorded", "adk_answers", *("adk_peer", "judge_child", "judge_peer", "plain_loop")}
+"""Commands that run the others, record answers, or are measured by a benchmark."""
+
 TABLE = Table("speed", ("", "turns", "CPU s"), [["turnwise", 10_000, 6.104], ["another", None, 0.0321]])
 
 
@@ -68,13 +71,11 @@ def test_entries_are_recorded_and_fill_pages(tmp_path: Path) -> None:
     )
 
 
-def test_every_benchmark_is_part_of_all() -> None:
-    modules = {
-        path.stem if path.stem != "__main__" else path.parent.name
-        for path in (ROOT / "benchmarks").rglob("*.py")
-        if "return run_benchmark(" in path.read_text()
-    }
-    assert modules == {one.name for one in BENCHMARKS}
+def test_every_command_is_part_of_all() -> None:
+    folder = ROOT / "benchmarks"
+    commands = {path.stem for path in folder.glob("*.py") if 'if __name__ == "__main__":' in path.read_text()}
+    commands |= {path.parent.name for path in folder.glob("*/__main__.py")}
+    assert commands - NO_BENCHMARKS == {one.name for one in BENCHMARKS}
 
 
 @pytest.mark.parametrize("name", PAGES)
