@@ -5,32 +5,25 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import apache_beam as beam
-from apache_beam.pvalue import DoOutputsTuple, PCollection
+from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import TimestampedValue
 
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Arrival
-from turnwise.transforms.beam.parse import FAILURES
-from turnwise.transforms.formats.events import may_hold_groups
+from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alerts import RaiseAlerts
-from turnwise.transforms.streaming.assemble_sessions import AssembleConversations, LostConversation
+from turnwise.transforms.streaming.assemble_sessions import AssembleConversations, Found
 from turnwise.transforms.streaming.deduplication import Counted, CountedLookup, CountOnce, none_counted
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.match import CASE_FAILURES, CaseLookup, MatchArrivals, ReportOnce, no_cases
 from turnwise.transforms.streaming.name_groups import NameStreamGroups
-from turnwise.transforms.streaming.outcome import (
-    Contribution,
-    RecordOutcome,
-    failed_outcome,
-    ignored_outcome,
-    lost_outcome,
-)
+from turnwise.transforms.streaming.outcome import RecordOutcome, failed_outcome
 from turnwise.transforms.streaming.parse import ParseArrivals
-from turnwise.transforms.streaming.score import OUTCOMES, ScoreArrivals
+from turnwise.transforms.streaming.score import ScoreArrivals
 from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
 from turnwise.transforms.streaming.windowed import WindowedMetrics, WindowMetrics
 
@@ -95,49 +88,46 @@ def build_stream(
         sinks: Sinks for outcomes, metrics and alerts.
         restored: State of earlier processes; None: none, and the workers are other processes.
     """
-    rules = settings.stream.rules
-    reader = LogReader(settings.input_format, settings.config)
-    parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
+    rules, run_id = settings.stream.rules, settings.run.run_id
+    found, failures = _found(arrivals, settings, restored), []
+    found = (found, *unread) | "Found" >> beam.Flatten() if unread else found
+    matched = found | "MatchCases" >> MatchArrivals(cases or no_cases)
+    if restored is None:
+        failures.append(matched[CASE_FAILURES] | "CaseFailures" >> ReportOnce())
+    scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
+    outcomes = matched["matched"] | "ScoreArrivals" >> scoring
+    metrics = _metrics(root, outcomes, rules, restored)
+    sinks.write_metrics(metrics)
+    failures += _unsent(metrics, settings, sinks.alerts_path)
+    if failures:
+        failed = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, run_id)
+        outcomes = (outcomes, failed) | "Outcomes" >> beam.Flatten()
+    sinks.write_outcomes(outcomes)
+
+
+def _found(
+    arrivals: "PCollection[Arrival]", settings: RunSettings, restored: Restored | None
+) -> "PCollection[Found]":
+    """Adds the steps that parse, and join events; all that they find goes one way, as one outcome each.
+
+    An engine runs every step that follows a Flatten once for each of its inputs.
+    """
+    rules, reader = settings.stream.rules, LogReader(settings.input_format, settings.config)
     earlier, of_groups = (
         (none_earlier, none_earlier) if restored is None else (restored.sessions, restored.groups)
     )
-    events, failures, ignored = parsed.events, [*unread, parsed.failures], []
+    parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
+    if not may_hold_events(settings.input_format):
+        found: PCollection[Found] = parsed.found
+        return found
+    events, rest = parsed.events, []
     if may_hold_groups(settings.input_format):
         named = parsed.grouped | "NameGroups" >> NameStreamGroups(rules, reader, of_groups)
         events = (events, named.events) | "Events" >> beam.Flatten()
-        failures.append(named.failures)
-        ignored.append(named.ignored)
+        rest.append(named.rest)
     assembled = events | "AssembleConversations" >> AssembleConversations(rules, earlier, reader)
-    failures.append(assembled.failures)
-    ignored.append(assembled.ignored)
-    conversations = (parsed.conversations, assembled.conversations) | "Conversations" >> beam.Flatten()
-    run_id = settings.run.run_id
-    unjoined = assembled.lost | "Unjoined" >> beam.Map(_unjoined, run_id)
-    matched = conversations | "MatchCases" >> MatchArrivals(cases or no_cases)
-    if restored is None:
-        failures.append(matched[CASE_FAILURES] | "CaseFailures" >> ReportOnce())
-    counted = (*_scored(matched, settings), unjoined) | "CountedOutcomes" >> beam.Flatten()
-    metrics = _metrics(root, counted, rules, restored)
-    sinks.write_metrics(metrics)
-    failures += _unsent(metrics, settings, sinks.alerts_path)
-    failed = failures | "Failures" >> beam.Flatten() | "Lost" >> beam.Map(failed_outcome, run_id)
-    nothing = ignored | "AllIgnored" >> beam.Flatten() | "Ignored" >> beam.Map(ignored_outcome)
-    sinks.write_outcomes((counted, failed, nothing) | "Outcomes" >> beam.Flatten())
-
-
-def _scored(
-    matched: DoOutputsTuple, settings: RunSettings
-) -> "tuple[PCollection[RecordOutcome], PCollection[RecordOutcome]]":
-    """Adds the steps that score; returns scored and lost outcomes."""
-    scoring = ScoreArrivals(settings.selection, settings.run, settings.judge)
-    scored = matched["matched"] | "ScoreArrivals" >> scoring
-    failures = (matched[FAILURES], scored[FAILURES]) | "LostThere" >> beam.Flatten()
-    lost = failures | "LostConversations" >> beam.Map(failed_outcome, settings.run.run_id)
-    return scored[OUTCOMES], lost
-
-
-def _unjoined(lost: LostConversation, run_id: str) -> RecordOutcome:
-    return lost_outcome(lost.record, lost.failures, run_id)
+    joined: PCollection[Found] = (parsed.found, assembled, *rest) | "Conversations" >> beam.Flatten()
+    return joined
 
 
 def _unsent(
@@ -158,19 +148,14 @@ def _given(values: Sequence[Any]) -> beam.Create:
 def _metrics(
     root: beam.Pipeline, outcomes: "PCollection[RecordOutcome]", rules: StreamRules, restored: Restored | None
 ) -> "PCollection[WindowMetrics]":
-    contributions = outcomes | "Contributions" >> beam.FlatMap(_contributions)
     counted: CountedLookup = none_counted
     sums = None
     if restored is not None:
         counted = restored.counted
         in_windows = beam.Map(_in_window).with_output_types(tuple[str, MetricsState])
         sums = root | "EarlierSums" >> _given(restored.sums) | "SumsInWindows" >> in_windows
-    deltas = contributions | "CountOnce" >> CountOnce(rules, counted)
+    deltas = outcomes | "CountOnce" >> CountOnce(rules, counted)
     return deltas | "WindowedMetrics" >> WindowedMetrics(rules, sums)
-
-
-def _contributions(outcome: RecordOutcome) -> list[Contribution]:
-    return [] if outcome.contribution is None else [outcome.contribution]
 
 
 def _in_window(entry: WindowSum) -> Any:

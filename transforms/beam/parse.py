@@ -52,7 +52,7 @@ class ParsingDoFn(CountingDoFn):
         self._reader = reader
 
     def outputs(self, record: Record, watermark: float = 0.0) -> list[Any]:
-        """Returns the contents of a record; events get the watermark, if there is one."""
+        """Returns what a record holds, failures as well; events get the watermark, if there is one."""
         outputs: list[Any] = []
         for found in parse_record(self._reader, record, self.counts):
             if isinstance(found, ConversationEvent):
@@ -60,21 +60,13 @@ class ParsingDoFn(CountingDoFn):
                 tag, key = (GROUPED, event.group) if event.group else (EVENTS, event.session_id)
                 outputs.append(beam.pvalue.TaggedOutput(tag, (key, event)))
             else:
-                outputs.append(_tagged(found))
+                outputs.append(found)
         return outputs
-
-
-def parse_with(fn: ParsingDoFn, records: "PCollection[Any]") -> Parsed:
-    """Returns what a DoFn reads from records."""
-    outputs = records | "Parse" >> beam.ParDo(fn).with_outputs(
-        EVENTS, GROUPED, FAILURES, COUNTS, main="conversations"
-    )
-    return Parsed(*(outputs[tag] for tag in ("conversations", EVENTS, GROUPED, FAILURES, COUNTS)))
 
 
 class _ParseConversationFn(ParsingDoFn):
     def process(self, record: Record) -> list[Any]:
-        return self.outputs(record)
+        return list(map(_tagged, self.outputs(record)))
 
 
 class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
@@ -86,7 +78,10 @@ class ParseConversations(beam.PTransform[PCollection[Record], Parsed]):
 
     def expand(self, records: "PCollection[Record]") -> Any:
         """Splits the records into conversations, events and failures."""
-        return parse_with(_ParseConversationFn(self._reader), records)
+        outputs = records | "Parse" >> beam.ParDo(_ParseConversationFn(self._reader)).with_outputs(
+            EVENTS, GROUPED, FAILURES, COUNTS, main="conversations"
+        )
+        return Parsed(*(outputs[tag] for tag in ("conversations", EVENTS, GROUPED, FAILURES, COUNTS)))
 
 
 def _tagged(found: Any) -> Any:

@@ -9,7 +9,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.failure import RAISED, record_failure
+from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.rows import ResultRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score_row import MadeScoreRow
@@ -48,6 +48,9 @@ class Emitter(Protocol):
     def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
         """Returns the outputs that a conversation makes."""
 
+    def lost(self, failure: Failure) -> Any:
+        """Returns the output for a conversation that could not be scored."""
+
     def finish(self) -> list[Any]:
         """Returns the remaining outputs of the bundle."""
 
@@ -83,6 +86,10 @@ class BundleSums:
         if len(self._results) >= _BATCH or self._bytes >= _BATCH_BYTES:
             outputs += [TaggedOutput(ROWS, rows) for rows in self._taken()]
         return outputs
+
+    def lost(self, failure: Failure) -> Any:
+        """Returns the failure."""
+        return TaggedOutput(FAILURES, failure)
 
     def finish(self) -> list[Any]:
         """Returns the remaining rows, the sums by app version, and the conversations to read."""
@@ -148,7 +155,7 @@ class ScoringDoFn(CountingDoFn):
         """Returns the failure of a conversation that could not be scored, and counts it."""
         self.count("lost_conversations")
         failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
-        return TaggedOutput(FAILURES, failure)
+        return self._emission.lost(failure)
 
 
 class MeasuringDoFn(ScoringDoFn):

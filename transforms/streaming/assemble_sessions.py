@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import apache_beam as beam
 import msgspec
-from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from apache_beam.transforms.window import TimestampedValue
@@ -15,7 +15,6 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.beam.counters import CountingDoFn
-from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation
@@ -24,8 +23,6 @@ from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import Session
 from turnwise.transforms.streaming.session_state import ClosedLookup, Sessions, none_earlier
 
-IGNORED = "ignored"
-LOST = "lost"
 _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(Sessions).decode
 
@@ -53,20 +50,14 @@ class LostConversation(NamedTuple):
     failures: tuple[Failure, ...]
 
 
-class Assembled(NamedTuple):
-    """Outputs of the assembly.
+class Ignored(NamedTuple):
+    """Receipts of events that add nothing."""
 
-    Attributes:
-        conversations: Joined conversations.
-        lost: Closed sessions without a conversation.
-        failures: Rejected events.
-        ignored: Receipts of events that add nothing.
-    """
+    receipts: tuple[Receipt, ...]
 
-    conversations: "PCollection[LoggedConversation]"
-    lost: "PCollection[LostConversation]"
-    failures: "PCollection[Failure]"
-    ignored: "PCollection[tuple[Receipt, ...]]"
+
+Found: TypeAlias = LoggedConversation | LostConversation | Failure | Ignored
+"""What a stream finds in records: each thing becomes an outcome in the end."""
 
 
 class SessionsFn(CountingDoFn):
@@ -108,11 +99,11 @@ class SessionsFn(CountingDoFn):
             time = timestamp.micros / 1e6
             added = sessions.add(entry, time, self._reader, self.rules, self._earlier)
         except RAISED as error:
-            yield TaggedOutput(FAILURES, record_failure("assemble", error, entry.record, entry.session_id))
+            yield self.found(record_failure("assemble", error, entry.record, entry.session_id))
         else:
             self._held += added.held
             if added.ignored:
-                yield TaggedOutput(IGNORED, added.ignored)
+                yield self.found(Ignored(added.ignored))
         self._write(sessions, state, timer)
 
     @on_timer(_CLOSING)
@@ -133,6 +124,10 @@ class SessionsFn(CountingDoFn):
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         """Yields the outputs of a session that closes."""
         raise NotImplementedError
+
+    def found(self, rejected: Any) -> Any:
+        """Returns the output for a failure, or for events that add nothing."""
+        return rejected
 
     def _sessions(self, key: str, state: Any) -> Sessions:
         """Returns the sessions of a key for modification in this bundle."""
@@ -161,7 +156,7 @@ class _AssembleFn(SessionsFn):
             self.count("lost_conversations")
             failures = [record_failure("parse", found, event.record, name) for event in session.events()]
             lost = LostConversation(record, tuple(failures))
-            yield TaggedOutput(LOST, TimestampedValue(lost, session.last_time))
+            yield TimestampedValue(lost, session.last_time)
             return
         self.count("joined_entries", len(session.fresh))
         yield TimestampedValue(LoggedConversation(found, record), session.last_time)
@@ -186,7 +181,9 @@ class _KeyFn(beam.DoFn):
         yield self._rules.key(entry[0]), entry[1]
 
 
-class AssembleConversations(beam.PTransform[PCollection[tuple[str, ConversationEvent]], Assembled]):
+class AssembleConversations(
+    beam.PTransform[PCollection[tuple[str, ConversationEvent]], "PCollection[Found]"]
+):
     """Turns events, timestamped by their time, into conversations.
 
     A conversation is emitted when its session closes: after the gap following its last event, or immediately
@@ -210,8 +207,4 @@ class AssembleConversations(beam.PTransform[PCollection[tuple[str, ConversationE
     def expand(self, events: "PCollection[tuple[str, ConversationEvent]]") -> Any:
         """Keys events by conversation or slot, and assembles them."""
         keyed = events | "KeyEvents" >> beam.ParDo(_KeyFn(self._rules))
-        assemble = _AssembleFn(self._rules, self._reader, self._earlier)
-        outputs = keyed | "Assemble" >> beam.ParDo(assemble).with_outputs(
-            FAILURES, IGNORED, LOST, main="conversations"
-        )
-        return Assembled(outputs["conversations"], outputs[LOST], outputs[FAILURES], outputs[IGNORED])
+        return keyed | "Assemble" >> beam.ParDo(_AssembleFn(self._rules, self._reader, self._earlier))

@@ -16,7 +16,7 @@ from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.coders import MessagePackCoder
 from turnwise.transforms.streaming.durations import StreamRules
-from turnwise.transforms.streaming.outcome import Contribution
+from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
 
 HORIZON = 32_000
 """Maximum number of stored conversations over all slots; the oldest are removed first."""
@@ -170,8 +170,8 @@ class _CountOnceFn(beam.DoFn):
         return float(self._window_start(known.event_time)) + rules.window + rules.window_lateness
 
 
-class CountOnce(beam.PTransform[PCollection[Contribution], PCollection[tuple[str, MetricsState]]]):
-    """Turns contributions into (app version, change of the sums), at the start of the window it belongs to.
+class CountOnce(beam.PTransform[PCollection[RecordOutcome], PCollection[tuple[str, MetricsState]]]):
+    """Turns contributions of outcomes into (app version, change of the sums), at the start of their windows.
 
     Contributions counted before a restart are looked up when their conversation is repeated. A conversation
     is removed when its window cannot change any more and, with slots, when more than `HORIZON` newer ones are
@@ -182,13 +182,14 @@ class CountOnce(beam.PTransform[PCollection[Contribution], PCollection[tuple[str
         super().__init__()
         self._rules, self._earlier = rules, earlier
 
-    def expand(self, contributions: "PCollection[Contribution]") -> "PCollection[tuple[str, MetricsState]]":
-        """Keys by conversation or slot, and compares."""
-        keyed = contributions | "KeyContributions" >> beam.Map(_keyed, self._rules)
+    def expand(self, outcomes: "PCollection[RecordOutcome]") -> "PCollection[tuple[str, MetricsState]]":
+        """Keys the contributions of outcomes by conversation or slot, and compares."""
+        keyed = outcomes | "KeyContributions" >> beam.FlatMap(_keyed, self._rules)
         return keyed | "CountOnce" >> beam.ParDo(_CountOnceFn(self._rules, self._earlier)).with_output_types(
             tuple[str, MetricsState]
         )
 
 
-def _keyed(contribution: Contribution, rules: StreamRules) -> tuple[str, Contribution]:
-    return rules.key(contribution.name), contribution
+def _keyed(outcome: RecordOutcome, rules: StreamRules) -> Iterator[tuple[str, Contribution]]:
+    if outcome.contribution is not None:
+        yield rules.key(outcome.contribution.name), outcome.contribution

@@ -11,9 +11,9 @@ from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.counters import CountingDoFn
-from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.matching.cases import CaseIndex, match_case
+from turnwise.transforms.streaming.assemble_sessions import Found
 
 CASE_FAILURES = "case_failures"
 
@@ -47,9 +47,10 @@ class _MatchArrivalFn(CountingDoFn):
         super().start_bundle()
         self._current = self._lookup()
 
-    def process(self, logged: LoggedConversation) -> list[Any]:
-        found = match_case(self._current.cases, *logged, self.counts)
-        return [TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found]
+    def process(self, found: Found) -> list[Any]:
+        if isinstance(found, LoggedConversation):
+            return [match_case(self._current.cases, *found, self.counts)]
+        return [found]
 
     def finish_bundle(self) -> Iterator[Any]:
         super().finish_bundle()
@@ -57,17 +58,20 @@ class _MatchArrivalFn(CountingDoFn):
             yield TaggedOutput(CASE_FAILURES, GlobalWindows.windowed_value(failure))
 
 
-class MatchArrivals(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):
-    """Matches every conversation with its eval case, as the case is when the bundle begins."""
+class MatchArrivals(beam.PTransform["PCollection[Found]", DoOutputsTuple]):
+    """Matches every conversation with its eval case, as the case is when the bundle begins.
+
+    Whatever else was found goes on unchanged.
+    """
 
     def __init__(self, lookup: CaseLookup) -> None:
         super().__init__()
         self._lookup = lookup
 
-    def expand(self, conversations: "PCollection[LoggedConversation]") -> Any:
-        """Returns samples, failures of conversations, and failures of cases."""
-        return conversations | "Match" >> beam.ParDo(_MatchArrivalFn(self._lookup)).with_outputs(
-            FAILURES, CASE_FAILURES, main="matched"
+    def expand(self, found: "PCollection[Found]") -> Any:
+        """Returns samples and what else was found, and failures of cases."""
+        return found | "Match" >> beam.ParDo(_MatchArrivalFn(self._lookup)).with_outputs(
+            CASE_FAILURES, main="matched"
         )
 
 

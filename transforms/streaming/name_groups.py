@@ -7,16 +7,15 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import TimestampedValue
 
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Receipt
-from turnwise.transforms.beam.parse import FAILURES
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.groups import named_events
 from turnwise.transforms.formats.readers import LogReader
-from turnwise.transforms.streaming.assemble_sessions import IGNORED, SessionsFn
+from turnwise.transforms.streaming.assemble_sessions import Found, SessionsFn
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import Session
 from turnwise.transforms.streaming.session_state import ClosedLookup, Sessions, none_earlier
+
+_REST = "rest"
 
 
 class _NameGroupsFn(SessionsFn):
@@ -30,7 +29,11 @@ class _NameGroupsFn(SessionsFn):
                 # Its session tells a later process which conversations the group belongs to.
                 yield TimestampedValue((event.session_id, event._replace(group=name)), session.last_time)
         for failure in named.failures:
-            yield TaggedOutput(FAILURES, TimestampedValue(failure, session.last_time))
+            yield TaggedOutput(_REST, TimestampedValue(failure, session.last_time))
+
+    def found(self, rejected: Any) -> Any:
+        """Returns it as an output beside the events."""
+        return TaggedOutput(_REST, rejected)
 
 
 class _KeyGroupFn(beam.DoFn):
@@ -42,11 +45,10 @@ class _KeyGroupFn(beam.DoFn):
 
 
 class NamedStream(NamedTuple):
-    """Events by conversation, failures, and receipts of events that add nothing."""
+    """Events by conversation; beside them failures, and events that add nothing."""
 
     events: "PCollection[tuple[str, ConversationEvent]]"
-    failures: "PCollection[Failure]"
-    ignored: "PCollection[tuple[Receipt, ...]]"
+    rest: "PCollection[Found]"
 
 
 class NameStreamGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], NamedStream]):
@@ -71,5 +73,5 @@ class NameStreamGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]
         """Keys events by group or slot, and names them."""
         keyed = grouped | "KeyGroups" >> beam.ParDo(_KeyGroupFn(self._rules))
         name = _NameGroupsFn(self._rules, self._reader, self._earlier)
-        outputs = keyed | "NameGroups" >> beam.ParDo(name).with_outputs(FAILURES, IGNORED, main="events")
-        return NamedStream(outputs["events"], outputs[FAILURES], outputs[IGNORED])
+        outputs = keyed | "NameGroups" >> beam.ParDo(name).with_outputs(_REST, main="events")
+        return NamedStream(outputs["events"], outputs[_REST])

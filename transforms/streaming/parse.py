@@ -1,14 +1,33 @@
 """Parses arrivals of a stream into conversations and events."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
+from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Arrival, Record
-from turnwise.transforms.beam.parse import Parsed, ParsingDoFn, parse_with
+from turnwise.transforms.beam.parse import EVENTS, GROUPED, ParsingDoFn
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.text.times import epoch_seconds
+
+_FOUND = "found"
+
+
+class ParsedArrivals(NamedTuple):
+    """Outputs of the parser.
+
+    Attributes:
+        found: Conversations and failures.
+        events: Events to be joined, by conversation.
+        grouped: Events whose group names the conversation, by group.
+    """
+
+    found: "PCollection[LoggedConversation | Failure]"
+    events: "PCollection[tuple[str, ConversationEvent]]"
+    grouped: "PCollection[tuple[str, ConversationEvent]]"
 
 
 class _ParseArrivalFn(ParsingDoFn):
@@ -18,8 +37,8 @@ class _ParseArrivalFn(ParsingDoFn):
         return self.outputs(record, arrival.watermark if is_known else 0.0)
 
 
-class ParseArrivals(beam.PTransform[PCollection[Arrival], Parsed]):
-    """Turns arrivals into conversations and events, with the arrivals' timestamps."""
+class ParseArrivals(beam.PTransform[PCollection[Arrival], ParsedArrivals]):
+    """Turns arrivals into conversations, events and failures, with the arrivals' timestamps."""
 
     def __init__(self, reader: LogReader) -> None:
         super().__init__()
@@ -27,4 +46,6 @@ class ParseArrivals(beam.PTransform[PCollection[Arrival], Parsed]):
 
     def expand(self, arrivals: "PCollection[Arrival]") -> Any:
         """Parses the arrivals."""
-        return parse_with(_ParseArrivalFn(self._reader), arrivals)
+        parse = beam.ParDo(_ParseArrivalFn(self._reader)).with_outputs(EVENTS, GROUPED, main=_FOUND)
+        outputs = arrivals | "Parse" >> parse
+        return ParsedArrivals(outputs[_FOUND], outputs[EVENTS], outputs[GROUPED])

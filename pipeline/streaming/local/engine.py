@@ -52,7 +52,8 @@ class BackgroundThread:
                 future.set_exception(error)
 
 
-_BUNDLE = 400
+_BUNDLE, _LARGEST_BUNDLE = 400, 4_000
+_SHORT_SECONDS, _LONG_SECONDS = 2.0, 4.0
 _PAUSE = 0.02
 _TICK = 0.2
 _STALLED_AFTER = 120.0
@@ -125,6 +126,7 @@ class Engine:
         self._watermark = Watermark(patience=longest_wait)
         self._started = self._ticked = monotonic()
         self._scored_before, self._last_bundle = self._scored(), 0
+        self._bundle, self._admitted = _BUNDLE, monotonic()
         self._is_complete = False
         self.problem: Exception | None = None
 
@@ -225,9 +227,23 @@ class Engine:
         if self._in_flight.in_flight > self._last_bundle:
             return 0
         if self._limits.conversations is None:
-            return _BUNDLE
+            return self._bundle
         wanted = self._limits.conversations - (self._scored() - self._scored_before)
-        return min(_BUNDLE, wanted - self._in_flight.in_flight)
+        return min(self._bundle, wanted - self._in_flight.in_flight)
+
+    def _resize(self, count: int) -> None:
+        """Makes bundles larger while full ones take less than two seconds, because every bundle has its cost.
+
+        Args:
+            count: Size of the bundle that begins: the one before the last has ended.
+        """
+        seconds, self._admitted = monotonic() - self._admitted, monotonic()
+        if count < self._bundle:
+            self._bundle = _BUNDLE
+        elif seconds < _SHORT_SECONDS:
+            self._bundle = min(2 * self._bundle, _LARGEST_BUNDLE)
+        elif seconds > _LONG_SECONDS:
+            self._bundle = max(self._bundle // 2, _BUNDLE)
 
     def _admit(self, items: Iterable[SourceRecord]) -> Iterator[_Message]:
         """Passes readable records to the pipeline and stores the failures of the others."""
@@ -244,6 +260,7 @@ class Engine:
         if unread:
             yield from self._in_worker(partial(self._store.commit, unread, self._in_flight))
         self._last_bundle = len(elements)
+        self._resize(len(elements))
         if elements:
             yield _Message(element_event=_Message.AddElements(elements=elements))
 

@@ -115,8 +115,9 @@ class _CommitFn(beam.DoFn):
         self._outcomes.append(outcome)
 
     def finish_bundle(self) -> None:
-        runtime = find_runtime(self._runtime)
-        runtime.store.commit(self._outcomes, runtime.in_flight)
+        if self._outcomes:  # many bundles of the engine are empty
+            runtime = find_runtime(self._runtime)
+            runtime.store.commit(self._outcomes, runtime.in_flight)
 
 
 class _UpdateMetricsFn(beam.DoFn):

@@ -16,7 +16,12 @@ from turnwise.transforms.beam.parse import JoinSessions, ParseConversations
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.readers import LogReader
-from turnwise.transforms.streaming.assemble_sessions import AssembleConversations, firing_time
+from turnwise.transforms.streaming.assemble_sessions import (
+    AssembleConversations,
+    Ignored,
+    LostConversation,
+    firing_time,
+)
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.parse import ParseArrivals
 from turnwise.transforms.streaming.session import MAX_EVENTS, ClosedSession
@@ -84,6 +89,10 @@ class Collect(beam.DoFn):
         FOUND["held"].append(PROGRESS.held)
 
 
+def of_kind(found: Any, kind: type) -> Any:
+    return found | f"Of{kind.__name__}" >> beam.Filter(isinstance, kind)
+
+
 def run(log: Log, rules: StreamRules = RULES, earlier: ClosedLookup = none_earlier) -> dict[str, list[Any]]:
     """Runs a stream to its end and returns all that assembly gave."""
     FOUND.update(conversations=[], failures=[], ignored=[], held=[])
@@ -91,11 +100,15 @@ def run(log: Log, rules: StreamRules = RULES, earlier: ClosedLookup = none_earli
     held = PROGRESS.held
     with beam.Pipeline(options=options) as root:
         parsed = root | log.stream.advance_watermark_to_infinity() | ParseArrivals(LogReader())
-        found = parsed.events | AssembleConversations(rules, earlier)
-        unjoined = found.lost | beam.FlatMap(lambda lost: lost.failures)
-        lost = (found.failures, unjoined, parsed.failures) | beam.Flatten() | "Failed" >> beam.Map(failed)
-        nothing = found.ignored | "Ignored" >> beam.FlatMap(lambda rs: [receipt.position for receipt in rs])
-        _ = found.conversations | "Told" >> beam.Map(told) | beam.ParDo(Collect("conversations"))
+        assembled = parsed.events | AssembleConversations(rules, earlier)
+        found = (parsed.found, assembled) | beam.Flatten()
+        unjoined = of_kind(found, LostConversation) | beam.FlatMap(lambda lost: lost.failures)
+        lost = (of_kind(found, Failure), unjoined) | "Fail" >> beam.Flatten() | "Failed" >> beam.Map(failed)
+        nothing = of_kind(found, Ignored) | "Ignored" >> beam.FlatMap(
+            lambda one: [r.position for r in one[0]]
+        )
+        conversations = of_kind(found, LoggedConversation)
+        _ = conversations | "Told" >> beam.Map(told) | beam.ParDo(Collect("conversations"))
         _ = lost | "KeepLost" >> beam.ParDo(Collect("failures"))
         _ = nothing | "KeepIgnored" >> beam.ParDo(Collect("ignored"))
     assert PROGRESS.held == held
@@ -265,8 +278,8 @@ def test_arrivals_that_hold_whole_conversations_have_a_receipt_each() -> None:
     with beam.Pipeline(options=options) as root:
         stream = root | TestStream().add_elements(arrivals).advance_watermark_to_infinity()
         parsed = stream | ParseArrivals(LogReader())
-        receipts = parsed.conversations | "Receipts" >> beam.Map(receipts_and_time)
-        lost = parsed.failures | "Lost" >> beam.Map(lambda failure: (failure.stage, failure.receipts))
+        receipts = of_kind(parsed.found, LoggedConversation) | "Receipts" >> beam.Map(receipts_and_time)
+        lost = of_kind(parsed.found, Failure) | "Lost" >> beam.Map(lambda one: (one.stage, one.receipts))
         whole = [((Receipt("log", 1, 0, 1),), T + 1)]
         parts = [((Receipt("log", 2, part, 2),), T + 2) for part in (0, 1)]
         assert_that(receipts, equal_to(whole + parts), "Receipts")
@@ -325,7 +338,11 @@ def test_a_batch_run_over_a_log_of_events_equals_the_stream() -> None:
     with beam.Pipeline(options=options) as root:
         stream = root | TestStream().add_elements(arrivals).advance_watermark_to_infinity()
         found = (stream | ParseArrivals(LogReader())).events | AssembleConversations(RULES)
-        _ = found.conversations | "Told" >> beam.Map(content) | beam.ParDo(Collect("conversations"))
+        _ = (
+            of_kind(found, LoggedConversation)
+            | "Told" >> beam.Map(content)
+            | beam.ParDo(Collect("conversations"))
+        )
     assert sorted(FOUND["conversations"]) == sorted(wanted)
 
 
@@ -338,7 +355,11 @@ def test_assembly_on_an_engine_that_keeps_bytes() -> None:
             given | beam.MapTuple(TimestampedValue).with_output_types(Arrival) | ParseArrivals(LogReader())
         )
         found = parsed.events | AssembleConversations(StreamRules())
-        _ = found.conversations | "Told" >> beam.Map(content) | beam.ParDo(Collect("conversations"))
+        _ = (
+            of_kind(found, LoggedConversation)
+            | "Told" >> beam.Map(content)
+            | beam.ParDo(Collect("conversations"))
+        )
     last = dict(sorted(FOUND["conversations"], key=lambda row: len(row[1])))
     assert last == {"a": ["a0", "a1", "a2"], "b": ["b0", "b1", "b2"]}
 

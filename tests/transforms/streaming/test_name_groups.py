@@ -10,6 +10,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
 
+from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Arrival, Record
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.base import record_time
@@ -69,7 +70,7 @@ class Keep(beam.DoFn):
             PIECES.extend((r.position, r.piece, r.pieces) for r in settles if r.pieces > 1)
             places = sorted({(r.position, r.part, r.parts) for r in settles})
             FOUND.append((found.conversation.conversation_id, found.conversation.revision, turns, places))
-        else:
+        elif isinstance(found, Failure):
             FAILED.append((found.stage, found.error_type, sorted(r.position for r in found.receipts)))
 
 
@@ -99,8 +100,7 @@ def stream(
         parsed = root | steps.advance_watermark_to_infinity() | ParseArrivals(LogReader())
         named = parsed.grouped | NameStreamGroups(rules, LogReader(), groups)
         assembled = named.events | AssembleConversations(rules, sessions)
-        failures = (parsed.failures, named.failures, assembled.failures) | beam.Flatten()
-        _ = (assembled.conversations, failures) | "All" >> beam.Flatten() | beam.ParDo(Keep())
+        _ = (parsed.found, named.rest, assembled) | "All" >> beam.Flatten() | beam.ParDo(Keep())
     assert PROGRESS.held == held
 
 

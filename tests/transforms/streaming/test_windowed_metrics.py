@@ -13,7 +13,7 @@ from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.streaming.deduplication import HORIZON, CountOnce, none_counted, revise
 from turnwise.transforms.streaming.durations import StreamRules
-from turnwise.transforms.streaming.outcome import Contribution
+from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
 from turnwise.transforms.streaming.windowed import WindowedMetrics
 
 OPTIONS = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
@@ -37,6 +37,10 @@ def contribution(name, time, *, revision=0, digest=b"a", version="v1", criterion
     return Contribution(name, revision, digest, time, version, state)
 
 
+def outcome(contribution):
+    return RecordOutcome(None, contribution, [], [], [], ())
+
+
 def panes(*events, earlier=none_counted, sums=(), rules=RULES):
     """Runs contributions (one a bundle, or a list of them), ("mark", watermark) and ("wait", seconds)."""
     run = next(RUNS)
@@ -49,7 +53,7 @@ def panes(*events, earlier=none_counted, sums=(), rules=RULES):
             stream = stream.advance_processing_time(event[1])
         else:
             bundle = event if isinstance(event, list) else [event]
-            stream = stream.add_elements([TimestampedValue(one, one.event_time) for one in bundle])
+            stream = stream.add_elements([TimestampedValue(outcome(one), one.event_time) for one in bundle])
     with beam.Pipeline(options=OPTIONS) as root:
         arriving = root | "Stream" >> stream.advance_watermark_to_infinity()
         old = None
