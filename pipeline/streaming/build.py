@@ -16,7 +16,7 @@ from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alerts import RaiseAlerts
-from turnwise.transforms.streaming.assemble_sessions import AssembleConversations, Found
+from turnwise.transforms.streaming.assemble_sessions import AssembleConversations, RecordContent
 from turnwise.transforms.streaming.deduplication import Counted, CountedLookup, CountOnce, none_counted
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.match import CASE_FAILURES, CaseLookup, MatchArrivals, ReportOnce, no_cases
@@ -107,7 +107,7 @@ def build_stream(
 
 def _found(
     arrivals: "PCollection[Arrival]", settings: RunSettings, restored: Restored | None
-) -> "PCollection[Found]":
+) -> "PCollection[RecordContent]":
     """Adds the steps that parse, and join events; all that they find goes one way, as one outcome each.
 
     An engine runs every step that follows a Flatten once for each of its inputs.
@@ -118,7 +118,7 @@ def _found(
     )
     parsed = arrivals | "ParseArrivals" >> ParseArrivals(reader)
     if not may_hold_events(settings.input_format):
-        found: PCollection[Found] = parsed.found
+        found: PCollection[RecordContent] = parsed.found
         return found
     events, rest = parsed.events, []
     if may_hold_groups(settings.input_format):
@@ -126,7 +126,7 @@ def _found(
         events = (events, named.events) | "Events" >> beam.Flatten()
         rest.append(named.rest)
     assembled = events | "AssembleConversations" >> AssembleConversations(rules, earlier, reader)
-    joined: PCollection[Found] = (parsed.found, assembled, *rest) | "Conversations" >> beam.Flatten()
+    joined: PCollection[RecordContent] = (parsed.found, assembled, *rest) | "Conversations" >> beam.Flatten()
     return joined
 
 

@@ -56,7 +56,7 @@ class Ignored(NamedTuple):
     receipts: tuple[Receipt, ...]
 
 
-Found: TypeAlias = LoggedConversation | LostConversation | Failure | Ignored
+RecordContent: TypeAlias = LoggedConversation | LostConversation | Failure | Ignored
 """What a stream finds in records: each thing becomes an outcome in the end."""
 
 
@@ -182,7 +182,7 @@ class _KeyFn(beam.DoFn):
 
 
 class AssembleConversations(
-    beam.PTransform[PCollection[tuple[str, ConversationEvent]], "PCollection[Found]"]
+    beam.PTransform[PCollection[tuple[str, ConversationEvent]], "PCollection[RecordContent]"]
 ):
     """Turns events, timestamped by their time, into conversations.
 

@@ -13,7 +13,7 @@ from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.matching.cases import CaseIndex, match_case
-from turnwise.transforms.streaming.assemble_sessions import Found
+from turnwise.transforms.streaming.assemble_sessions import RecordContent
 
 CASE_FAILURES = "case_failures"
 
@@ -47,7 +47,7 @@ class _MatchArrivalFn(CountingDoFn):
         super().start_bundle()
         self._current = self._lookup()
 
-    def process(self, found: Found) -> list[Any]:
+    def process(self, found: RecordContent) -> list[Any]:
         if isinstance(found, LoggedConversation):
             return [match_case(self._current.cases, *found, self.counts)]
         return [found]
@@ -58,7 +58,7 @@ class _MatchArrivalFn(CountingDoFn):
             yield TaggedOutput(CASE_FAILURES, GlobalWindows.windowed_value(failure))
 
 
-class MatchArrivals(beam.PTransform["PCollection[Found]", DoOutputsTuple]):
+class MatchArrivals(beam.PTransform["PCollection[RecordContent]", DoOutputsTuple]):
     """Matches every conversation with its eval case, as the case is when the bundle begins.
 
     Whatever else was found goes on unchanged.
@@ -68,7 +68,7 @@ class MatchArrivals(beam.PTransform["PCollection[Found]", DoOutputsTuple]):
         super().__init__()
         self._lookup = lookup
 
-    def expand(self, found: "PCollection[Found]") -> Any:
+    def expand(self, found: "PCollection[RecordContent]") -> Any:
         """Returns samples and what else was found, and failures of cases."""
         return found | "Match" >> beam.ParDo(_MatchArrivalFn(self._lookup)).with_outputs(
             CASE_FAILURES, main="matched"

@@ -10,7 +10,7 @@ from apache_beam.transforms.window import TimestampedValue
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.groups import named_events
 from turnwise.transforms.formats.readers import LogReader
-from turnwise.transforms.streaming.assemble_sessions import Found, SessionsFn
+from turnwise.transforms.streaming.assemble_sessions import RecordContent, SessionsFn
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import Session
 from turnwise.transforms.streaming.session_state import ClosedLookup, Sessions, none_earlier
@@ -48,7 +48,7 @@ class NamedStream(NamedTuple):
     """Events by conversation; beside them failures, and events that add nothing."""
 
     events: "PCollection[tuple[str, ConversationEvent]]"
-    rest: "PCollection[Found]"
+    rest: "PCollection[RecordContent]"
 
 
 class NameStreamGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], NamedStream]):

@@ -1,11 +1,10 @@
 """Drives a local pipeline: passes records to it, advances its time and ends it."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from dataclasses import dataclass
 from functools import partial
-from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Event
 from time import monotonic, sleep, time
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,6 +13,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
 from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
+from turnwise.pipeline.streaming.local.background import BackgroundThread
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.pipeline.streaming.local.watermark import Watermark
@@ -22,35 +22,6 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Arrival, Record
 from turnwise.transforms.formats.base import record_time
 from turnwise.transforms.streaming.outcome import failed_outcome
-
-_Job: TypeAlias = tuple[Future[Any], Callable[[], Any]]
-
-
-class BackgroundThread:
-    """Runs calls one after the other in a daemon thread, which does not block the end of the process."""
-
-    def __init__(self, name: str) -> None:
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        Thread(target=self._work, name=name, daemon=True).start()
-
-    def submit(self, call: Callable[[], Any]) -> Future[Any]:
-        """Queues a call and returns its future."""
-        future: Future[Any] = Future()
-        self._jobs.put((future, call))
-        return future
-
-    def close(self) -> None:
-        """Ends the thread after the queued calls."""
-        self._jobs.put(None)
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            future, call = job
-            try:
-                future.set_result(call())
-            except BaseException as error:
-                future.set_exception(error)
-
 
 _BUNDLE, _LARGEST_BUNDLE = 400, 4_000
 _SHORT_SECONDS, _LONG_SECONDS = 2.0, 4.0
