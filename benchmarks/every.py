@@ -27,6 +27,12 @@ BENCHMARKS = (
         ("--small", "--rounds=1"),
     ),
     Benchmark(
+        "workers",
+        "a batch with one process and with [several](runners.md#all-processors-of-a-machine)",
+        "5 minutes",
+        ("--turns=10000", "--rounds=1", "--workers=2"),
+    ),
+    Benchmark(
         "stream",
         "backlog, delay and memory of a stream",
         "half an hour",

@@ -22,7 +22,7 @@ from turnwise.transforms.beam.parse import FAILURES
 
 _ENTRY = Struct("=qq")
 _OVER, _WHOLE = -1, -1
-_SHARDS_EACH = 16
+_SHARDS_EACH = 32
 
 
 class Shards(NamedTuple):
