@@ -5,6 +5,7 @@ import bz2
 import json
 import pickletools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -82,6 +83,20 @@ def test_step_names_of_the_graph_are_stable(translated: Any) -> None:
     names = [transforms[name].unique_name for name in top.subtransforms]
     steps = [name for name in names if not name.startswith("Write_")]
     assert sorted(steps) == sorted(STEPS)
+
+
+def test_the_graph_of_one_process_is_small(sample: Path) -> None:
+    """Beam takes some milliseconds for every step of a run, however little there is to score."""
+    config = EvalConfig()
+    settings = RunSettings(
+        run=RunInfo("run-1", "2026-11-21T00:00:00.000Z"), config=config, criteria=build_criteria(config)
+    )
+    root = beam.Pipeline()
+    logs, cases = (FileSource([str(sample / name)], 1 << 26, "lost") for name in ("conversations", "cases"))
+    build(root, logs, cases, settings, RunSink("out", "jsonl", partial(conclude, settings)))
+    steps = root.to_runner_api().components.transforms.values()
+    kinds = Counter(step.spec.urn for step in steps)
+    assert kinds["beam:transform:pardo:v1"] <= 16 and kinds["beam:transform:group_by_key:v1"] <= 4
 
 
 TRANSLATED = "the pipeline was translated; nothing was run\n"

@@ -155,3 +155,17 @@ def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(opened, source):
         holder.join(60)
     until(messages, lambda _: opened.rows("failures"))
     assert [row["message"] for row in opened.rows("failures")] == ["bad"]
+
+
+def test_bundles_grow_over_a_backlog_and_are_small_again_after_it(opened, source):
+    """A bundle has its cost; small ones bring results soon where little arrives."""
+    places = [("logs", place) for place in range(5_000, 0, -1)]
+    source.items = [SourceRecord(name, place, b'{"event_time": 5}') for name, place in places]
+    source.may_go_on.set()
+    messages, sizes = engine(source, opened, Event()).read_multiple([]), []
+    while sum(sizes) < len(places):
+        sizes.append(len(until(messages, is_element).element_event.elements))
+        opened.in_flight.release(places)
+    assert sizes[:2] == [400, 800] and max(sizes) <= 4_000 and sizes[-1] == 5_000 - sum(sizes[:-1])
+    source.items = [SourceRecord("more", place, b'{"event_time": 5}') for place in range(1_000)]
+    assert len(until(messages, is_element).element_event.elements) == 400
