@@ -100,7 +100,7 @@ def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPl
     Turns with nothing in common are never paired.
 
     Returns:
-        AlignedPlaces (golden index, recorded index) in order; None marks a missing or an extra turn.
+        Pairs (golden index, recorded index) in order; None marks a missing or an extra turn.
     """
     wanted, recorded = [_features(turn.user, turn.tool_calls) for turn in expected], _Recorded(actual)
     largest = list(map(recorded.largest, wanted))
