@@ -103,5 +103,11 @@ BENCHMARKS = (
         "2 to 5 minutes",
         ("--turns=2000",),
     ),
+    Benchmark(
+        "growth",
+        "CPU time and memory by the size of inputs of odd shapes",
+        "20 minutes",
+        ("--small", "--shape", "golden", "calls_in_a_turn", "variables"),
+    ),
     Benchmark("spans", "spans of OTLP/JSON that are read and joined per CPU second", "10 seconds", ("50",)),
 )

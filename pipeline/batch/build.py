@@ -34,7 +34,7 @@ from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 from turnwise.transforms.matching.packed_case import PackedCase
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, add_sums
 
 BY_VERSION, BY_TURN, BY_SLICE = SINGLE_FILES
 SESSIONS = "Sessions"
@@ -209,17 +209,29 @@ class _MetricRowsFn(beam.DoFn):
     def process(self, element: tuple[str, Iterable[tuple[str, MetricsState]]]) -> Iterator[Any]:
         versions: dict[str, MetricsState] = {}
         for version, state in element[1]:
-            versions.setdefault(version, MetricsState()).merge(state)
+            known = versions.get(version)
+            versions[version] = state if known is None else _added(known, state)
         for entry in versions.items():
             yield BY_VERSION, version_rows(entry, self._run_id)
             yield BY_TURN, turn_rows(entry, self._run_id)
             yield BY_SLICE, slice_rows(entry, self._run_id)
-        yield AGGREGATED, [aggregate_versions(list(versions.items()))]
+        yield AGGREGATED, [aggregate_versions(versions.items())]
 
 
-def aggregate_versions(states: list[tuple[str, MetricsState]]) -> JsonObject:
+def _added(one: MetricsState, other: MetricsState) -> MetricsState:
+    """Adds up the sums of two parts of a run, which stay as they are."""
+    both = MetricsState()
+    both.merge(one)
+    both.merge(other)
+    return both
+
+
+def aggregate_versions(states: Iterable[tuple[str, MetricsState]]) -> JsonObject:
     """Returns CES's AggregatedMetrics over all app versions, keyed by their last segment."""
-    merged: dict[str, MetricsState] = {}
+    merged: dict[str, VersionSums] = {}
     for version, state in states:
-        merged.setdefault(version.rsplit("/", 1)[-1], MetricsState()).merge(state)
-    return aggregated_metrics({v: VersionSums(s.passes, s.fails, s.ces) for v, s in merged.items()})
+        name = version.rsplit("/", 1)[-1]
+        passes, fails, sums = merged.get(name) or VersionSums(0, 0, {})
+        add_sums(sums, state.ces)
+        merged[name] = VersionSums(passes + state.passes, fails + state.fails, sums)
+    return aggregated_metrics(merged)

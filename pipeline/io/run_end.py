@@ -1,5 +1,7 @@
 """The last steps of a run: its files get their names, then `run.json` names them."""
 
+import pickle
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -26,6 +28,7 @@ from turnwise.transforms.review.choice import ReadingList
 BY_VERSION = SINGLE_FILES[0]
 STORED = "stored"
 _PUBLISHED = "published"
+_FASTEST = 1
 
 
 class Finished(NamedTuple):
@@ -58,12 +61,25 @@ class Written(NamedTuple):
         shard: Path of the file; None: there is none.
         row_count: Number of rows.
         rows: The rows, where there is no file.
+        packed: Rows that this program encoded and compressed, in place of `rows`.
     """
 
     table: str
     shard: str | None
     row_count: int
     rows: Sequence[Any] = ()
+    packed: bytes = b""
+
+    def all_rows(self) -> Sequence[Any]:
+        """Returns the rows."""
+        rows: Sequence[Any] = pickle.loads(zlib.decompress(self.packed)) if self.packed else self.rows
+        return rows
+
+
+def kept_rows(table: str, rows: Sequence[Any]) -> Written:
+    """Returns rows of a small table that are kept; there may be thousands of app versions and slices."""
+    packed = zlib.compress(pickle.dumps(rows, pickle.HIGHEST_PROTOCOL), _FASTEST)
+    return Written(table, None, len(rows), packed=packed)
 
 
 class _NamedFile(NamedTuple):
@@ -98,21 +114,25 @@ class _AllTold:
 
     def rows(self, table: str) -> list[Any]:
         """Returns the rows of a small table."""
-        return [row for part in self.written if part.table == table for row in part.rows]
+        return [row for part in self._parts(table) for row in part.all_rows()]
 
-    def files(self, folder: str, output_format: str) -> list[_NamedFile]:
-        """Returns all files with their final names."""
-        files = [file for table in TABLES for file in self._files_of(table, folder, output_format)]
+    def _parts(self, table: str) -> Iterator[Written]:
+        return (part for part in self.written if part.table == table)
+
+    def files(self, folder: str, output_format: str) -> Iterator[_NamedFile]:
+        """Yields all files with their final names."""
+        for table in TABLES:
+            yield from self._files_of(table, folder, output_format)
         content = document_content(next(iter(self.rows(AGGREGATED)), {}))
-        return [*files, _NamedFile(AGGREGATED, folder, f"{AGGREGATED}.json", 1, None, content)]
+        yield _NamedFile(AGGREGATED, folder, f"{AGGREGATED}.json", 1, None, content)
 
     def _files_of(self, table: str, folder: str, suffix: str) -> list[_NamedFile]:
-        parts = sorted(part[:3] for part in self.written if part.table == table)
+        parts = sorted(part[:3] for part in self._parts(table))
         if table in SINGLE_FILES or not parts:
             name = table if table in SINGLE_FILES else f"{table}-00000-of-00001"
-            rows = self.rows(table)
-            content = table_content(rows, table, suffix)
-            return [_NamedFile(table, folder, f"{name}.{suffix}", len(rows), None, content)]
+            content = table_content((part.all_rows() for part in self._parts(table)), table, suffix)
+            row_count = sum(row_count for _, _, row_count in parts)
+            return [_NamedFile(table, folder, f"{name}.{suffix}", row_count, None, content)]
         return [
             _NamedFile(table, folder, f"{table}-{i:05}-of-{len(parts):05}.{suffix}", row_count, shard)
             for i, (_, shard, row_count) in enumerate(parts)

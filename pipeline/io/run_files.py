@@ -21,6 +21,7 @@ from turnwise.pipeline.io.run_end import (
     PublishFn,
     Told,
     Written,
+    kept_rows,
 )
 from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, row_writer
 from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
@@ -192,7 +193,7 @@ class _WriteRowsFn(beam.DoFn):
     def process(self, element: TableRows, folder: tuple[str, str]) -> list[tuple[str, Written]]:
         table, rows = element
         if table in _SMALL:
-            return [(OF_RUN, Written(table, None, len(rows), rows))]
+            return [(OF_RUN, kept_rows(table, rows))]
         if table not in self._files:
             path = partial_path(join_path(self._directory, folder[1]), table, self._number)
             file = FileSystems.create(path)

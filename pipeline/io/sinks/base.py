@@ -3,7 +3,7 @@
 import io
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -280,11 +280,12 @@ def table_rows(file: BinaryIO, table: str, output_format: str, mark: bytes = b""
         raise OSError(f"sink {output_format}: read: {error_text(error)}") from error
 
 
-def table_content(rows: Sequence[JsonObject], table: str, output_format: str) -> bytes:
-    """Returns the whole content of a small table's file."""
+def table_content(parts: Iterable[Sequence[JsonObject]], table: str, output_format: str) -> bytes:
+    """Returns the whole content of a small table's file, given its rows in parts."""
     content = io.BytesIO()
     writer = row_writer(content, table, output_format)
-    writer.write(rows)
+    for rows in parts:
+        writer.write(rows)
     writer.finish()
     return content.getvalue()
 

@@ -95,7 +95,7 @@ class MetricsFiles:
                 for table in SINGLE_FILES:
                     entries = sorted(self._rows[table].items(), key=_place)
                     rows = [row for _, found in entries for row in found]
-                    self._replace(f"{table}.jsonl", table_content(rows, table, DEFAULT_OUTPUT_FORMAT))
+                    self._replace(f"{table}.jsonl", table_content([rows], table, DEFAULT_OUTPUT_FORMAT))
             if changes != self._aggregated:
                 self._aggregated = changes
                 versions = sorted(totals.items(), key=lambda entry: entry[0])

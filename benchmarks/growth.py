@@ -1,0 +1,112 @@
+"""Measures how CPU time and memory grow with the size of inputs of odd shapes.
+
+Usage: python -m benchmarks.growth [--shape NAME ...] [--small]
+"""
+
+import argparse
+import math
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.children import Cost, measured
+from benchmarks.figures import Found, Row, Table, run_benchmark
+from benchmarks.growth_shapes import SHAPES, Shape
+
+_ROUNDS = 3
+_NOISE = 0.1
+"""CPU seconds that two runs of the same command may differ by; a size that takes less is not fitted."""
+
+
+class Growth(NamedTuple):
+    """Growth of a shape.
+
+    Attributes:
+        sizes: What was measured.
+        costs: Cost of each size, without the start-up.
+    """
+
+    sizes: Sequence[int]
+    costs: Sequence[Cost]
+
+    @property
+    def exponent(self) -> float | None:
+        """Exponent of the CPU seconds by the size, fitted on logarithms; None: too short to be fitted."""
+        points = [
+            (math.log(s), math.log(c.cpu))
+            for s, c in zip(self.sizes, self.costs, strict=True)
+            if c.cpu > _NOISE
+        ]
+        if len(points) < 2:
+            return None
+        x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
+        return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+
+    @property
+    def kb_each(self) -> float:
+        """Peak memory that one more takes, in kB, from the smallest to the largest size."""
+        return (self.costs[-1].peak_mb - self.costs[0].peak_mb) * 1024 / (self.sizes[-1] - self.sizes[0])
+
+    @property
+    def us_each(self) -> float:
+        """CPU time of one of the largest size, in microseconds."""
+        return self.costs[-1].cpu * 1e6 / self.sizes[-1]
+
+
+def run(shape: Shape, size: int) -> Cost:
+    """Measures one `turnwise run` over an input of a size."""
+    with tempfile.TemporaryDirectory(prefix="turnwise-growth-") as place:
+        directory = Path(place)
+        arguments = [*shape.write(directory, size), "--output", str(directory / "out"), "--run_id", "growth"]
+        return measured([sys.executable, "-m", "turnwise", "run", *arguments], directory / "child.log")
+
+
+def start_up() -> Cost:
+    """Measures the start-up, as the least of several runs over one conversation."""
+    costs = [run(SHAPES["failures"], 1) for _ in range(_ROUNDS)]
+    return Cost(*map(min, zip(*costs, strict=True)))
+
+
+def growth(shape: Shape, sizes: Sequence[int], base: Cost) -> Growth:
+    """Measures a shape at several sizes."""
+    costs = [run(shape, size) for size in sizes]
+    return Growth(sizes, [Cost(c.cpu - base.cpu, c.wall - base.wall, c.peak_mb) for c in costs])
+
+
+def row(name: str, shape: Shape, found: Growth) -> Row:
+    """Returns a row of the table."""
+    return [
+        name,
+        shape.unit,
+        " / ".join(f"{size:,}" for size in found.sizes),
+        " / ".join(f"{max(0, cost.cpu):.1f}" for cost in found.costs),
+        found.exponent,
+        found.us_each,
+        " / ".join(f"{cost.peak_mb:.0f}" for cost in found.costs),
+        max(0.0, found.kb_each),
+    ]
+
+
+def measure(options: argparse.Namespace) -> Found:
+    """Measures the chosen shapes."""
+    base, rows = start_up(), list[Row]()
+    for name in options.shape:
+        shape = SHAPES[name]
+        rows.append(row(name, shape, growth(shape, shape.sizes[:-1] if options.small else shape.sizes, base)))
+    columns = ("shape", "unit", "sizes", "CPU s", "exponent", "us a unit", "peak MB", "kB a unit")
+    start = Table("start-up", ("CPU s", "peak MB"), [[base.cpu, base.peak_mb]])
+    return Found([start, Table("growth", columns, rows)], [])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", allow_abbrev=False)
+    parser.add_argument("--shape", nargs="+", choices=SHAPES, default=list(SHAPES), help="only these shapes")
+    parser.add_argument("--small", action="store_true", help="leave out the largest size of each")
+    return run_benchmark(parser, measure, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
