@@ -60,7 +60,7 @@ class _Band:
 def align_in_order(
     columns: int, largest: Sequence[float], similarities: Similarities, width: int = _FIRST_WIDTH
 ) -> AlignedPlaces:
-    """AlignedPlaces two sequences in order, so that the summed similarity is as large as possible.
+    """Pairs two sequences in order, so that the summed similarity is as large as possible.
 
     Where the sequences are alike, only places near the diagonal are compared: a path that leaves a band
     passes over more than its width of the shorter sequence, so that it can be better only where the largest
@@ -73,7 +73,7 @@ def align_in_order(
         width: Width of the first band that is tried.
 
     Returns:
-        AlignedPlaces (row, column) in order; None marks a place without a partner. Places without any
+        Pairs (row, column) in order; None marks a place without a partner. Places without any
         similarity are never paired.
     """
     rows, shorter = len(largest), min(len(largest), columns)
