@@ -28,7 +28,7 @@ from turnwise.pipeline.settings.cores import usable_cores
 _CRITERIA = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
 _TICKS = os.sysconf("SC_CLK_TCK")
 _EVERY_S = 0.2
-_MOST_CPU, _MOST_PATH, _MOST_MEMORY = 1.25, 0.6, 2.2
+_MOST_CPU, _MOST_PATH, _MOST_MEMORY = 1.25, 0.65, 2.2
 _LARGE = 100_000
 
 
