@@ -121,7 +121,7 @@ def test_requests_are_google_genais(server, account, kind, settings, count):
     assert json.loads(own["text"])["contents"][0]["parts"][0]["text"] == "The evidence."
 
 
-@pytest.mark.parametrize("evidence", EVIDENCE)
+@pytest.mark.parametrize("evidence", EVIDENCE, ids=range(len(EVIDENCE)))
 def test_texts_are_written_as_google_genai_writes_them(server, evidence):
     access, request = accesses(server)["key"], request_of({}, evidence)
     sent = [sent_and_answered(server, ask, access, request, 1)[0]["text"] for ask in (plainly, ours)]
