@@ -15,6 +15,7 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_sqlite_url, is_store_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure
+from turnwise.schemas.paths import is_local
 from turnwise.transforms.formats.base import AUTO
 from turnwise.transforms.formats.events import ConversationEvent, may_hold_events
 from turnwise.transforms.formats.parsing import parse_record
@@ -45,7 +46,8 @@ def fit_processes(
     is_here = not (settings.is_distributed or settings.is_streaming)
     if not is_here or settings.judge.only_estimates or any(map(is_bigquery, settings.input)):
         return settings
-    most = (1 if _have_no_share(settings) else cores()) if stated is None else stated
+    is_alone = _have_no_share(settings) or _is_remote(settings)
+    most = (1 if is_alone else cores()) if stated is None else stated
     if settings.judged and settings.judge.kind.connect:
         most = min(most, settings.judge.concurrency)
     if most == 1:
@@ -70,6 +72,11 @@ def _have_no_share(settings: RunSettings) -> bool:
     """Returns whether several processes would wait for a database, or ask a judge the same twice."""
     is_asking = bool(settings.judged and settings.judge.kind.connect)
     return is_sqlite_url(settings.store) or (is_asking and not settings.judge.config.cache)
+
+
+def _is_remote(settings: RunSettings) -> bool:
+    """Returns whether files lie on other machines, which would be asked for their sizes before the run."""
+    return any(not (is_local(one) or is_store_url(one)) for one in (*settings.input, *settings.eval_cases))
 
 
 def _most_that_pay(settings: RunSettings, listed: Listed) -> int:

@@ -55,6 +55,13 @@ def test_files_that_are_not_divided_limit_the_number(workers: Any, tmp_path: Pat
     assert workers("--input", str(tmp_path / "one"), stated=5) == 1
 
 
+def test_files_on_other_machines_are_not_asked_for_their_sizes(workers: Any, tmp_path: Path) -> None:
+    logs = made(tmp_path / "a.jsonl", 64 * MIB)
+    assert workers("--input", "gs://no-such-bucket/logs/") == 1
+    assert workers("--input", logs, "--eval_cases", "gs://no-such-bucket/cases/") == 1
+    assert workers("--input", logs, "--eval_cases", f"sqlite:///{tmp_path}/store.db") == 8
+
+
 def test_eval_cases_are_read_by_every_worker(workers: Any, tmp_path: Path) -> None:
     logs, cases = made(tmp_path / "a.jsonl", 64 * MIB), made(tmp_path / "cases.jsonl", 30 * MIB, "{}\n")
     assert workers("--input", logs) == 8

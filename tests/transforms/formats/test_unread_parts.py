@@ -447,7 +447,7 @@ def test_no_calls_are_not_certain_where_calls_may_be_missing():
     matched = Sample(Conversation(conversation_id="c", turns=[turn]), case, Record("f", 1, b"{}"))
     decided = decide(score_conversation(matched, measured("expectations_met")), RUN)
     assert decided.verdict.status is None
-    assert decided.scores[0]["reason"] == "why"
+    assert decided.scores[0].reason == "why"
 
 
 def test_the_result_of_a_plain_golden_says_nothing_about_calls_that_may_be_missing():
