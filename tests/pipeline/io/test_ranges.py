@@ -83,7 +83,7 @@ def test_every_line_is_read_once_with_its_number(
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.jsonl", gzip.compress(SPAN * 9)),
+        ("a.jsonl", gzip.compress(SPAN * 9, mtime=0)),
         ("a.jsonl", b"SQLite format 3\0" * 9),
         ("a.csv", b"question,answer\n" * 9),
         ("a.yaml", b"a: 1\n" * 9),
