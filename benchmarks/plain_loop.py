@@ -56,7 +56,7 @@ def write_metrics(states: dict[str, MetricsState], output: Path, run_id: str) ->
     entries = list(states.items())
     for table, rows in (("metrics_by_app_version", version_rows), ("metrics_by_turn", turn_rows)):
         lists: list[Sequence[Any]] = [rows(entry, run_id) for entry in entries]
-        content = table_content([row for each in lists for row in each], table, "jsonl")
+        content = table_content(lists, table, "jsonl")
         (output / f"{table}.jsonl").write_bytes(content)
     (output / f"{AGGREGATED}.json").write_bytes(document_content(aggregate_versions(entries)))
 
