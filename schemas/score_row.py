@@ -10,7 +10,7 @@ from turnwise.schemas.values import JsonObject
 
 
 class MadeScoreRow(msgspec.Struct, gc=False):
-    """A score row with the columns of `ScoreRow`: it costs half of an object, and there are many."""
+    """A score row with the columns of `ScoreRow`, made and encoded in less time than a dictionary."""
 
     run_id: str
     conversation_id: str
