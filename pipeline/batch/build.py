@@ -17,6 +17,7 @@ from turnwise.schemas.failure import Failure
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.beam.counters import COUNTS, OF_RUN, CountingDoFn
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.judge_turns import JudgeTurns
 from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.metrics import MetricsFn
@@ -200,7 +201,7 @@ def _of_run(entry: tuple[str, MetricsState]) -> tuple[str, tuple[str, MetricsSta
     return OF_RUN, entry
 
 
-class _MetricRowsFn(beam.DoFn):
+class _MetricRowsFn(InspectedDoFn):
     """Yields the metrics tables and the aggregated metrics of a run from the sums of all app versions."""
 
     def __init__(self, run_id: str) -> None:

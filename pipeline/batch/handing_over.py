@@ -12,6 +12,7 @@ from turnwise.pipeline.batch.build import Scored
 from turnwise.pipeline.io.run_end import Written
 from turnwise.pipeline.io.run_files import ShardSink
 from turnwise.transforms.beam.counters import OF_RUN
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 
@@ -55,7 +56,7 @@ def _plain(element: tuple[str, Any]) -> tuple[str, tuple[str, Any, Any]]:
     return OF_RUN, (_TOLD, key, value)
 
 
-class _HandOverFn(beam.DoFn):
+class _HandOverFn(InspectedDoFn):
     def __init__(self, place: str) -> None:
         self._place = place
 
@@ -63,7 +64,7 @@ class _HandOverFn(beam.DoFn):
         Path(self._place).write_bytes(_CODER.encode(list(element[1])))
 
 
-class _TakeOverFn(beam.DoFn):
+class _TakeOverFn(InspectedDoFn):
     def process(self, place: str) -> Iterator[Any]:
         for kind, key, value in _CODER.decode(Path(place).read_bytes()):
             if kind == _STATE:

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import apache_beam as beam
-
 from turnwise.pipeline.io.directory import (
     AGGREGATED,
     SINGLE_FILES,
@@ -23,6 +21,7 @@ from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.beam.counters import OF_RUN
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.review.choice import ReadingList
 
 BY_VERSION = SINGLE_FILES[0]
@@ -139,7 +138,7 @@ class _AllTold:
         ]
 
 
-class NameFilesFn(beam.DoFn):
+class NameFilesFn(InspectedDoFn):
     """Yields all files of a run with their final names, each under a key of its own."""
 
     def __init__(self, output_format: str) -> None:
@@ -153,7 +152,7 @@ class NameFilesFn(beam.DoFn):
             yield file.name, file
 
 
-class PublishFn(beam.DoFn):
+class PublishFn(InspectedDoFn):
     """Gives files their final names."""
 
     def __init__(self, directory: str) -> None:
@@ -172,7 +171,7 @@ def _published(directory: str, file: _NamedFile) -> _NamedFile:
     return file._replace(content=b"")
 
 
-class ConcludeFn(beam.DoFn):
+class ConcludeFn(InspectedDoFn):
     """Replaces `run.json`, and removes what is not current any more; names the files, where no step did."""
 
     def __init__(

@@ -27,6 +27,7 @@ from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, row_writer
 from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.beam.counters import OF_RUN
+from turnwise.transforms.beam.inspected import InspectedDoFn
 
 TableRows = tuple[str, Sequence[Any]]
 """Name of a table, and some of its rows."""
@@ -161,7 +162,7 @@ class RunSink(ShardSink):
             parts.append(named | "Write_Publish" >> publish)
         conclude = ConcludeFn(self._directory, self._format, self._conclude, self._discard)
         over = parts | "Write_Told" >> beam.Flatten() | "Write_End" >> beam.GroupByKey()
-        _ = over | "Write_Run" >> beam.ParDo(conclude, folder)
+        _ = over | "Write_Run" >> beam.ParDo(conclude, folder).with_output_types(Any)
 
 
 def _choose_folder(_: bytes, stated: str | None) -> tuple[str, str]:
@@ -181,7 +182,7 @@ def _kept_stored(element: Any) -> Iterator[tuple[str, Written]]:
     yield OF_RUN, Written(STORED, None, 1, [element])
 
 
-class _WriteRowsFn(beam.DoFn):
+class _WriteRowsFn(InspectedDoFn):
     """Writes the rows of a bundle into a separate file of each table; rows of small tables are kept."""
 
     def __init__(self, directory: str, output_format: str, number: int | None) -> None:

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
+
+from turnwise.transforms.beam.inspected import InspectedDoFn
 
 NAMESPACE = "turnwise"
 COUNTS = "counts"
@@ -20,7 +21,7 @@ def told(tag: str, value: Any) -> Any:
     return TaggedOutput(tag, GlobalWindows.windowed_value((OF_RUN, value)))
 
 
-class CountingDoFn(beam.DoFn):
+class CountingDoFn(InspectedDoFn):
     """A DoFn that counts by name; the counts of a bundle leave it when the bundle ends.
 
     They are an element of the output `COUNTS`, under the key `OF_RUN`, for batches, and Beam's counters,

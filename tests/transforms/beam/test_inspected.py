@@ -1,0 +1,68 @@
+"""Beam finds the same arguments in a remembered inspection, and inspects nothing twice."""
+
+import pickle
+import sys
+from collections.abc import Iterator
+from types import FrameType, MethodType
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.runners.common import DoFnSignature
+from apache_beam.transforms.core import get_function_arguments, get_function_args_defaults
+from apache_beam.transforms.userstate import CombiningValueStateSpec
+
+from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.inspected import InspectedDoFn
+
+_TOTAL = CombiningValueStateSpec("total", sum)
+
+
+class _SideFn(CountingDoFn):
+    def process(self, element: int, side: list[int], when: Any = beam.DoFn.TimestampParam) -> Iterator[int]:
+        yield element
+
+
+class _StateFn(InspectedDoFn):
+    def process(self, element: tuple[str, int], total: Any = beam.DoFn.StateParam(_TOTAL)) -> Iterator[int]:
+        yield element[1]
+
+
+@pytest.mark.parametrize("kind", [_SideFn, _StateFn, CountingDoFn, InspectedDoFn])
+def test_arguments_are_those_that_beam_finds(kind: type[InspectedDoFn]) -> None:
+    fn = pickle.loads(pickle.dumps(kind()))
+    methods = [name for name in dir(fn) if isinstance(getattr(fn, name), MethodType)]
+    assert {"process", "start_bundle", "infer_output_type"} <= {*methods}
+    for name in methods:
+        found = get_function_arguments(fn, name)
+        assert found == get_function_args_defaults(getattr(fn, name)), name
+        found[0].append("changed")
+        assert get_function_arguments(fn, name) == get_function_args_defaults(getattr(fn, name)), name
+
+
+def test_state_is_found() -> None:
+    assert DoFnSignature(_StateFn()).is_stateful_dofn()
+    assert not DoFnSignature(_SideFn()).is_stateful_dofn()
+
+
+def test_nothing_is_inspected_twice() -> None:
+    DoFnSignature(_SideFn())
+    inspected = []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code is get_function_args_defaults.__code__:
+            inspected.append(frame)
+
+    sys.setprofile(note)
+    try:
+        DoFnSignature(_SideFn())
+    finally:
+        sys.setprofile(None)
+    assert inspected == []
+
+
+def test_another_attribute_is_missing() -> None:
+    with pytest.raises(AttributeError, match="'_StateFn' object has no attribute 'counts'"):
+        _ = _StateFn().counts
+    with pytest.raises(AttributeError, match="object has no attribute 'unknown'"):
+        _ = _StateFn()._inspect_unknown
