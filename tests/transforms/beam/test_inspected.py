@@ -9,7 +9,7 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.runners.common import DoFnSignature
-from apache_beam.transforms.core import get_function_arguments, get_function_args_defaults
+from apache_beam.transforms.core import get_function_args_defaults, get_function_arguments
 from apache_beam.transforms.userstate import CombiningValueStateSpec
 
 from turnwise.transforms.beam.counters import CountingDoFn
