@@ -51,13 +51,12 @@ class TurnChecker:
     Only texts may answer several, because an agent may say in one message what a golden expects in two.
     """
 
-    def __init__(
-        self, case: EvalCase, expectations: list[Expectation], turn: Turn, state: JsonObject
-    ) -> None:
+    def __init__(self, case: EvalCase, expected: ExpectedTurn, turn: Turn, state: JsonObject) -> None:
         """Pairs the calls of the turn with the expected ones."""
-        self.case, self.expectations, self.turn, self.state = case, expectations, turn, state
+        self.case, self.turn, self.state = case, turn, state
+        self.expectations = expectations = turn_expectations(expected)
         self.counted = [e.tool_call for e in expectations if e.tool_call is not None and not e.skip]
-        self._has_skipped = any([e.skip for e in expectations])
+        self._has_skipped = any([e.skip for e in expected.expectations])
         self.are_met = not self._has_skipped and equal_calls(self.counted, turn.tool_calls)
         self.partners = [*range(len(self.counted))] if self.are_met else _pair(expectations, turn.tool_calls)
         self._next_partner = iter(self.partners)
@@ -89,8 +88,6 @@ class TurnChecker:
 
     def unexpected_calls(self) -> list[ToolCall]:
         """Returns the calls that answer no expectation."""
-        if self.are_met:
-            return []
         used = set(self.partners)
         return [call for j, call in enumerate(self.turn.tool_calls) if j not in used]
 
@@ -146,7 +143,10 @@ class TurnChecker:
     def _unclaimed(self) -> str | None:
         """Returns the first text that is left and that no expectation states; None: there is none."""
         stated = [e.text for e in self.expectations if e.kind == "agent_response"]
-        return next((text for text in self.texts if text not in stated), None)
+        for text in self.texts:
+            if text not in stated:
+                return text
+        return None
 
     def _agent_transfer(self, expectation: Expectation) -> ExpectationOutcome:
         wanted = expectation.target_agent or ""
@@ -247,14 +247,14 @@ def replay_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn | None, sta
     Returns:
         The outcomes; comparisons of meaning are left undecided, unless the texts are identical.
     """
-    turn, expectations = actual or _NO_TURN, turn_expectations(expected)
-    checker = TurnChecker(case, expectations, turn, state)
+    turn = actual or _NO_TURN
+    checker = TurnChecker(case, expected, turn, state)
     replay = TurnReplay(checker.outcomes())
     replay.outcomes += _unexpected(case, expected, checker)
     if counted := checker.counted:
         replay.tool_score = replay.ordered_score = 1.0
         if not checker.are_met:
-            outcomes = replay.outcomes[: len(expectations)]
+            outcomes = replay.outcomes[: len(checker.expectations)]
             called = sum([o.observed_as == "tool_call" and o.outcome != "SKIPPED" for o in outcomes])
             replay.tool_score = called / len(counted)
             replay.ordered_score = ordered_share(counted, turn.tool_calls)
@@ -279,8 +279,10 @@ def tool_outcome(case: EvalCase, expected: ExpectedTurn, score: float) -> Outcom
 
 def _unexpected(case: EvalCase, expected: ExpectedTurn, checker: TurnChecker) -> list[ExpectationOutcome]:
     is_ces = case.dialect == "ces"
-    extra: Outcome = "FAIL" if is_ces and case.thresholds.extra_tool_calls == "FAIL" else "SKIPPED"
-    found = [ExpectationOutcome(None, extra, call, "tool_call") for call in checker.unexpected_calls()]
+    found: list[ExpectationOutcome] = []
+    if not checker.are_met:
+        extra: Outcome = "FAIL" if is_ces and case.thresholds.extra_tool_calls == "FAIL" else "SKIPPED"
+        found += [ExpectationOutcome(None, extra, call, "tool_call") for call in checker.unexpected_calls()]
     if is_ces:
         strangers = [
             a for a in checker.transfers if not any(same_agent(a, b) for b in expected.scripted_transfers)
@@ -289,5 +291,6 @@ def _unexpected(case: EvalCase, expected: ExpectedTurn, checker: TurnChecker) ->
         if not any(e.kind == "agent_response" for e in checker.expectations):
             spoken: Outcome = "FAIL" if case.thresholds.unexpected_response == "FAIL" else "SKIPPED"
             found += [ExpectationOutcome(None, spoken, text, "text") for text in checker.texts]
-    found += [ExpectationOutcome(None, "SKIPPED", each, "payload") for each in checker.turn.payloads]
+    if checker.turn.payloads:
+        found += [ExpectationOutcome(None, "SKIPPED", each, "payload") for each in checker.turn.payloads]
     return found

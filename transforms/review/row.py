@@ -186,5 +186,7 @@ def _event_time(sample: Sample) -> str | None:
     conversation = sample.conversation
     if conversation.start_time is not None:
         return conversation.start_time
-    stated = (turn.timestamp for turn in conversation.turns if turn.timestamp is not None)
-    return next(map(rfc3339, stated), None)
+    for turn in conversation.turns:
+        if turn.timestamp is not None:
+            return rfc3339(turn.timestamp)
+    return None

@@ -7,7 +7,7 @@ from itertools import chain
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.transforms.criteria.calls.tool_effects import ToolEffects, states_calls
 from turnwise.transforms.effects.calls import ArgumentComparison
-from turnwise.transforms.matching.calls import same_tool
+from turnwise.transforms.matching.calls import equal_calls, same_tool
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair, unanswered_state
 from turnwise.transforms.review.calls import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
 from turnwise.transforms.scoring.gaps import conversation_gap
@@ -44,8 +44,10 @@ def _unclear(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: T
     recorded = [pair for pair in sample.pairs if pair.actual is not None]
     for pair, calls in zip(recorded, made.changing, strict=True):
         if calls:
-            is_compared = _is_compared(sample, pair)
-            found += _not_wanted(calls, _wanted(pair.expected), effects) if is_compared else calls
+            if not _is_compared(sample, pair):
+                found += calls
+            elif not _has_expected_calls(pair):
+                found += _not_wanted(calls, _wanted(pair.expected), effects)
     return found
 
 
@@ -56,6 +58,12 @@ def _is_compared(sample: Sample, pair: TurnPair) -> bool:
     if pair.expected is not None and pair.expected.tool_calls is not None:
         return True
     return pair.label == EXTRA_TURN and states_calls(sample)
+
+
+def _has_expected_calls(pair: TurnPair) -> bool:
+    """Returns whether the calls of a turn are the expected ones, one by one."""
+    expected = pair.expected.tool_calls if pair.expected else None
+    return pair.actual is not None and equal_calls(expected or (), pair.actual.tool_calls)
 
 
 def _wanted(turn: ExpectedTurn | None) -> list[ToolCall]:
