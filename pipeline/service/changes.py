@@ -1,7 +1,9 @@
-"""Creates and updates evaluations, each in one transaction."""
+"""Creates, updates and restores evaluations, each in one transaction."""
 
 from collections.abc import Callable
+from functools import partial
 from time import time_ns
+from typing import TypeVar
 from uuid import uuid4
 
 from sqlalchemy import Connection
@@ -17,15 +19,20 @@ from turnwise.pipeline.store.evaluations import (
     add_evaluation,
     find_by_display_name,
     find_evaluation,
+    read_revisions,
     replace_evaluation,
 )
 from turnwise.schemas.ces.cases import Evaluation, updated_content, written_fields
+from turnwise.schemas.ces.history_tools import RestoreEvaluationRequest
 from turnwise.schemas.ces.names import app_of, checked_name, is_id
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.values import JsonObject
 
+T = TypeVar("T")
+
 _MICROSECOND = 1000
+_MOST_ATTEMPTS = 100
 
 
 def create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
@@ -51,7 +58,7 @@ def create_evaluation(service: Service, request: CreateEvaluationRequest) -> Jso
         _check_display_name(connection, content)
         return add_evaluation(connection, content, _change(service))
 
-    return _changed(service, work)
+    return _with_computed_fields(service, _written(service, work))
 
 
 def update_evaluation(service: Service, evaluation: Evaluation | None, update_mask: str = "") -> JsonObject:
@@ -73,25 +80,79 @@ def update_evaluation(service: Service, evaluation: Evaluation | None, update_ma
     with field_errors("updateMask"):
         updated_content({"name": name}, evaluation, update_mask)
 
-    def work(connection: Connection) -> StoredEvaluation:
-        old = find_evaluation(connection, name, to_change=True)
+    def new_content(old: JsonObject) -> JsonObject:
+        return updated_content(old, evaluation, update_mask)
+
+    return _replaced(service, name, (evaluation.etag, "evaluation.etag"), new_content, update_mask)
+
+
+def restore_evaluation(service: Service, request: RestoreEvaluationRequest) -> JsonObject:
+    """Gives an evaluation the content of one of its revisions, and returns it.
+
+    Raises:
+        ServiceError: The request is invalid, there is no such revision, or the etag differs.
+    """
+    service.check_writable()
+    with field_errors("name"):
+        name = checked_name("evaluation", request.name)
+    if request.revision < 1:
+        raise invalid("revision", "is required: the number of a revision, from 1")
+    found = service.store.read(lambda connection: read_revisions(connection, name, request.revision + 1, 1))
+    if not found or found[0].revision != request.revision:
+        raise not_found(f"revision {request.revision} of {name}")
+    content = found[0].content
+    return _replaced(service, name, (request.etag, "etag"), lambda _: content)
+
+
+def _replaced(
+    service: Service,
+    name: str,
+    etag: tuple[str, str],
+    new_content: Callable[[JsonObject], JsonObject],
+    update_mask: str = "",
+) -> JsonObject:
+    """Changes an evaluation and returns it.
+
+    The new content is made and checked before the store is locked, and again if the evaluation has changed
+    meanwhile.
+
+    Args:
+        service: The service.
+        name: Name of the evaluation.
+        etag: The etag that it must have ("": any), and the field of the request that holds it.
+        new_content: Returns the new content of an old one.
+        update_mask: The mask, for the history.
+    """
+    for _ in range(_MOST_ATTEMPTS):
+        old = service.store.read(lambda connection: find_evaluation(connection, name))
         if old is None:
             raise not_found(name)
-        if evaluation.etag and evaluation.etag != old.etag:
-            raise ServiceError("ABORTED", f"{name} has another etag: it was changed since", "evaluation.etag")
-        content = updated_content(old.content, evaluation, update_mask)
+        if etag[0] and etag[0] != old.etag:
+            raise ServiceError("ABORTED", f"{name} has another etag: it was changed since", etag[1])
+        content = new_content(old.content)
         check_content(content)
-        _check_display_name(connection, content)
-        return replace_evaluation(connection, old, content, _change(service, update_mask))
+        work = partial(_replace, old=old, content=content, change=_change(service, update_mask))
+        made = _written(service, work)
+        if made is not None:
+            return _with_computed_fields(service, made)
+    raise ServiceError("ABORTED", f"{name} is changed by others all the time; try again")
 
-    return _changed(service, work)
+
+def _replace(
+    connection: Connection, old: StoredEvaluation, content: JsonObject, change: EvaluationChange
+) -> StoredEvaluation | None:
+    _check_display_name(connection, content)
+    return replace_evaluation(connection, old, content, change)
 
 
-def _changed(service: Service, work: Callable[[Connection], StoredEvaluation]) -> JsonObject:
+def _written(service: Service, work: Callable[[Connection], T]) -> T:
     try:
-        made = service.store.write(work)
+        return service.store.write(work)
     except ConflictError:
         raise ServiceError("ALREADY_EXISTS", "the app has an evaluation of that name already") from None
+
+
+def _with_computed_fields(service: Service, made: StoredEvaluation) -> JsonObject:
     return service.store.read(
         lambda connection: with_computed_fields(connection, [made], service.cache, COMPUTED)[0]
     )

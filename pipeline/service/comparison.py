@@ -13,8 +13,8 @@ from turnwise.pipeline.service.version_verdict import VersionPair
 from turnwise.pipeline.store.pages import Position
 from turnwise.pipeline.store.results import EvaluationFigures, version_id
 from turnwise.pipeline.store.tables import EVALUATIONS, key_text
+from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest
 from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.metrics.state import Sums, add_sums

@@ -52,10 +52,21 @@ def stored_evaluation(row: Row[Any]) -> StoredEvaluation:
     return StoredEvaluation(**{**fields, "content": json.loads(row.content)})
 
 
-def find_evaluation(connection: Connection, name: str, *, to_change: bool = False) -> StoredEvaluation | None:
-    """Returns an evaluation; `to_change` locks it until the transaction ends."""
+class StoredRevision(NamedTuple):
+    """A revision of an evaluation; its fields are those of `StoredEvaluation` and `EvaluationChange`."""
+
+    revision: int
+    etag: str
+    nanos: int
+    actor: str
+    update_mask: str | None
+    content: JsonObject
+
+
+def find_evaluation(connection: Connection, name: str) -> StoredEvaluation | None:
+    """Returns an evaluation."""
     query = select(*(EVALUATIONS.c[column] for column in COLUMNS)).where(EVALUATIONS.c.name == name)
-    row = connection.execute(query.with_for_update() if to_change else query).first()
+    row = connection.execute(query).first()
     return None if row is None else stored_evaluation(row)
 
 
@@ -77,14 +88,24 @@ def add_evaluation(connection: Connection, content: JsonObject, change: Evaluati
 
 def replace_evaluation(
     connection: Connection, old: StoredEvaluation, content: JsonObject, change: EvaluationChange
-) -> StoredEvaluation:
-    """Replaces the content of an evaluation that was read with `to_change`; its update time increases."""
+) -> StoredEvaluation | None:
+    """Replaces the content of an evaluation; its update time increases. None: it is no longer the old one."""
     later = change._replace(nanos=max(change.nanos, old.update_nanos + 1000))
     made = _revision(content, old.revision + 1, old.create_nanos, old.created_by, later)
-    connection.execute(update(EVALUATIONS).where(EVALUATIONS.c.name == old.name).values(**_columns(made)))
+    is_old = (EVALUATIONS.c.name == old.name, EVALUATIONS.c.revision == old.revision)
+    if not connection.execute(update(EVALUATIONS).where(*is_old).values(**_columns(made))).rowcount:
+        return None
     connection.execute(delete(TAGS).where(TAGS.c.evaluation == old.name))
     _follow_up(connection, made, later)
     return made
+
+
+def read_revisions(connection: Connection, name: str, before: int | None, size: int) -> list[StoredRevision]:
+    """Returns at most `size` revisions of an evaluation, newest first, before one (None: from the last)."""
+    query = select(*(HISTORY.c[column] for column in StoredRevision._fields))
+    query = query.where(HISTORY.c.evaluation == name).order_by(HISTORY.c.revision.desc()).limit(size)
+    rows = connection.execute(query if before is None else query.where(HISTORY.c.revision < before))
+    return [StoredRevision(**{**row._asdict(), "content": json.loads(row.content)}) for row in rows]
 
 
 def _revision(

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from turnwise.schemas.ces.metric_settings import HIGHEST_SIMILARITY
 from turnwise.schemas.proto.fields import Duration, Float32, Int32, Repeated, Text
 from turnwise.schemas.proto.json import Message
 
@@ -12,26 +13,31 @@ class ToolMetrics(Message):
     PROTO = "AggregatedMetrics.ToolMetrics"
 
     tool: Text = ""
+    """Name of the tool."""
     pass_count: Int32 = 0
+    """Expected calls that passed."""
     fail_count: Int32 = 0
+    """Expected calls that failed."""
 
 
 class SemanticSimilarityMetrics(Message):
     """Mean semantic similarity."""
 
     PROTO = "AggregatedMetrics.SemanticSimilarityMetrics"
+    RANGES = (("score", 0, HIGHEST_SIMILARITY),)
 
     score: Float32 = 0.0
-    """0..4."""
+    """Mean score."""
 
 
 class HallucinationMetrics(Message):
     """Mean hallucination score."""
 
     PROTO = "AggregatedMetrics.HallucinationMetrics"
+    RANGES = (("score", 0, 1),)
 
     score: Float32 = 0.0
-    """0..1."""
+    """Mean score; 1: all is justified."""
 
 
 class ToolCallLatencyMetrics(Message):
@@ -40,7 +46,9 @@ class ToolCallLatencyMetrics(Message):
     PROTO = "AggregatedMetrics.ToolCallLatencyMetrics"
 
     tool: Text = ""
+    """Name of the tool."""
     average_latency: Duration | None = None
+    """Mean latency of its calls."""
 
 
 class TurnLatencyMetrics(Message):
@@ -49,6 +57,7 @@ class TurnLatencyMetrics(Message):
     PROTO = "AggregatedMetrics.TurnLatencyMetrics"
 
     average_latency: Duration | None = None
+    """Mean latency."""
 
 
 class MetricsByTurn(Message):
@@ -57,12 +66,17 @@ class MetricsByTurn(Message):
     PROTO = "AggregatedMetrics.MetricsByTurn"
 
     turn_index: Int32 = 0
-    """0-based."""
+    """Index of the turn, from 0."""
     tool_metrics: Repeated[ToolMetrics] = Field(default_factory=list)
+    """By tool."""
     semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = Field(default_factory=list)
+    """Semantic similarity; one entry."""
     hallucination_metrics: Repeated[HallucinationMetrics] = Field(default_factory=list)
+    """Hallucination; one entry."""
     tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = Field(default_factory=list)
+    """Latency by tool."""
     turn_latency_metrics: Repeated[TurnLatencyMetrics] = Field(default_factory=list)
+    """Latency of turns; one entry."""
 
 
 class MetricsByAppVersion(Message):
@@ -71,18 +85,27 @@ class MetricsByAppVersion(Message):
     PROTO = "AggregatedMetrics.MetricsByAppVersion"
 
     app_version_id: Text = ""
-    """Last segment of the version's name."""
+    """Last part of the version's name."""
     tool_metrics: Repeated[ToolMetrics] = Field(default_factory=list)
+    """By tool."""
     semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = Field(default_factory=list)
+    """Semantic similarity; one entry."""
     hallucination_metrics: Repeated[HallucinationMetrics] = Field(default_factory=list)
+    """Hallucination; one entry."""
     tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = Field(default_factory=list)
+    """Latency by tool."""
     turn_latency_metrics: Repeated[TurnLatencyMetrics] = Field(default_factory=list)
+    """Latency of turns; one entry."""
     pass_count: Int32 = 0
+    """Results that passed."""
     fail_count: Int32 = 0
+    """Results that failed."""
     metrics_by_turn: Repeated[MetricsByTurn] = Field(default_factory=list)
+    """The same by index of the turn."""
 
 
 class AggregatedMetrics(Message):
     """Figures of a case or a dataset over all their runs."""
 
     metrics_by_app_version: Repeated[MetricsByAppVersion] = Field(default_factory=list)
+    """One entry per app version that has results."""

@@ -20,18 +20,28 @@ class Span(Message):
     """A node of a trace."""
 
     name: Text = ""
+    """Kind or name of the span."""
     start_time: Timestamp | None = None
+    """Start."""
     end_time: Timestamp | None = None
+    """End."""
     duration: Duration | None = None
+    """Length."""
     attributes: Struct | None = None
+    """Free-form attributes."""
     child_spans: Repeated["Span"] = Field(default_factory=list)
+    """Spans inside it."""
 
 
 class ToolsetTool(Message):
     """A tool of a toolset."""
 
+    REQUIRED = ("toolset",)
+
     toolset: Text = ""
+    """Name of the toolset."""
     tool_id: Text = ""
+    """Id of the tool in it."""
 
 
 class CesToolCall(Message):
@@ -42,11 +52,15 @@ class CesToolCall(Message):
     ONEOFS = (("tool", "toolset_tool"),)
 
     tool: Text | None = None
+    """Name of a tool of the app."""
     toolset_tool: ToolsetTool | None = None
+    """Tool of a toolset."""
     id: Text = ""
+    """Id that the response repeats."""
     display_name: Text = ""
-    """Of the tool."""
+    """Display name of the tool."""
     args: Struct | None = None
+    """Arguments."""
 
 
 class CesToolResponse(Message):
@@ -55,11 +69,16 @@ class CesToolResponse(Message):
     PROTO = "ToolResponse"
 
     ONEOFS = (("tool", "toolset_tool"),)
+    REQUIRED = ("response",)
 
     tool: Text | None = None
+    """Name of a tool of the app."""
     toolset_tool: ToolsetTool | None = None
+    """Tool of a toolset."""
     id: Text = ""
+    """Id of the call."""
     display_name: Text = ""
+    """Display name of the tool."""
     response: Struct | None = None
     """`output` holds the result, `error` the error; without both, the whole object is the result."""
 
@@ -67,22 +86,34 @@ class CesToolResponse(Message):
 class AgentTransfer(Message):
     """A hand-over to another agent."""
 
+    REQUIRED = ("target_agent",)
+
     target_agent: Text = ""
+    """Name of the agent."""
     display_name: Text = ""
+    """Its display name."""
 
 
 class Blob(Message):
     """Binary data."""
 
+    REQUIRED = ("mime_type", "data")
+
     mime_type: Text = ""
+    """Media type."""
     data: Bytes = ""
+    """The bytes."""
 
 
 class Image(Message):
     """An image."""
 
+    REQUIRED = ("mime_type", "data")
+
     mime_type: Text = ""
+    """image/png, image/jpeg or image/webp."""
     data: Bytes = ""
+    """The bytes."""
 
 
 class Chunk(Message):
@@ -104,15 +135,25 @@ class Chunk(Message):
     )
 
     text: Text | None = None
+    """Text."""
     transcript: Text | None = None
+    """Text of audio."""
     blob: Blob | None = None
+    """Binary data."""
     payload: Struct | None = None
+    """Custom payload."""
     image: Image | None = None
+    """Image."""
     tool_call: CesToolCall | None = None
+    """Tool call."""
     tool_response: CesToolResponse | None = None
+    """Tool response."""
     agent_transfer: AgentTransfer | None = None
+    """Hand-over to an agent."""
     updated_variables: Struct | None = None
+    """Variables that changed here."""
     default_variables: Struct | None = None
+    """Variables at the start."""
 
 
 class ConversationMessage(Message):
@@ -121,9 +162,11 @@ class ConversationMessage(Message):
     PROTO = "Message"
 
     role: Text = ""
-    """"user", "agent" or the agent's display name."""
+    """`user`, `agent` or the display name of the agent."""
     chunks: Repeated[Chunk] = Field(default_factory=list)
+    """Content, in order."""
     event_time: Timestamp | None = None
+    """When it was sent or received."""
 
 
 class ConversationTurn(Message):

@@ -2,17 +2,13 @@
 
 from collections.abc import Sequence
 
+from pydantic.alias_generators import to_camel
+
 from turnwise.schemas.ces.case_parts import Golden, GoldenExpectation, GoldenStep, GoldenTurn, Scenario
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.conversations import Chunk
-from turnwise.schemas.ces.metric_settings import (
-    EvaluationMetricsThresholds,
-    ExpectationLevelMetricsThresholds,
-    TurnLevelMetricsThresholds,
-)
-from turnwise.schemas.proto.json import WireError
-
-HIGHEST_SIMILARITY = 4
+from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
+from turnwise.schemas.proto.json import Message, WireError
 
 
 def check_evaluation(evaluation: Evaluation) -> None:
@@ -28,28 +24,15 @@ def check_thresholds(thresholds: EvaluationMetricsThresholds | None) -> None:
     """Raises WireError if a threshold is outside its range."""
     golden = thresholds.golden_evaluation_metrics_thresholds if thresholds else None
     if golden is not None:
-        _check_turn_level(golden.turn_level_metrics_thresholds)
-        _check_expectation_level(golden.expectation_level_metrics_thresholds)
+        _check_ranges(golden.turn_level_metrics_thresholds)
+        _check_ranges(golden.expectation_level_metrics_thresholds)
 
 
-def _check_turn_level(thresholds: TurnLevelMetricsThresholds | None) -> None:
-    if thresholds is None:
-        return
-    similarity = thresholds.semantic_similarity_success_threshold
-    tools = thresholds.overall_tool_invocation_correctness_threshold
-    _check_range("semanticSimilaritySuccessThreshold", similarity, HIGHEST_SIMILARITY)
-    _check_range("overallToolInvocationCorrectnessThreshold", tools, 1)
-
-
-def _check_expectation_level(thresholds: ExpectationLevelMetricsThresholds | None) -> None:
-    if thresholds is not None:
-        gate = thresholds.tool_invocation_parameter_correctness_threshold
-        _check_range("toolInvocationParameterCorrectnessThreshold", gate, 1)
-
-
-def _check_range(name: str, value: float | None, highest: int) -> None:
-    if value is not None and not 0 <= value <= highest:
-        raise WireError(f"{name}: {value:g} does not lie between 0 and {highest}")
+def _check_ranges(message: Message | None) -> None:
+    for field, low, high in () if message is None else message.RANGES:
+        value = getattr(message, field)
+        if value is not None and high is not None and not low <= value <= high:
+            raise WireError(f"{to_camel(field)}: {value:g} does not lie between {low} and {high}")
 
 
 def _check_golden(golden: Golden) -> None:
@@ -61,7 +44,7 @@ def _check_golden(golden: Golden) -> None:
 
 
 def _check_turn(turn: GoldenTurn, path: str) -> None:
-    _check_turn_level(turn.turn_level_metrics_thresholds_override)
+    _check_ranges(turn.turn_level_metrics_thresholds_override)
     if not turn.steps:
         raise WireError(f"{path}.steps: at least one step is needed")
     for i, step in enumerate(turn.steps):
@@ -69,7 +52,7 @@ def _check_turn(turn: GoldenTurn, path: str) -> None:
             raise WireError(f"{path}.steps[{i}]: is empty; userInput, agentTransfer or expectation is needed")
         if step.expectation is not None:
             _check_condition(step.expectation, f"{path}.steps[{i}].expectation")
-            _check_expectation_level(step.expectation.expectation_level_metrics_thresholds_override)
+            _check_ranges(step.expectation.expectation_level_metrics_thresholds_override)
 
 
 def _check_condition(expectation: GoldenExpectation, path: str) -> None:

@@ -3,6 +3,8 @@
 from turnwise.schemas.proto.fields import Bool, Float32, Implicit, Int32, OpenEnum
 from turnwise.schemas.proto.json import Message
 
+HIGHEST_SIMILARITY = 4
+
 
 class SemanticSimilarityChannel(OpenEnum):
     """Compared channel; unspecified: TEXT."""
@@ -16,21 +18,27 @@ class TurnLevelMetricsThresholds(Message):
     """Thresholds per turn."""
 
     PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.TurnLevelMetricsThresholds"
+    RANGES = (
+        ("semantic_similarity_success_threshold", 0, HIGHEST_SIMILARITY),
+        ("overall_tool_invocation_correctness_threshold", 0, 1),
+    )
 
     semantic_similarity_success_threshold: Int32 | None = None
-    """0..4; absent: 3."""
+    """Lowest similarity that passes; absent: 3."""
     overall_tool_invocation_correctness_threshold: Float32 | None = None
-    """0..1; absent: 1."""
+    """Lowest share of expected tools that passes; absent: 1."""
     semantic_similarity_channel: Implicit[SemanticSimilarityChannel] = SemanticSimilarityChannel(0)
+    """Whether text or audio is compared."""
 
 
 class ExpectationLevelMetricsThresholds(Message):
     """Threshold per tool-call expectation."""
 
     PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds.ExpectationLevelMetricsThresholds"
+    RANGES = (("tool_invocation_parameter_correctness_threshold", 0, 1),)
 
     tool_invocation_parameter_correctness_threshold: Float32 | None = None
-    """0..1; absent: 1."""
+    """Lowest share of expected parameters that passes; absent: 1."""
 
 
 class ExtraToolCallBehavior(OpenEnum):
@@ -47,6 +55,7 @@ class ToolMatchingSettings(Message):
     PROTO = "EvaluationMetricsThresholds.ToolMatchingSettings"
 
     extra_tool_call_behavior: Implicit[ExtraToolCallBehavior] = ExtraToolCallBehavior(0)
+    """Effect of a call that nothing expects."""
 
 
 class GoldenEvaluationMetricsThresholds(Message):
@@ -55,8 +64,11 @@ class GoldenEvaluationMetricsThresholds(Message):
     PROTO = "EvaluationMetricsThresholds.GoldenEvaluationMetricsThresholds"
 
     turn_level_metrics_thresholds: TurnLevelMetricsThresholds | None = None
+    """Per turn."""
     expectation_level_metrics_thresholds: ExpectationLevelMetricsThresholds | None = None
+    """Per expected call."""
     tool_matching_settings: ToolMatchingSettings | None = None
+    """Effect of unexpected calls."""
 
 
 class HallucinationMetricBehavior(OpenEnum):
@@ -70,15 +82,20 @@ class HallucinationMetricBehavior(OpenEnum):
 class EvaluationMetricsThresholds(Message):
     """Thresholds of an app; every result has a copy."""
 
+    DEPRECATED = frozenset({"hallucination_metric_behavior"})
+
     golden_evaluation_metrics_thresholds: GoldenEvaluationMetricsThresholds | None = None
+    """Thresholds of goldens."""
     hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = HallucinationMetricBehavior(0)
-    """Older; golden cases only."""
+    """Older form of goldenHallucinationMetricBehavior."""
     golden_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = HallucinationMetricBehavior(
         0
     )
+    """Whether a hallucination fails a golden."""
     scenario_hallucination_metric_behavior: Implicit[HallucinationMetricBehavior] = (
         HallucinationMetricBehavior(0)
     )
+    """Whether a hallucination fails a scenario."""
 
 
 class SemanticSimilarityMetricsConfig(Message):
@@ -87,6 +104,7 @@ class SemanticSimilarityMetricsConfig(Message):
     PROTO = "EvaluationMetricsConfig.SemanticSimilarityMetricsConfig"
 
     enable_semantic_similarity_metrics: Bool = False
+    """Whether it is computed."""
 
 
 class ToolCorrectnessMetricsConfig(Message):
@@ -95,6 +113,7 @@ class ToolCorrectnessMetricsConfig(Message):
     PROTO = "EvaluationMetricsConfig.ToolCorrectnessMetricsConfig"
 
     enable_tool_correctness_metrics: Bool = False
+    """Whether it is computed."""
 
 
 class GoldenMetricsConfig(Message):
@@ -103,8 +122,11 @@ class GoldenMetricsConfig(Message):
     PROTO = "EvaluationMetricsConfig.GoldenMetricsConfig"
 
     semantic_similarity_metrics_config: SemanticSimilarityMetricsConfig | None = None
+    """Semantic similarity."""
     tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = None
+    """Correctness of calls per turn."""
     step_tool_correctness_metrics_config: ToolCorrectnessMetricsConfig | None = None
+    """Correctness of calls per step."""
 
 
 class UserGoalMetMetricsConfig(Message):
@@ -113,6 +135,7 @@ class UserGoalMetMetricsConfig(Message):
     PROTO = "EvaluationMetricsConfig.UserGoalMetMetricsConfig"
 
     enable_user_goal_met_metrics: Bool = False
+    """Whether it is computed."""
 
 
 class ExpectationsMetMetricsConfig(Message):
@@ -121,6 +144,7 @@ class ExpectationsMetMetricsConfig(Message):
     PROTO = "EvaluationMetricsConfig.ExpectationsMetMetricsConfig"
 
     enable_expectations_met_metrics: Bool = False
+    """Whether it is computed."""
 
 
 class ScenarioMetricsConfig(Message):
@@ -129,14 +153,18 @@ class ScenarioMetricsConfig(Message):
     PROTO = "EvaluationMetricsConfig.ScenarioMetricsConfig"
 
     user_goal_met_metrics_config: UserGoalMetMetricsConfig | None = None
+    """Satisfaction of the user's goal."""
     expectations_met_metrics_config: ExpectationsMetMetricsConfig | None = None
+    """Scenario expectations."""
 
 
 class EvaluationMetricsConfig(Message):
     """Switches of metrics; an absent message means the default."""
 
     golden_metrics_config: GoldenMetricsConfig | None = None
+    """Metrics of goldens."""
     scenario_metrics_config: ScenarioMetricsConfig | None = None
+    """Metrics of scenarios."""
 
 
 class HallucinationMetricsConfig(Message):
@@ -145,3 +173,4 @@ class HallucinationMetricsConfig(Message):
     PROTO = "EvaluationMetricsConfig.HallucinationMetricsConfig"
 
     enable_hallucination_metrics: Bool = False
+    """Whether it is computed."""

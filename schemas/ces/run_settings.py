@@ -17,16 +17,20 @@ class InputAudioConfig(Message):
     """Audio that the user's side sends."""
 
     audio_encoding: Implicit[AudioEncoding] = AudioEncoding(0)
+    """Encoding."""
     sample_rate_hertz: Int32 = 0
+    """Samples per second."""
     noise_suppression_level: Text = ""
-    """"low", "moderate", "high" or "very_high"."""
+    """`low`, `moderate`, `high` or `very_high`."""
 
 
 class OutputAudioConfig(Message):
     """Audio that the agent's side produces."""
 
     audio_encoding: Implicit[AudioEncoding] = AudioEncoding(0)
+    """Encoding."""
     sample_rate_hertz: Int32 = 0
+    """Samples per second."""
 
 
 class EvaluationChannel(OpenEnum):
@@ -48,12 +52,16 @@ class EvaluationToolCallBehaviour(OpenEnum):
 class EvaluationConfig(Message):
     """Settings of a run."""
 
+    DEPRECATED = frozenset({"input_audio_config", "output_audio_config"})
+
     input_audio_config: InputAudioConfig | None = None
-    """Deprecated."""
+    """Audio of the user's side."""
     output_audio_config: OutputAudioConfig | None = None
-    """Deprecated."""
+    """Audio of the agent's side."""
     evaluation_channel: Implicit[EvaluationChannel] = EvaluationChannel(0)
+    """Text or audio."""
     tool_call_behaviour: Implicit[EvaluationToolCallBehaviour] = EvaluationToolCallBehaviour(0)
+    """Whether real tools are called."""
 
 
 class GoldenRunMethod(OpenEnum):
@@ -88,16 +96,23 @@ class SpeechConfig(Message):
     PROTO = "EvaluationPersona.SpeechConfig"
 
     speaking_rate: Double = 0.0
-    """1 is normal."""
+    """Speed; 1 is normal."""
     environment: Implicit[BackgroundEnvironment] = BackgroundEnvironment(0)
+    """Background noise."""
     voice_id: Text = ""
+    """Id of the voice."""
 
 
 class EvaluationPersona(Message):
     """A simulated user."""
 
     name: Text = ""
+    """Name of the persona."""
     description: Text = ""
+    """Free text."""
     display_name: Text = ""
+    """Name for people."""
     personality: Text = ""
+    """How the persona behaves."""
     speech_config: SpeechConfig | None = None
+    """Voice."""

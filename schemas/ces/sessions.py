@@ -19,14 +19,17 @@ class ToolResponses(Message):
     """Answers of client-side tools."""
 
     tool_responses: Repeated[CesToolResponse] = Field(default_factory=list)
+    """The answers."""
 
 
 class SessionEvent(Message):
     """An event."""
 
     PROTO = "Event"
+    REQUIRED = ("event",)
 
     event: Text = ""
+    """Name of the event."""
 
 
 class SessionInput(Message):
@@ -35,15 +38,23 @@ class SessionInput(Message):
     ONEOFS = (("text", "dtmf", "audio", "tool_responses", "image", "blob", "variables", "event"),)
 
     text: Text | None = None
+    """Text."""
     dtmf: Text | None = None
+    """Telephone digits."""
     audio: Bytes | None = None
+    """Audio bytes."""
     tool_responses: ToolResponses | None = None
+    """Answers of the client's tools."""
     image: Image | None = None
+    """Image."""
     blob: Blob | None = None
+    """Binary data."""
     variables: Struct | None = None
+    """Session variables."""
     event: SessionEvent | None = None
+    """Named event."""
     will_continue: Bool = False
-    """A fragment of a longer input."""
+    """Whether it is a fragment of a longer input."""
 
 
 class ToolCalls(Message):

@@ -130,5 +130,8 @@ class Status(RpcMessage):
     """An error of an API."""
 
     code: Int32 = 0
+    """Code of google.rpc.Code."""
     message: Text = ""
+    """Message for developers."""
     details: Repeated[AnyMessage] = Field(default_factory=list)
+    """Further details."""

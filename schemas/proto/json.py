@@ -55,6 +55,12 @@ class Message(BaseModel):
 
     Attributes:
         ONEOFS: Groups of fields of which at most one may be set.
+        NEEDS_ONE: Whether a request must set one of each group.
+        REQUIRED: Fields that a request must hold.
+        IDENTIFIER: The field that a request with a mask must hold; "": none.
+        OUTPUT_ONLY: JSON names of the fields that only the service sets.
+        DEPRECATED: Fields that have a successor.
+        RANGES: Fields with the least and greatest value of a number, or length of a list (None: no limit).
         PROTO: Name inside its package, nested messages with dots; absent: the name of the class.
         PACKAGE: Protobuf package. A class that sets it is an abstract base of messages.
     """
@@ -69,6 +75,12 @@ class Message(BaseModel):
     )
 
     ONEOFS: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    NEEDS_ONE: ClassVar[bool] = False
+    REQUIRED: ClassVar[tuple[str, ...]] = ()
+    IDENTIFIER: ClassVar[str] = ""
+    OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset()
+    DEPRECATED: ClassVar[frozenset[str]] = frozenset()
+    RANGES: ClassVar[tuple[tuple[str, float, float | None], ...]] = ()
     PROTO: ClassVar[str] = ""
     PACKAGE: ClassVar[str] = "google.cloud.ces.v1beta"
     _names: ClassVar[dict[str, str]] = {}

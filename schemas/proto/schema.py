@@ -1,87 +1,187 @@
 """Generates JSON Schemas of proto3 JSON messages for MCP tools."""
 
+from collections import deque
+from collections.abc import Mapping
 from functools import cache
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from pydantic.alias_generators import to_camel
 
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto import fields as proto_fields
 from turnwise.schemas.proto.any import AnyMessage
+from turnwise.schemas.proto.descriptions import field_description
 from turnwise.schemas.proto.fields import OpenEnum
 from turnwise.schemas.proto.json import Message
 from turnwise.schemas.values import JsonObject
 
-_NON_FINITE: JsonObject = {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]}
+SchemaUse = Literal["answer", "request", "update"]
+"""What a message is for. Only requests have required fields.
+
+With a mask, an update may leave out every field that the mask can name, thus all but those inside lists.
+"""
+
+_NON_FINITE: JsonObject = {"enum": ["NaN", "Infinity", "-Infinity"]}
+_FLOATS: JsonObject = {
+    "Float": {"anyOf": [{"type": "number", "format": "float"}, _NON_FINITE]},
+    "Double": {"anyOf": [{"type": "number", "format": "double"}, _NON_FINITE]},
+}
 _SCALARS: list[tuple[Any, JsonObject]] = [
     (proto_fields.Text, {"type": "string"}),
     (proto_fields.Bool, {"type": "boolean"}),
     (proto_fields.Int32, {"type": "integer", "format": "int32"}),
     (proto_fields.Int64, {"type": "string", "format": "int64"}),
-    (proto_fields.Float32, {"anyOf": [{"type": "number", "format": "float"}, _NON_FINITE]}),
-    (proto_fields.Double, {"anyOf": [{"type": "number", "format": "double"}, _NON_FINITE]}),
+    (proto_fields.Float32, {"$ref": "#/$defs/Float"}),
+    (proto_fields.Double, {"$ref": "#/$defs/Double"}),
     (proto_fields.Bytes, {"type": "string", "format": "byte"}),
     (proto_fields.Timestamp, {"type": "string", "format": "date-time"}),
     (proto_fields.Duration, {"type": "string", "format": "google-duration"}),
     (proto_fields.FieldMask, {"type": "string", "format": "google-fieldmask"}),
-    (proto_fields.Struct, {"type": "object", "additionalProperties": True}),
-    (AnyMessage, {"type": "object", "additionalProperties": True}),
+    (proto_fields.Struct, {"type": "object"}),
+    (AnyMessage, {"type": "object"}),
 ]
+_OBJECT: JsonObject = {"type": "object"}
 
 
-def message_schema(message: type[Message], *, writable_only: bool = False) -> JsonObject:
-    """Returns the schema of a message, with nested messages by protobuf name under `$defs`.
+def message_schema(
+    message: type[Message],
+    use: SchemaUse = "answer",
+    elsewhere: Mapping[type[Message], str] | None = None,
+) -> JsonObject:
+    """Returns the schema of a message; what it refers to stands under `$defs`.
 
     Args:
-        message: Message class; its output-only fields are marked as `readOnly`.
-        writable_only: Whether output-only fields are omitted.
+        message: Message class. In a request, the content of its output-only fields is not described.
+        use: What the message is for.
+        elsewhere: Messages inside an answer that are not described, and the tool whose answer does so.
     """
-    found: dict[str, JsonObject] = {}
-    waiting = [message]
-    while waiting:
-        current = waiting.pop()
-        if current.PROTO not in found:
-            found[current.PROTO], inner = _object(current, writable_only)
-            waiting += inner
-    root = found.pop(message.PROTO)
-    return {**root, "$defs": dict(sorted(found.items()))} if found else root
+    return _SchemaWriter(use, elsewhere or {}).whole(message)
+
+
+class _Place(NamedTuple):
+    """Where a message stands.
+
+    Attributes:
+        is_partial: Whether a mask can name its fields.
+        is_hidden: Whether its fields are not described.
+    """
+
+    is_partial: bool = False
+    is_hidden: bool = False
+
+
+class _SchemaWriter:
+    def __init__(self, use: SchemaUse, elsewhere: Mapping[type[Message], str]) -> None:
+        self._use = use
+        self._elsewhere = elsewhere
+        self._defs: dict[str, JsonObject] = {}
+        self._waiting: deque[tuple[type[Message], bool]] = deque()
+
+    def whole(self, message: type[Message]) -> JsonObject:
+        root = self._object(message, False, self._use == "update")
+        while self._waiting:
+            current, is_partial = self._waiting.popleft()
+            if current.PROTO not in self._defs:
+                self._defs[current.PROTO] = self._object(current, is_partial, is_partial)
+        found = {**_used_floats([root, *self._defs.values()]), **self._defs}
+        return {**root, "$defs": dict(sorted(found.items()))} if found else root
+
+    def _object(self, message: type[Message], is_partial: bool, are_fields_partial: bool) -> JsonObject:
+        properties = {
+            to_camel(name): self._property(message, name, hint, are_fields_partial)
+            for name, hint in _hints(message).items()
+        }
+        return {
+            **_OBJECT,
+            "properties": properties,
+            "additionalProperties": False,
+            **_alternatives(message, self._use != "answer" and not is_partial),
+            **({} if self._use == "answer" else _required(message, is_partial)),
+        }
+
+    def _property(self, message: type[Message], name: str, hint: Any, is_partial: bool) -> JsonObject:
+        text, inner = field_description(message, name), _message_in(hint)
+        is_read_only = to_camel(name) in message.OUTPUT_ONLY
+        is_hidden = is_read_only and self._use != "answer"
+        if inner is not None and inner in self._elsewhere:
+            is_hidden, text = True, f"{text} Its fields: see the answer of {self._elsewhere[inner]}."
+        return {
+            "description": text,
+            **_bounded(self._field(hint, _Place(is_partial, is_hidden)), message, name),
+            **({"readOnly": True} if is_read_only else {}),
+            **({"deprecated": True} if name in message.DEPRECATED else {}),
+        }
+
+    def _field(self, hint: Any, place: _Place) -> JsonObject:
+        known = next((schema for kind, schema in _SCALARS if kind == hint), None)
+        if known is not None:
+            return known
+        if isinstance(hint, type) and get_origin(hint) is None:
+            return self._named(hint, place)
+        first = get_args(hint)[0]
+        if NoneType in get_args(hint):
+            return self._field(first, place)
+        if get_origin(hint) is list:
+            return {"type": "array", "items": self._field(first, place._replace(is_partial=False))}
+        if get_origin(hint) is dict:
+            inner = place._replace(is_partial=False)
+            return {**_OBJECT, "additionalProperties": self._field(get_args(hint)[1], inner)}
+        return self._field(first, place)
+
+    def _named(self, kind: type[Any], place: _Place) -> JsonObject:
+        if issubclass(kind, OpenEnum):
+            # Values of a newer API version are printed as numbers.
+            self._defs[kind.__name__] = {"anyOf": [{"enum": list(kind.__members__)}, {"type": "integer"}]}
+            return {"$ref": f"#/$defs/{kind.__name__}"}
+        if place.is_hidden:
+            return _OBJECT
+        # A message that is also reached through a list is described as what a mask can name.
+        (self._waiting.appendleft if place.is_partial else self._waiting.append)((kind, place.is_partial))
+        return {"$ref": f"#/$defs/{kind.PROTO}"}
 
 
 @cache
-def _object(message: type[Message], writable_only: bool) -> tuple[JsonObject, list[type[Message]]]:
-    """Returns the schema of one message, and the messages that it refers to."""
+def _hints(message: type[Message]) -> dict[str, Any]:
     hints = get_type_hints(message, include_extras=True)
-    inner: list[type[Message]] = []
-    output_only = getattr(message, "OUTPUT_ONLY", ())
-    properties: JsonObject = {}
-    for name in message.model_fields:
-        is_read_only = to_camel(name) in output_only
-        if not (is_read_only and writable_only):
-            mark = {"readOnly": True} if is_read_only else {}
-            properties[to_camel(name)] = {**_field(hints[name], inner), **mark}
-    return {"type": "object", "properties": properties, "additionalProperties": False}, inner
+    return {name: hints[name] for name in message.model_fields}
 
 
-def _field(hint: Any, inner: list[type[Message]]) -> JsonObject:
-    known = next((schema for kind, schema in _SCALARS if kind == hint), None)
-    if known is not None:
-        return known
+def _message_in(hint: Any) -> type[Message] | None:
     if isinstance(hint, type) and get_origin(hint) is None:
-        return _named(hint, inner)
-    first = get_args(hint)[0]
-    if NoneType in get_args(hint):
-        return _field(first, inner)
-    if get_origin(hint) is list:
-        return {"type": "array", "items": _field(first, inner)}
-    if get_origin(hint) is dict:
-        return {"type": "object", "additionalProperties": _field(get_args(hint)[1], inner)}
-    return _field(first, inner)
+        return hint if issubclass(hint, Message) else None
+    return next((found for one in get_args(hint) if (found := _message_in(one))), None)
 
 
-def _named(kind: type[Any], inner: list[type[Message]]) -> JsonObject:
-    if issubclass(kind, OpenEnum):
-        # Values of a newer API version are printed as numbers.
-        names: JsonObject = {"type": "string", "enum": list(kind.__members__)}
-        return {"anyOf": [names, {"type": "integer", "format": "int32"}]}
-    inner.append(kind)
-    return {"$ref": f"#/$defs/{kind.PROTO}"}
+def _used_floats(objects: list[JsonObject]) -> JsonObject:
+    text = dump_json(objects).decode()
+    return {name: schema for name, schema in _FLOATS.items() if f'"#/$defs/{name}"' in text}
+
+
+def _required(message: type[Message], is_partial: bool) -> JsonObject:
+    names = ([message.IDENTIFIER] if message.IDENTIFIER else []) if is_partial else message.REQUIRED
+    return {"required": list(map(to_camel, names))} if names else {}
+
+
+def _alternatives(message: type[Message], is_needed: bool) -> JsonObject:
+    """Returns the keywords of the groups of which one field at most may be set."""
+    if (tuple(message.model_fields),) == message.ONEOFS:
+        return {"maxProperties": 1, **({"minProperties": 1} if is_needed and message.NEEDS_ONE else {})}
+    groups = [_one_of(group, is_needed and message.NEEDS_ONE) for group in message.ONEOFS]
+    return groups[0] if len(groups) == 1 else {"allOf": groups} if groups else {}
+
+
+def _one_of(group: tuple[str, ...], is_needed: bool) -> JsonObject:
+    names = list(map(to_camel, group))
+    options: list[JsonObject] = [{"required": [name]} for name in names]
+    return {"oneOf": options if is_needed else [*options, {"properties": dict.fromkeys(names, False)}]}
+
+
+def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObject:
+    """Returns the schema of a field with the bounds of its number or its list; NaN lies in none."""
+    own = next(((low, high) for field, low, high in message.RANGES if field == name), None)
+    if own is None:
+        return schema
+    names = ("minItems", "maxItems") if schema.get("type") == "array" else ("minimum", "maximum")
+    whole = _FLOATS[schema["$ref"].rpartition("/")[2]]["anyOf"][0] if "$ref" in schema else schema
+    return {**whole, **{key: bound for key, bound in zip(names, own, strict=True) if bound is not None}}

@@ -1,6 +1,6 @@
 """The MCP server: the service as tools, over stdio or streamable HTTP."""
 
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -21,8 +21,11 @@ from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.tools import TOOLS, Tool
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import check_lists
+from turnwise.schemas.ces.aggregates import AggregatedMetrics
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.proto.json import WireError
+from turnwise.schemas.proto.json import Message, WireError
 from turnwise.schemas.proto.schema import message_schema
 from turnwise.schemas.values import JsonObject
 
@@ -31,6 +34,13 @@ _INSTRUCTIONS = (
     "Names: projects/P/locations/L/apps/A/evaluations/E/results/R. Lists give summaries first; ask for more "
     "with readMask."
 )
+
+_DESCRIBED: dict[type[Message], str] = {
+    AggregatedMetrics: "get_evaluation",
+    Evaluation: "get_evaluation",
+    EvaluationResult: "get_evaluation_result",
+}
+"""Messages that many answers hold, and the tool whose schema describes them."""
 
 
 def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
@@ -73,15 +83,15 @@ def _text(value: JsonObject) -> TextContent:
     return TextContent(text=dump_json(value).decode())
 
 
+@cache
 def listed_tool(name: str, tool: Tool) -> ListedTool:
     """Returns the MCP description of a tool."""
-    # The documented schema of an update has all fields of an evaluation; other tools omit read-only fields.
-    schema = message_schema(tool.stated or tool.request, writable_only=tool.stated is None)
+    elsewhere = {kind: other for kind, other in _DESCRIBED.items() if other != name}
     return ListedTool(
         name=name,
         description=tool.description,
-        input_schema={**schema, "required": list(tool.needs)},
-        output_schema=message_schema(tool.response),
+        input_schema=message_schema(tool.stated or tool.request, tool.use),
+        output_schema=message_schema(tool.response, elsewhere=elsewhere),
         annotations=ToolAnnotations(
             read_only_hint=not tool.changes,
             destructive_hint=False,

@@ -4,19 +4,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
+from turnwise.pipeline.service.changes import create_evaluation, restore_evaluation, update_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.conversations import get_conversation, list_conversations_to_read
 from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
+from turnwise.pipeline.service.history import list_evaluation_revisions
 from turnwise.pipeline.service.mcp.views import SUMMARY, View, read_view, without_details
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
 from turnwise.pipeline.service.service import Service
 from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest, CompareAppVersionsResponse
 from turnwise.schemas.ces.conversation_tools import (
     GetConversationRequest,
     ListConversationsToReadRequest,
     ListConversationsToReadResponse,
     RecordedConversation,
+)
+from turnwise.schemas.ces.history_tools import (
+    EvaluationRevision,
+    ListEvaluationRevisionsRequest,
+    ListEvaluationRevisionsResponse,
+    RestoreEvaluationRequest,
 )
 from turnwise.schemas.ces.requests import (
     CreateEvaluationRequest,
@@ -27,8 +35,6 @@ from turnwise.schemas.ces.requests import (
 )
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.ces.tools import (
-    CompareAppVersionsRequest,
-    CompareAppVersionsResponse,
     GetEvaluationTool,
     GetFailuresRequest,
     GetFailuresResponse,
@@ -38,6 +44,7 @@ from turnwise.schemas.ces.tools import (
     UpdateEvaluationTool,
 )
 from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.schema import SchemaUse
 from turnwise.schemas.values import JsonObject
 
 _PAGE = 20
@@ -51,8 +58,7 @@ def _update_evaluation(service: Service, request: UpdateEvaluationTool) -> JsonO
     mask ALL fields are replaced. Pass the etag that you read as evaluation.etag to be refused (ABORTED) if
     someone has changed the evaluation since.
     """
-    updated = update_evaluation(service, request.evaluation, request.update_mask)
-    return {name: value for name, value in updated.items() if name != "lastCompletedResult"}
+    return update_evaluation(service, request.evaluation, request.update_mask)
 
 
 def _get_result(service: Service, request: GetEvaluationResultRequest) -> JsonObject:
@@ -106,6 +112,27 @@ def _create_evaluation(service: Service, request: CreateEvaluationRequest) -> Js
     displayName is unique in the app. evaluationId becomes the last part of the name.
     """
     return create_evaluation(service, request)
+
+
+def _list_revisions(service: Service, request: ListEvaluationRevisionsRequest) -> JsonObject:
+    """Lists the revisions of an evaluation (name: .../evaluations/E), the newest first: who changed it when.
+
+    readMask names the fields wanted of each ('*' is everything): evaluation is the whole content of a
+    revision, evaluation.golden.turns a part of it. nextPageToken, given as pageToken, reads on.
+    restore_evaluation brings a revision back.
+    """
+    request.page_size = request.page_size or _PAGE
+    view = read_view(EvaluationRevision, request.read_mask, without_details(EvaluationRevision))
+    return _seen(list_evaluation_revisions(service, request), "revisions", view)
+
+
+def _restore(service: Service, request: RestoreEvaluationRequest) -> JsonObject:
+    """Gives an evaluation (name: .../evaluations/E) the content of one of its revisions, as a new revision.
+
+    Nothing is lost: the revisions since then stay in the history. Pass the etag that you read to be refused
+    (ABORTED) if someone has changed the evaluation since.
+    """
+    return restore_evaluation(service, request)
 
 
 def _compare(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
@@ -171,8 +198,8 @@ class Tool:
         call: Function of the tool. Its docstring is the description for callers.
         request: Message type of the arguments.
         response: Message type of the response.
-        needs: Required arguments.
         stated: Message type of the published schema, if `request` accepts more.
+        use: What the schema of the arguments is for.
         changes: Whether it changes the store.
         is_idempotent: Whether a repeated call has no further effect.
     """
@@ -180,8 +207,8 @@ class Tool:
     call: Callable[[Service, Any], JsonObject]
     request: type[Message]
     response: type[Message]
-    needs: tuple[str, ...]
     stated: type[Message] | None = None
+    use: SchemaUse = "request"
     changes: bool = False
     is_idempotent: bool = True
 
@@ -196,35 +223,29 @@ TOOLS: dict[str, Tool] = {
         _update_evaluation,
         UpdateEvaluationTool,
         Evaluation,
-        ("evaluation",),
         stated=UpdateEvaluationRequest,
+        use="update",
         changes=True,
         is_idempotent=False,
     ),
-    "get_evaluation_result": Tool(_get_result, GetEvaluationResultRequest, EvaluationResult, ("name",)),
-    "get_evaluation": Tool(_get_evaluation, GetEvaluationTool, Evaluation, ("name",)),
-    "list_evaluations": Tool(_list_evaluations, ListEvaluationsTool, ListEvaluationsResponse, ("parent",)),
-    "list_evaluation_results": Tool(
-        _list_results, ListEvaluationResultsTool, ListEvaluationResultsResponse, ("parent",)
-    ),
+    "get_evaluation_result": Tool(_get_result, GetEvaluationResultRequest, EvaluationResult),
+    "get_evaluation": Tool(_get_evaluation, GetEvaluationTool, Evaluation),
+    "list_evaluations": Tool(_list_evaluations, ListEvaluationsTool, ListEvaluationsResponse),
+    "list_evaluation_results": Tool(_list_results, ListEvaluationResultsTool, ListEvaluationResultsResponse),
     "create_evaluation": Tool(
-        _create_evaluation,
-        CreateEvaluationRequest,
-        Evaluation,
-        ("parent", "evaluation"),
-        changes=True,
-        is_idempotent=False,
+        _create_evaluation, CreateEvaluationRequest, Evaluation, changes=True, is_idempotent=False
     ),
-    "compare_app_versions": Tool(
-        _compare,
-        CompareAppVersionsRequest,
-        CompareAppVersionsResponse,
-        ("parent", "baseVersion", "candidateVersion"),
+    "list_evaluation_revisions": Tool(
+        _list_revisions, ListEvaluationRevisionsRequest, ListEvaluationRevisionsResponse
     ),
+    "restore_evaluation": Tool(
+        _restore, RestoreEvaluationRequest, Evaluation, changes=True, is_idempotent=False
+    ),
+    "compare_app_versions": Tool(_compare, CompareAppVersionsRequest, CompareAppVersionsResponse),
     "list_conversations_to_read": Tool(
-        _conversations_to_read, ListConversationsToReadRequest, ListConversationsToReadResponse, ("parent",)
+        _conversations_to_read, ListConversationsToReadRequest, ListConversationsToReadResponse
     ),
-    "get_conversation": Tool(_conversation, GetConversationRequest, RecordedConversation, ()),
-    "get_failures": Tool(_get_failures, GetFailuresRequest, GetFailuresResponse, ("parent",)),
+    "get_conversation": Tool(_conversation, GetConversationRequest, RecordedConversation),
+    "get_failures": Tool(_get_failures, GetFailuresRequest, GetFailuresResponse),
 }
 """The tools by name."""

@@ -7,8 +7,10 @@ from typing import NamedTuple
 from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN
 from turnwise.pipeline.service.errors import field_errors
 from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.comparison_tools import CompareAppVersionsResponse
+from turnwise.schemas.ces.history_tools import EvaluationRevision
 from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.ces.tools import CompareAppVersionsResponse, RunFailure
+from turnwise.schemas.ces.tools import RunFailure
 from turnwise.schemas.proto.json import Message
 from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
 from turnwise.schemas.values import JsonObject
@@ -16,6 +18,7 @@ from turnwise.schemas.values import JsonObject
 _DETAILS = ("goldenResult", "scenarioResult", "persona", "error", "config", "evaluationMetricsThresholds")
 _LARGE = {
     EvaluationResult: _DETAILS,
+    EvaluationRevision: ("evaluation",),
     RunFailure: ("record",),
     CompareAppVersionsResponse: ("base.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
     Evaluation: (
@@ -61,7 +64,7 @@ SUMMARY = View(
 
 @cache
 def without_details(message: type[Message]) -> View:
-    """Returns the view of all but the large fields of an evaluation, result, failure or comparison."""
+    """Returns the view of all but the large fields of a message."""
     return View(all_but(message, ",".join(_LARGE[message])))
 
 

@@ -3,10 +3,13 @@
 import asyncio
 import http.client
 import json
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
@@ -42,6 +45,8 @@ HINTS = {
     "list_evaluations": (True, False, True, False),
     "list_evaluation_results": (True, False, True, False),
     "create_evaluation": (False, False, False, False),
+    "list_evaluation_revisions": (True, False, True, False),
+    "restore_evaluation": (False, False, False, False),
     "compare_app_versions": (True, False, True, False),
     "list_conversations_to_read": (True, False, True, False),
     "get_conversation": (True, False, True, False),
@@ -117,6 +122,7 @@ async def a_whole_session(tools: Tools) -> None:
     changed = {"name": name, "displayName": "New", "etag": made["etag"]}
     after = await tools("update_evaluation", evaluation=changed, updateMask="displayName,description")
     assert after["displayName"] == "New" and "description" not in after and after["golden"] == GOLDEN
+    assert after["lastCompletedResult"] == result(27, version="v8") and "aggregatedMetrics" in after
     assert await tools.refused("update_evaluation", evaluation=changed, updateMask="displayName") == (
         "ABORTED",
         "evaluation.etag",
@@ -125,6 +131,17 @@ async def a_whole_session(tools: Tools) -> None:
         "INVALID_ARGUMENT",
         "updateMask",
     )
+    revisions = (await tools("list_evaluation_revisions", name=name))["revisions"]
+    assert [one["updateMask"] for one in revisions[:1]] == ["displayName,description"]
+    assert [one["etag"] for one in revisions] == [after["etag"], made["etag"]]
+    parts = await tools("list_evaluation_revisions", name=name, readMask="evaluation.displayName")
+    assert [one["evaluation"] for one in parts["revisions"]] == [
+        {"displayName": "New"},
+        {"displayName": "One"},
+    ]
+    restored = await tools("restore_evaluation", name=name, revision=1, etag=after["etag"])
+    assert restored["displayName"] == "One" and restored["description"] == "words"
+    await tools("restore_evaluation", name=name, revision=2)
     read = await tools("get_evaluation", name=name)
     assert [v["appVersionId"] for v in read["aggregatedMetrics"]["metricsByAppVersion"]] == ["v7", "v8"]
     assert read["lastCompletedResult"]["evaluationStatus"] == "PASS"
@@ -190,24 +207,48 @@ def test_hints_are_the_documented_ones(service: Service, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
-def test_schemas_are_the_documented_ones(service: Service, name: str) -> None:
+def test_the_fields_are_the_documented_ones(service: Service, name: str) -> None:
     request, response, required = DOCUMENTED[name]
     tool = listed(service)[name]
-    assert tool.input_schema == {**message_schema(request), "required": required}
-    assert tool.output_schema == message_schema(response)
+    for schema, message in ((tool.input_schema, request), (tool.output_schema, response)):
+        assert schema["properties"].keys() == message_schema(message)["properties"].keys()
+    assert tool.input_schema["required"] == required
+
+
+def fields_of(schema: Any) -> Iterator[tuple[str, Any]]:
+    """All fields of a tool's schema, but those that an alternative only names."""
+    for kind in (schema, *schema.get("$defs", {}).values()):
+        yield from kind.get("properties", {}).items()
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_every_field_of_every_tool_is_described(service: Service, name: str) -> None:
+    tool = listed(service)[name]
+    for schema in (tool.input_schema, tool.output_schema):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        found = dict(fields_of(schema))
+        assert found and all(3 < len(field["description"]) < 200 for field in found.values())
+        references = set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(schema)))
+        assert references == set(schema.get("$defs", {}))
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_a_tool_is_told_in_at_most_40_kb(service: Service, name: str) -> None:
+    told = listed(service)[name].model_dump_json(by_alias=True, exclude_none=True)
+    assert len(told.encode()) <= 40_000
 
 
 def test_every_tool_says_what_it_does(service: Service) -> None:
     for name, tool in listed(service).items():
         assert 40 < len(tool.description) < 900, name
-        assert set(tool.input_schema["required"]) <= set(tool.input_schema["properties"])
+        assert set(tool.input_schema.get("required", ())) <= set(tool.input_schema["properties"])
         assert "\n" not in tool.description
     assert "Always pass updateMask" in listed(service)["update_evaluation"].description
 
 
 def test_a_read_only_server_offers_no_changes(store: Any) -> None:
     service = Service(store, "tester", read_only=True)
-    assert not {"update_evaluation", "create_evaluation"} & listed(service).keys()
+    assert not {"update_evaluation", "create_evaluation", "restore_evaluation"} & listed(service).keys()
     evaluation = {"displayName": "x", "golden": SCRIPT}
 
     async def work(tools: Tools) -> Any:

@@ -15,6 +15,7 @@ from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.evaluations import find_evaluation
+from turnwise.pipeline.store.tables import EVALUATIONS
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 
@@ -273,6 +274,27 @@ def test_eight_who_write_different_fields_lose_none(service: Any, create: Any) -
     assert {key: after[key] for key in new} == new
     revisions = [entry.revision for entry in service.store.read(lambda c: read_history(c, name))]
     assert revisions == list(range(1, 42))
+
+
+def test_a_change_is_made_and_checked_before_the_store_is_locked(service: Any, create: Any) -> None:
+    name = create("one", golden=GOLDEN)["name"]
+    locked, released = threading.Event(), threading.Event()
+
+    def hold(connection: Any) -> None:
+        connection.execute(EVALUATIONS.update().values(created_by="other"))
+        locked.set()
+        released.wait(60)
+
+    holder = threading.Thread(target=service.store.write, args=[hold])
+    holder.start()
+    locked.wait()
+    try:
+        wrong = {"turns": SCRIPT["turns"] * 101}
+        assert refusal(service, name, "golden.turns", golden=wrong)[1] == "evaluation.golden.turns"
+        assert holder.is_alive()
+    finally:
+        released.set()
+        holder.join()
 
 
 def test_of_eight_evaluations_of_one_name_one_is_made(service: Any, app: str) -> None:

@@ -16,17 +16,14 @@ from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.results import result_columns, write_results
 from turnwise.pipeline.store.tables import FAILURES, upsert
 from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest, CompareAppVersionsResponse
 from turnwise.schemas.ces.requests import (
     CreateEvaluationRequest,
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,
 )
 from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.ces.tools import (
-    CompareAppVersionsRequest,
-    CompareAppVersionsResponse,
-    GetFailuresRequest,
-)
+from turnwise.schemas.ces.tools import GetFailuresRequest
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.metrics.rows import failure_rows
 

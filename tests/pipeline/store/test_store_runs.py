@@ -30,9 +30,9 @@ from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.lost import last_run
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, SCORES
+from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest
 from turnwise.schemas.ces.requests import CreateEvaluationRequest, ListEvaluationResultsRequest
 from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 from turnwise.transforms.review.choice import cluster_sizes, to_read
 
 ROOT = Path(__file__).parents[3]

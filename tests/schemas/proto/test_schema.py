@@ -10,13 +10,18 @@ from google.cloud import ces_v1beta
 from google.protobuf.descriptor import FieldDescriptor
 
 from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.limits import check_evaluation
 from turnwise.schemas.ces.messages import MESSAGES
-from turnwise.schemas.ces.requests import GetEvaluationResultRequest, UpdateEvaluationRequest
+from turnwise.schemas.ces.requests import (
+    GetEvaluationResultRequest,
+    UpdateEvaluationRequest,
+)
 from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.proto.json import WireError
 from turnwise.schemas.proto.schema import message_schema
 
 SHARED = Path(__file__).parents[3] / "../shared"
-SAMPLES = sorted((SHARED / "fixtures/ces/samples").glob("*.json"))
+SAMPLES = sorted((SHARED / "fixtures/ces/samples").glob("*__Evaluation*.json"))
 REFERENCE = SHARED / "reference/ces.md"
 TOP = [Evaluation, EvaluationResult, UpdateEvaluationRequest, GetEvaluationResultRequest]
 
@@ -37,20 +42,21 @@ WELL_KNOWN = {
 }
 
 
-def in_words(schema):
+def in_words(schema, defs):
     """What a schema says, in one text: a kind with its format, an enum's names, or a message's name."""
     if "$ref" in schema:
-        return schema["$ref"].removeprefix("#/$defs/")
+        name = schema["$ref"].removeprefix("#/$defs/")
+        return in_words(defs[name], defs) if "anyOf" in defs[name] else name
     if "anyOf" in schema:
         first, second = schema["anyOf"]
-        assert second["type"] == ("integer" if "enum" in first else "string")
-        return in_words(first)
+        assert second == {"type": "integer"} if "enum" in first else "NaN" in second["enum"]
+        return in_words(first, defs)
     if "enum" in schema:
         return ",".join(schema["enum"])
     if schema["type"] == "array":
-        return f"list of {in_words(schema['items'])}"
-    if schema["type"] == "object" and isinstance(schema["additionalProperties"], dict):
-        return f"map to {in_words(schema['additionalProperties'])}"
+        return f"list of {in_words(schema['items'], defs)}"
+    if schema["type"] == "object" and "additionalProperties" in schema:
+        return f"map to {in_words(schema['additionalProperties'], defs)}"
     return " ".join(filter(None, (schema["type"], schema.get("format"))))
 
 
@@ -69,38 +75,50 @@ def real_words(field):
     return f"list of {text}" if field.is_repeated else text
 
 
-def objects(message):
-    schema = message_schema(message)
-    return {message.PROTO: schema, **schema.get("$defs", {})}
+def objects(message, use="answer"):
+    schema = message_schema(message, use)
+    inner = {name: inner for name, inner in schema.get("$defs", {}).items() if name in MESSAGES}
+    return {message.PROTO: schema, **inner}
+
+
+def documented_flags(name):
+    """The flags of the fields that the reference lists for a message; nothing if it lists none."""
+    start = rf"^\*\*{re.escape(name)}\*\*[^\n]*\n\n\|.*\n\|.*\n((?:\|[^\n]*\n)+)"
+    table = re.search(start, REFERENCE.read_text(), re.M)
+    rows = re.findall(r"^\| \d+ \| `(\w+)` \|[^|]*\|([^|]*)\|", table[1], re.M) if table else []
+    return {key: words.split() for key, words in rows}
+
+
+def real_fields(name):
+    """The fields of the real message of a name; nothing if it is of another API."""
+    if MESSAGES[name].PACKAGE != "google.cloud.ces.v1beta":
+        return []
+    real = ces_v1beta
+    for part in name.split("."):
+        real = getattr(real, part)
+    return type(real.pb(real())).DESCRIPTOR.fields
 
 
 @pytest.mark.parametrize("message", TOP, ids=lambda message: message.PROTO)
 def test_every_object_is_the_real_message(message):
     compared = 0
+    defs = message_schema(message).get("$defs", {})
     for name, schema in objects(message).items():
         assert schema["additionalProperties"] is False
-        if MESSAGES[name].PACKAGE != "google.cloud.ces.v1beta":
-            continue
-        real = ces_v1beta
-        for part in name.split("."):
-            real = getattr(real, part)
-        fields = type(real.pb(real())).DESCRIPTOR.fields
-        assert {key: in_words(value) for key, value in schema["properties"].items()} == {
+        fields = real_fields(name)
+        assert not fields or {key: in_words(value, defs) for key, value in schema["properties"].items()} == {
             field.json_name: real_words(field) for field in fields
         }
-        compared += 1
+        compared += bool(fields)
     assert compared >= (1 if message is GetEvaluationResultRequest else 40)
 
 
 @pytest.mark.skipif(not REFERENCE.exists(), reason="needs the reference")
 @pytest.mark.parametrize("message", [Evaluation, EvaluationResult], ids=lambda message: message.PROTO)
 def test_every_object_is_the_documented_one(message):
-    text = REFERENCE.read_text()
     for name, schema in objects(message).items():
-        table = re.search(rf"^\*\*{re.escape(name)}\*\*[^\n]*\n\n\|.*\n\|.*\n((?:\|[^\n]*\n)+)", text, re.M)
-        if table:
-            documented = re.findall(r"^\| \d+ \| `(\w+)` \|", table[1], re.M)
-            assert sorted(schema["properties"]) == sorted(documented), name
+        documented = documented_flags(name)
+        assert not documented or schema["properties"].keys() == documented.keys(), name
 
 
 @pytest.mark.parametrize("message", TOP, ids=lambda message: message.PROTO)
@@ -139,9 +157,89 @@ def test_the_schema_of_an_evaluation(fields, is_valid):
     assert jsonschema.Draft202012Validator(message_schema(Evaluation)).is_valid(fields) is is_valid
 
 
-def test_output_only_fields_are_marked_or_left_out():
-    whole, writable = message_schema(Evaluation), message_schema(Evaluation, writable_only=True)
-    marked = {name for name, schema in whole["properties"].items() if schema.get("readOnly")}
-    assert marked == Evaluation.OUTPUT_ONLY
-    assert writable["properties"].keys() == whole["properties"].keys() - marked
-    assert "AggregatedMetrics" in whole["$defs"] and "AggregatedMetrics" not in writable["$defs"]
+@pytest.mark.skipif(not REFERENCE.exists(), reason="needs the reference")
+def test_superseded_and_required_fields_are_the_documented_ones():
+    # A scenario is also scored with a task or rubrics alone.
+    accepted = {"Evaluation.Scenario": {"task", "rubrics", "scenarioExpectations"}}
+    request = objects(Evaluation, "request")
+    for name, schema in (objects(EvaluationResult) | request).items():
+        flags = documented_flags(name)
+        marked = {key for key, value in schema["properties"].items() if value.get("deprecated")}
+        assert not flags or marked == {key for key, words in flags.items() if "D" in words}, name
+        required = {key for key, words in flags.items() if "R" in words} - accepted.get(name, set())
+        assert not flags or set(schema.get("required", ())) == (required if name in request else set()), name
+
+
+def test_what_only_the_service_sets_is_marked_and_not_described_in_requests():
+    whole, written = message_schema(Evaluation), message_schema(Evaluation, "request")
+    for schema in (whole, written):
+        marked = {name for name, schema in schema["properties"].items() if schema.get("readOnly")}
+        assert marked == Evaluation.OUTPUT_ONLY
+    assert "AggregatedMetrics" in whole["$defs"] and "AggregatedMetrics" not in written["$defs"]
+    assert written["properties"]["aggregatedMetrics"]["type"] == "object"
+
+
+def test_a_message_may_be_described_elsewhere():
+    schema = message_schema(Evaluation, elsewhere={EvaluationResult: "the_tool"})
+    assert "EvaluationResult" not in schema["$defs"]
+    last, ten = (schema["properties"][name] for name in ("lastCompletedResult", "lastTenResults"))
+    assert last["type"] == "object" and ten["items"] == {"type": "object"}
+    assert last["description"].endswith("see the answer of the_tool.")
+
+
+CASE = {"name": "n", "displayName": "x"}
+STEP = {"userInput": {"text": "hi"}}
+
+
+@pytest.mark.parametrize(
+    ("use", "fields", "is_valid"),
+    [
+        ("request", {**CASE, "golden": {"turns": [{"steps": [STEP]}]}}, True),
+        ("request", {**CASE, "scenario": {"task": "book"}, "etag": "e", "lastCompletedResult": {}}, True),
+        ("request", {"golden": {"turns": [{"steps": [STEP]}]}}, False),
+        ("request", CASE, False),
+        ("request", {**CASE, "golden": {"turns": [{"steps": [STEP]}]}, "scenario": {"task": "x"}}, False),
+        ("request", {**CASE, "golden": {}}, False),
+        ("request", {**CASE, "golden": {"turns": []}}, False),
+        ("request", {**CASE, "golden": {"turns": [{"steps": [STEP]}] * 101}}, False),
+        ("request", {**CASE, "golden": {"turns": [{"steps": [{}]}]}}, False),
+        ("request", {**CASE, "golden": {"turns": [{"steps": [{**STEP, "expectation": {}}]}]}}, False),
+        ("request", {**CASE, "scenario": {"task": "x", "maxTurns": 101}}, False),
+        ("request", {**CASE, "scenario": {"task": "x", "userFacts": [{"name": "n"}]}}, False),
+        ("update", {"name": "n", "tags": ["a"]}, True),
+        ("update", {"name": "n", "golden": {"evaluationExpectations": ["e"]}}, True),
+        ("update", {"name": "n", "golden": {"turns": [{}]}}, False),
+        ("update", {"tags": ["a"]}, False),
+        ("update", {"name": "n", "golden": {}, "scenario": {}}, False),
+        ("answer", {"tags": ["a"]}, True),
+        ("answer", {"golden": {}, "scenario": {}}, False),
+    ],
+)
+def test_what_a_request_must_hold(use, fields, is_valid):
+    kind, value = (
+        (UpdateEvaluationRequest, {"evaluation": fields}) if use == "update" else (Evaluation, fields)
+    )
+    assert jsonschema.Draft202012Validator(message_schema(kind, use)).is_valid(value) is is_valid
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "is_valid"),
+    [
+        ("semanticSimilaritySuccessThreshold", 4, True),
+        ("semanticSimilaritySuccessThreshold", 5, False),
+        ("overallToolInvocationCorrectnessThreshold", 0.5, True),
+        ("overallToolInvocationCorrectnessThreshold", -0.1, False),
+        ("overallToolInvocationCorrectnessThreshold", "NaN", False),
+    ],
+)
+def test_the_schema_has_the_range_that_is_checked(name, number, is_valid):
+    levels = {"goldenEvaluationMetricsThresholds": {"turnLevelMetricsThresholds": {name: number}}}
+    fields = {**CASE, "scenario": {"task": "x"}, "evaluationMetricsThresholdOverride": levels}
+    schema = message_schema(Evaluation, "request")
+    assert jsonschema.Draft202012Validator(schema).is_valid(fields) is is_valid
+    try:
+        check_evaluation(Evaluation.from_value(fields))
+    except WireError as error:
+        assert not is_valid and name in str(error)
+    else:
+        assert is_valid
