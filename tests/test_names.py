@@ -27,7 +27,7 @@ ALLOWED = {
     # Words of the wire formats, and of CES's own results.
     "hallucination": {"transforms/ces/", "pipeline/store/result_parts.py"},
     "semantic_similarity": {"transforms/formats/ces/cases.py"},
-    "tool_invocation_score": {"schemas/ces/"},
+    "tool_invocation_score": {"schemas/config.py", "schemas/ces/"},
     "grounding_score": {"transforms/formats/discovery_engine/format.py"},
     "safety_ratings": {"transforms/formats/adk/content.py", "transforms/formats/discovery_engine/format.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/", "pipeline/store/result_parts.py"},
