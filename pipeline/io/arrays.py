@@ -1,81 +1,73 @@
-"""Splits JSON arrays into elements, including deeply nested and malformed arrays."""
+"""Reads the elements of a JSON array one after the other, including malformed and deeply nested ones."""
 
 import json
-import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from gzip import GzipFile
+from typing import BinaryIO, NamedTuple
 
-from turnwise.schemas.jsonio import key_twice
+from turnwise.pipeline.io.array_text import ArrayPart, ArrayText
+from turnwise.schemas.jsonio import dump_json, key_twice
 from turnwise.schemas.values import JsonValue
-
-_MARKS = re.compile(rb'\\.|["\[\]{},]', re.DOTALL)
 
 
 class ArrayFault(NamedTuple):
-    """An error in the structure of an array, and the text that could not be read."""
+    """What could not be read of an array, and why."""
 
     text: bytes
-    problem: str
+    error: ValueError
 
 
-class _ArrayPart(NamedTuple):
-    text: bytes
-    ends_at: bytes
+def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | ArrayFault]:
+    """Yields the elements of a JSON array, written anew; if malformed or stating a key twice, unchanged.
 
-
-def array_elements(text: bytes) -> list[JsonValue] | None:
-    """Returns the elements of a JSON array.
-
-    Returns:
-        None: it is no array, malformed, nested too deeply, or an object in it states a key twice, so that its
-        texts are to be read.
-    """
-    if text.lstrip()[:1] != b"[":
-        return None
-    try:
-        elements: list[JsonValue] = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return elements if key_twice(text, elements) is None else None
-
-
-def element_texts(text: bytes) -> Iterator[bytes | ArrayFault]:
-    """Yields the texts of the elements of a deeply nested or malformed JSON array.
-
-    A malformed element is yielded unchanged. If its end cannot be determined, one fault names the first
-    element that was not read. Elements are counted from 1.
+    Of an element of more than `limit` bytes only a beginning of more bytes is yielded. If the end of an
+    element cannot be determined, one fault names the first that was not read. Elements are counted from 1.
     """
     number, is_ended = 0, False
-    for part in _split(text):
+    for part in ArrayText(file, limit).parts():
         if is_ended:
             if part.text:
-                yield ArrayFault(
-                    part.text, f"what follows the end of the array (element {number}) is not read"
-                )
+                yield _fault(part.text, f"what follows the end of the array (element {number}) is not read")
             return
-        found = list(_whole_ones(part))
+        found = list(_whole_ones(part, limit))
         number += len(found)
         yield from found
         yield from _faults(part, number, len(found))
-        is_ended = part.ends_at == b"]"
+        is_ended = part.ends_at == "]"
 
 
-def _whole_ones(part: _ArrayPart) -> Iterator[bytes]:
+def _fault(text: bytes, problem: str) -> ArrayFault:
+    return ArrayFault(text, ValueError(problem))
+
+
+def _whole_ones(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
     """Yields the elements of a part; of a truncated part only a complete object."""
-    if part.ends_at:
-        yield from _run_together(part.text) if part.text else ()
-    elif part.text.startswith(b"{") and not _is_broken(part.text):
+    if not part.ends_at:
+        if part.text.startswith(b"{") and not _is_broken(part.text):
+            yield part.text
+    elif len(part.text) > limit:
         yield part.text
+    elif part.is_valid:
+        yield _written(part.text, part.value)
+    elif part.text:
+        yield from _run_together(part.text)
 
 
-def _faults(part: _ArrayPart, number: int, found: int) -> Iterator[ArrayFault]:
+def _written(text: bytes, value: JsonValue) -> bytes | ArrayFault:
+    try:
+        return dump_json(value) if key_twice(text, value) is None else text
+    except ValueError as error:
+        return ArrayFault(text, error)
+
+
+def _faults(part: ArrayPart, number: int, found: int) -> Iterator[ArrayFault]:
     if not part.ends_at:
         what = f"from element {number + 1} on nothing was read"
-        yield ArrayFault(part.text, f"the array is cut off, or a bracket or a quote is missing: {what}")
+        yield _fault(part.text, f"the array is cut off, or a bracket or a quote is missing: {what}")
     elif found > 1:
-        yield ArrayFault(part.text, f"a comma is missing before element {number}; both sides were read")
-    elif not found and (part.ends_at == b"," or number):
-        yield ArrayFault(b"", f"an element is missing after element {number}")
+        yield _fault(part.text, f"a comma is missing before element {number}; both sides were read")
+    elif not found and (part.ends_at == "," or number):
+        yield _fault(b"", f"an element is missing after element {number}")
 
 
 def _run_together(text: bytes) -> Iterator[bytes]:
@@ -104,26 +96,3 @@ def _is_broken(text: bytes) -> bool:
     except ValueError:
         return True
     return False
-
-
-def _split(text: bytes) -> Iterator[_ArrayPart]:
-    """Yields the texts of an array's elements with the character that ends each, then the rest."""
-    depth = start = 0
-    is_string = False
-    for mark in _MARKS.finditer(text):
-        sign = mark.group()
-        if sign == b'"':
-            is_string = not is_string
-        elif is_string or len(sign) > 1:
-            continue
-        elif sign in b"[{":
-            depth += 1
-            start = mark.end() if depth == 1 else start
-        elif sign in b"]}":
-            depth -= 1
-        if depth == 0 or (depth == 1 and sign == b","):
-            yield _ArrayPart(text[start : mark.start()].strip(), b"]" if depth == 0 else b",")
-            start = mark.end()
-        if depth == 0:
-            break
-    yield _ArrayPart(text[start:].strip(), b"")

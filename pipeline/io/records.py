@@ -3,11 +3,12 @@
 import gzip
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
+from itertools import chain, islice
 from typing import Any, BinaryIO, Protocol
 
-from turnwise.pipeline.io.arrays import ArrayFault, array_elements, element_texts
+from turnwise.pipeline.io.arrays import ArrayFault, array_elements
 from turnwise.pipeline.io.containers import Texts, container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
 from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
@@ -15,7 +16,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.streams import events_of
-from turnwise.transforms.formats.readers import is_one_file, is_one_record
+from turnwise.transforms.formats.readers import FIRST_ELEMENTS, is_one_file, is_one_record
 
 SUFFIXES = (
     *(".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro"),
@@ -28,6 +29,7 @@ OTHER_SUFFIXES = (".tsv", ".md", ".html", ".xml", ".py")
 _LINES_TRIED = 3
 _FIRST_LINES = 2
 _LARGEST_ARRAY = 1 << 30
+_BLOCK = 1 << 18
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 
@@ -178,68 +180,80 @@ def _oversized(path: str, position: int, start: bytes, limit: int) -> Failure:
 
 
 def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iterator[Record | Failure]:
-    text = file.read(limit + 1)
-    if len(text) > limit and text.lstrip()[:1] == b"[":
-        text += file.read(_LARGEST_ARRAY)
-    elif len(text) > limit:
-        yield _oversized(path, 1, text, limit)
-        return
-    text = text.removeprefix(BOM)
-    elements = array_elements(text)
-    if elements is not None and not is_one_record(elements):
-        yield from (_element(path, position, element, limit) for position, element in enumerate(elements, 1))
-    elif elements is None and _is_faulty_array(text):
-        yield from (_apart(path, position, one, limit) for position, one in enumerate(element_texts(text), 1))
-    elif _is_json_lines(text):
+    is_array = _begins_array(file)
+    if is_array and not _holds_array_lines(file):
+        elements = array_elements(file, limit)
+        first = list(islice(elements, FIRST_ELEMENTS))
+        if not _are_one_record(first):
+            for position, one in enumerate(chain(first, elements), 1):
+                yield _apart(path, position, one, limit)
+            return
+        file.seek(0)
+    largest = _LARGEST_ARRAY if is_array else limit
+    text = file.read(largest + 1)
+    if len(text) > largest:
+        yield _oversized(path, 1, text, largest)
+    else:
+        yield from _text_records(path, text.removeprefix(BOM), limit)
+
+
+def _text_records(path: str, text: bytes, limit: int) -> Iterator[Record | Failure]:
+    if _is_json_lines(text):
         yield from _line_records(path, io.BytesIO(text), limit)
     elif events := _events(text):
         if is_one_record(events):
             yield Record(path, 1, dump_json(events))
         else:
-            yield from (_element(path, place, event, limit) for place, event in enumerate(events, 1))
+            yield from (_event(path, place, event, limit) for place, event in enumerate(events, 1))
     elif text and not text.isspace():
         yield Record(path, 1, text)
     else:
         raise ValueError("the file holds no JSON text")
 
 
-def _element(path: str, position: int, element: JsonValue, limit: int) -> Record | Failure:
+def _event(path: str, position: int, event: JsonObject, limit: int) -> Record | Failure:
     try:
-        return _apart(path, position, dump_json(element), limit)
+        return _apart(path, position, dump_json(event), limit)
     except ValueError as error:
-        return record_failure("read", error, Record(path, position, _shown(element)))
+        shown = repr(event).encode("utf-8", "backslashreplace")
+        return record_failure("read", error, Record(path, position, shown))
+
+
+def _begins_array(file: BinaryIO | gzip.GzipFile) -> bool:
+    """Returns whether the first sign of a text is that of an array; goes back to the beginning."""
+    block = file.read(_BLOCK).removeprefix(BOM)
+    while block.isspace():
+        block = file.read(_BLOCK)
+    file.seek(0)
+    return block.lstrip().startswith(b"[")
+
+
+def _holds_array_lines(file: BinaryIO | gzip.GzipFile) -> bool:
+    """Returns whether the first line of a text is an array and others follow; goes back to the beginning."""
+    lines = (line for line in iter(lambda: file.readline(_BLOCK), b"") if not line.isspace())
+    is_array = isinstance(_value(next(lines, b"").removeprefix(BOM)), list)
+    is_one_of_several = is_array and next(lines, None) is not None
+    file.seek(0)
+    return is_one_of_several
+
+
+def _are_one_record(elements: Sequence[bytes | ArrayFault]) -> bool:
+    """Returns whether an array is one record, by its first elements; by one if any is malformed."""
+    values = [_value(one) if isinstance(one, bytes) else None for one in elements]
+    is_whole = all(one == b"null" or value is not None for one, value in zip(elements, values, strict=True))
+    return is_one_record(values if is_whole else values[:1])
 
 
 def _apart(path: str, position: int, text: bytes | ArrayFault, limit: int) -> Record | Failure:
     """Returns an element of an array as a record, or its failure."""
     if isinstance(text, ArrayFault):
-        return record_failure("read", ValueError(text.problem), Record(path, position, text.text))
+        return record_failure("read", text.error, Record(path, position, text.text))
     return Record(path, position, text) if len(text) <= limit else _oversized(path, position, text, limit)
-
-
-def _shown(element: JsonValue) -> bytes:
-    try:
-        return repr(element).encode("utf-8", "backslashreplace")
-    except RecursionError:
-        return b""
-
-
-def _is_faulty_array(text: bytes) -> bool:
-    """Returns whether a text is a malformed or deeply nested array of several records."""
-    text = text.strip()
-    if text[:1] != b"[" or _is_array(text.partition(b"\n")[0]):
-        return False
-    first = next(element_texts(text), b"")
-    return isinstance(first, ArrayFault) or not is_one_record([_value(first)])
 
 
 def _events(text: bytes) -> list[JsonObject]:
     """Returns the objects of a text that is not one JSON text: run together, or a stream's events."""
     return [] if _value(text) is not None else events_of(text.decode("utf-8", "replace"))
-
-
-def _is_array(text: bytes) -> bool:
-    return array_elements(text) is not None
 
 
 def _value(text: bytes) -> JsonValue:
@@ -252,11 +266,7 @@ def _value(text: bytes) -> JsonValue:
 def _is_json_lines(text: bytes) -> bool:
     """Returns whether a `.json` file holds JSON Lines: it is no JSON text, but one of its first lines is."""
     lines = text.strip().split(b"\n")[:_LINES_TRIED]
-    return len(lines) > 1 and not _is_json(text) and any(map(_is_json, lines))
-
-
-def _is_json(text: bytes) -> bool:
-    return isinstance(_value(text), dict)
+    return len(lines) > 1 and _value(text) is None and any(isinstance(_value(line), dict) for line in lines)
 
 
 def _avro_records(path: str, file: Any) -> Iterator[Record]:

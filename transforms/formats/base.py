@@ -145,7 +145,8 @@ class Format:
         recognises_last: Recognises a record that no other format does.
         looks_right: Returns, before parsing, whether `read_text` is to be tried.
         read_text: Reads a record's text without general parsing; what it returns needs no check.
-        from_array: Returns the record that an array spells, as named tuples are dumped; None: it spells none.
+        from_array: Returns the record that an array of at most 20 elements spells, as named tuples are
+            dumped; None: it spells none.
         is_in_text: Whether a record may be a JSON text inside a JSON text.
 
     >>> import turnwise

@@ -33,6 +33,8 @@ from turnwise.transforms.formats.recognise import recognise
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
+FIRST_ELEMENTS = 20
+"""Number of elements of an array that suffice to tell whether it is one record."""
 _NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{")
 _DEFAULTS = ReadSettings()
 

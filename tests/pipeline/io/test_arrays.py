@@ -1,15 +1,21 @@
 """Arrays with faults: what is read of them, and what is said of the rest."""
 
+import gzip
 import io
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from turnwise.pipeline.io.files import file_records
 from turnwise.pipeline.io.records import split_records
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 
-GOOD = [json.dumps({"conversation_id": f"c{number}", "note": "[{,"}) for number in range(1, 51)]
+GOOD = [f'{{"conversation_id":"c{number}","note":"[{{,"}}' for number in range(1, 51)]
 WHOLE = ("[" + ", ".join(GOOD) + "]").encode()
 
 
@@ -79,3 +85,100 @@ def test_arrays_that_are_nested_deeply() -> None:
     deep = b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
     texts, messages = read(with_element(deep), 300_000)
     assert texts == [*GOOD[:9], deep.decode(), *GOOD[10:]] and messages == []
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from(['\\"', "[{", "]}", ",", "\\"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=8,
+)
+OBJECTS = st.lists(st.fixed_dictionaries({"conversation_id": st.text(), "v": VALUES}), max_size=9)
+INDENTS = st.sampled_from([None, 0, 3])
+
+
+class InPieces(io.BytesIO):
+    """A file that is read a few bytes at a time."""
+
+    def __init__(self, text: bytes, most: int) -> None:
+        super().__init__(text)
+        self._most = most
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Returns at most so many bytes as a piece has."""
+        return super().read(self._most if size is None or size < 0 else min(size, self._most))
+
+
+@given(OBJECTS, INDENTS, st.booleans(), st.integers(1, 40))
+def test_the_elements_are_those_of_the_array_however_it_is_read(objects, indent, is_ascii, piece):  # type: ignore[no-untyped-def]
+    text = json.dumps(objects, indent=indent, ensure_ascii=is_ascii).encode()
+    found = list(split_records("a.json", InPieces(text, piece), 10_000))  # type: ignore[arg-type]
+    assert [one.position for one in found] == list(range(1, len(objects) + 1))
+    assert [json.loads(one.data) for one in found if isinstance(one, Record)] == objects
+
+
+@given(OBJECTS.filter(bool), INDENTS, st.data(), st.integers(1, 40))
+def test_every_array_that_breaks_off_is_told(objects, indent, data, piece):  # type: ignore[no-untyped-def]
+    text = json.dumps(objects, indent=indent).encode()
+    end = data.draw(st.integers(1, len(text) - 1))
+    found = list(split_records("a.json", InPieces(text[:end], piece), 10_000))  # type: ignore[arg-type]
+    whole = [one for one in found if isinstance(one, Record)]
+    assert [json.loads(one.data) for one in whole] == objects[: len(whole)]
+    assert isinstance(found[-1], Failure) and "the array is cut off" in found[-1].message
+
+
+@given(OBJECTS, st.binary(max_size=6), st.data(), st.integers(1, 40))
+def test_a_fault_is_told_the_same_however_it_is_read(objects, noise, data, piece):  # type: ignore[no-untyped-def]
+    text = json.dumps(objects).encode()
+    place = data.draw(st.integers(1, len(text)))
+    text = text[:place] + noise + text[place:]
+    at_once = list(split_records("a.json", io.BytesIO(text), 10_000))  # type: ignore[arg-type]
+    assert list(split_records("a.json", InPieces(text, piece), 10_000)) == at_once  # type: ignore[arg-type]
+
+
+def elements(number: int, size: int = 100) -> bytes:
+    return b",".join(b'{"conversation_id":"c%d","note":"%s"}' % (i, b"x" * size) for i in range(number))
+
+
+def cut(text: bytes) -> bytes:
+    return text[: len(text) // 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "message"),
+    [
+        ("a.json", lambda text: cut(text), "the array is cut off"),
+        ("a.json.gz", lambda text: gzip.compress(cut(text)), "the array is cut off"),
+        ("a.json.gz", lambda text: cut(gzip.compress(text, 0)), "end-of-stream marker was reached"),
+    ],
+)
+def test_of_a_large_array_that_breaks_off_the_beginning_is_read(
+    tmp_path: Path, name: str, broken: Callable[[bytes], bytes], message: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(broken(b"[" + elements(10_000) + b"]"))
+    *whole, last = file_records(str(path), 10_000)
+    assert all(isinstance(one, Record) for one in whole) and 3_000 < len(whole) < 5_100
+    assert isinstance(last, Failure) and message in last.message
+
+
+@pytest.mark.parametrize("size", [9_000, 400_000, 2_000_000])
+def test_an_element_over_the_limit_is_passed_however_large(size: int) -> None:
+    large = b'{"a":"' + b"x" * size + b'\\"]","b":[1,{}]}'
+    texts, (message,) = read(b"[" + elements(2) + b"," + large + b"," + elements(2) + b"]", 8_000)
+    assert len(texts) == 4 and "larger than" in message
+
+
+def test_the_text_of_an_array_is_not_held() -> None:
+    held = InPieces(b"[" + elements(100_000) + b"]", 1 << 16)
+    records = split_records("a.json", held, 10_000)  # type: ignore[arg-type]
+    assert next(records).position == 1
+    assert held.tell() < 1 << 20
+
+
+def test_an_array_of_one_element_on_a_line_of_its_own_is_one_array() -> None:
+    chat = b'[\n{"role": "user", "content": "a"}\n]'
+    assert read(chat) == ([chat.decode()], [])
+
+
+def test_space_before_an_array() -> None:
+    assert read(b"\xef\xbb\xbf" + b" \n" * 300_000 + WHOLE) == (GOOD, [])
