@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.coders import FastPrimitivesCoder
-from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.pvalue import TaggedOutput
 
 from turnwise.pipeline.batch.build import Scored
-from turnwise.pipeline.io.run_end import Written
-from turnwise.pipeline.io.run_files import ShardSink
+from turnwise.pipeline.io.run_end import Told, Written
+from turnwise.pipeline.io.run_files import ShardSink, gathered
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.metrics.codec import packed, unpacked
@@ -23,17 +23,10 @@ _CODER = FastPrimitivesCoder()
 
 def hand_over(root: beam.Pipeline, scored: Scored, sink: ShardSink, place: Path) -> None:
     """Adds the steps that write everything but the rows into one file."""
-    parts: dict[str, Sequence[PCollection[Any]]] = {
-        _STATE: scored.states,
-        _TOLD: [*scored.told, *sink.written, sink.begun(root)],  # there may be nothing else
-    }
-    handed = [
-        collection | f"Hand_{kind}{number}" >> beam.Map(_plain)
-        for kind, collections in parts.items()
-        for number, collection in enumerate(collections)
-    ]
-    gathered = handed | "Hand_All" >> beam.Flatten() | "Hand_Gather" >> beam.GroupByKey()
-    _ = gathered | "Hand_Over" >> beam.ParDo(_HandOverFn(str(place)))
+    states = [part | f"Hand_State{i}" >> beam.Map(_packed) for i, part in enumerate(scored.states)]
+    told = [*scored.told, *sink.written, sink.begun(root)]  # there may be nothing else
+    over = gathered([*states, *told], "Hand_Told", "Hand_Gather")
+    _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(place))).with_output_types(Any)
 
 
 def take_over(root: beam.Pipeline, files: Sequence[Path]) -> Scored:
@@ -46,28 +39,36 @@ def take_over(root: beam.Pipeline, files: Sequence[Path]) -> Scored:
     return Scored([taken[_STATE]], [taken[_TOLD]])
 
 
-def _plain(element: tuple[str, Any]) -> tuple[str, tuple[str, Any, Any]]:
-    """Returns an element without types of turnwise, under the key of the run."""
-    key, value = element
-    if isinstance(value, MetricsState):
-        return OF_RUN, (_STATE, key, packed(value))
-    if isinstance(value, Written):
-        return OF_RUN, (_WRITTEN, key, tuple(value))
-    return OF_RUN, (_TOLD, key, value)
+class _Packed(NamedTuple):
+    """The sums of an app version."""
+
+    version: str
+    state: bytes
+
+
+def _packed(entry: tuple[str, MetricsState]) -> tuple[str, _Packed]:
+    return OF_RUN, _Packed(entry[0], packed(entry[1]))
+
+
+def _plain(value: "_Packed | Told") -> tuple[str, Any]:
+    """Returns a value without types of turnwise, after its kind."""
+    if isinstance(value, _Packed):
+        return _STATE, tuple(value)
+    return (_WRITTEN, tuple(value)) if isinstance(value, Written) else (_TOLD, value)
 
 
 class _HandOverFn(InspectedDoFn):
     def __init__(self, place: str) -> None:
         self._place = place
 
-    def process(self, element: tuple[str, Iterable[tuple[str, Any, Any]]]) -> None:
-        Path(self._place).write_bytes(_CODER.encode(list(element[1])))
+    def process(self, element: "tuple[str, Iterable[_Packed | Told]]") -> None:
+        Path(self._place).write_bytes(_CODER.encode([_plain(value) for value in element[1]]))
 
 
 class _TakeOverFn(InspectedDoFn):
     def process(self, place: str) -> Iterator[Any]:
-        for kind, key, value in _CODER.decode(Path(place).read_bytes()):
+        for kind, value in _CODER.decode(Path(place).read_bytes()):
             if kind == _STATE:
-                yield TaggedOutput(_STATE, (key, unpacked(value)))
+                yield TaggedOutput(_STATE, (value[0], unpacked(value[1])))
             else:
-                yield key, Written(*value) if kind == _WRITTEN else value
+                yield OF_RUN, Written(*value) if kind == _WRITTEN else value

@@ -148,21 +148,24 @@ class RunSink(ShardSink):
         """
         begun = self.begun(root)
         parts, folder = [*self.written, *told, begun], AsSingleton(begun)  # there may be nothing else
-        for part in parts:
-            part.element_type = _TOLD
         if not is_local(self._directory):
             named = (
-                parts
-                | "Write_All" >> beam.Flatten()
-                | "Write_Gather" >> beam.GroupByKey()
+                gathered(parts, "Write_All", "Write_Gather")
                 | "Write_Name" >> beam.ParDo(NameFilesFn(self._format), folder)
                 | "Write_Spread" >> beam.GroupByKey()
             )
             publish = beam.ParDo(PublishFn(self._directory)).with_output_types(_TOLD)
             parts.append(named | "Write_Publish" >> publish)
         conclude = ConcludeFn(self._directory, self._format, self._conclude, self._discard)
-        over = parts | "Write_Told" >> beam.Flatten() | "Write_End" >> beam.GroupByKey()
+        over = gathered(parts, "Write_Told", "Write_End")
         _ = over | "Write_Run" >> beam.ParDo(conclude, folder).with_output_types(Any)
+
+
+def gathered(parts: "Sequence[PCollection[Any]]", flatten: str, group: str) -> "PCollection[Any]":
+    """Adds two steps, so named, that gather what was told of a run under its key."""
+    for part in parts:
+        part.element_type = _TOLD
+    return parts | flatten >> beam.Flatten() | group >> beam.GroupByKey()
 
 
 def _choose_folder(_: bytes, stated: str | None) -> tuple[str, str]:
