@@ -3,7 +3,8 @@
 Usage: python -m benchmarks.workers [--turns N] [--workers N] [--rounds N] [--json FILE]
 
 The critical path is the CPU time of the command's own process and of the busiest worker: on a machine without
-other work a run takes that long, and other work does not change it much.
+other work a run takes that long, and other work does not change it much. The second table says what the
+processors take from each other, whatever they run.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.at_once import times_at_once
 from benchmarks.checks import equal_tables
 from benchmarks.children import ROOT
 from benchmarks.data import write_turnwise
@@ -30,6 +32,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _EVERY_S = 0.2
 _MOST_CPU, _MOST_PATH, _MOST_MEMORY = 1.25, 0.65, 2.2
 _LARGE = 100_000
+_COLUMNS = ("workers", "seconds", "CPU s", "CPU s of the critical path", "peak MB")
 
 
 class Run(NamedTuple):
@@ -102,7 +105,13 @@ def measure(options: argparse.Namespace) -> Found:
                 shutil.rmtree(place / str(workers), ignore_errors=True)
                 found.append(measured(_command(place, workers)))
         rows, problems = equal_tables(place / "1", place / str(options.workers))
-    return _found(runs, options, rows, problems)
+        machine = times_at_once(place, place / "config.json", options.workers, options.rounds)
+    title = f"{options.turns:,} turns, medians of {options.rounds} rounds"
+    medians = [[statistics.median(each) for each in zip(*found, strict=True)] for found in runs.values()]
+    ratios = Run(*(b / a for a, b in zip(*medians, strict=True)))
+    lines = [(1, *medians[0]), (options.workers, *medians[1]), ("ratio", *ratios)]
+    is_equal = Check(f"rows are equal: {rows:,} compared", rows > 0 and not problems)
+    return Found([Table(title, _COLUMNS, lines), machine], [is_equal, *_checks(options, ratios)])
 
 
 def _command(place: Path, workers: int) -> list[str]:
@@ -111,25 +120,14 @@ def _command(place: Path, workers: int) -> list[str]:
     return [sys.executable, "-m", "turnwise", "run", *given, *output]
 
 
-def _found(
-    runs: dict[int, list[Run]], options: argparse.Namespace, rows: int, problems: Sequence[str]
-) -> Found:
-    one, several = ([statistics.median(each) for each in zip(*found, strict=True)] for found in runs.values())
-    ratios = Run(*(b / a for a, b in zip(one, several, strict=True)))
-    columns = ("workers", "seconds", "CPU s", "CPU s of the critical path", "peak MB")
-    table = [(1, *one), (options.workers, *several), ("ratio", *ratios)]
-    checks = [
-        Check(f"rows are equal: {rows:,} compared", rows > 0 and not problems),
-        Check(f"all processes take at most {_MOST_CPU} of one's CPU time", ratios.cpu <= _MOST_CPU),
-    ]
+def _checks(options: argparse.Namespace, ratios: Run) -> list[Check]:
+    checks = [Check(f"all processes take at most {_MOST_CPU} of one's CPU time", ratios.cpu <= _MOST_CPU)]
     if options.workers == 2 and options.turns >= _LARGE:
         checks += [
             Check(f"the critical path is at most {_MOST_PATH} of one process", ratios.path <= _MOST_PATH),
             Check(f"they hold at most {_MOST_MEMORY} of one's memory", ratios.memory <= _MOST_MEMORY),
         ]
-    return Found(
-        [Table(f"{options.turns:,} turns, medians of {options.rounds} rounds", columns, table)], checks
-    )
+    return checks
 
 
 def main(argv: Sequence[str]) -> int:
