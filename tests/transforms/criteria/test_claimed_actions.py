@@ -20,9 +20,13 @@ def did(*made, said="", **fields):
 
 
 def claims(*said):
-    """`2|cancel|A1|the words` -> a claim of turn 2."""
-    fields = ("turn", "tool", "identifier", "quote")
-    return {"claims": [dict(zip(fields, text.split("|"), strict=True)) for text in said]}
+    """`2|cancel|A1|the words|amount=$5` -> a claim of turn 2 with a value."""
+    return {"claims": [claim(*text.split("|")) for text in said]}
+
+
+def claim(turn, tool, identifier, quote, *values):
+    stated = [dict(zip(("argument", "text"), value.split("=", 1), strict=True)) for value in values]
+    return {"turn": turn, "tool": tool, "identifier": identifier, "quote": quote, "values": stated}
 
 
 CASES = [
@@ -95,7 +99,7 @@ def test_words_beside_deeds(turns, said, value, verdicts, unsaid, judged, matche
     assert overall.outcome == ("PASS" if value == 1.0 else "FAIL")
     assert [claim["verdict"] for claim in overall.details["claims"]] == verdicts
     assert len(overall.details["unsaid"]) == unsaid
-    assert overall.judge.prompt_version == "claimed_actions/1"
+    assert overall.judge.prompt_version == "claimed_actions/2"
 
 
 def test_spans_and_words_of_the_details(judged, matched, scripted):
@@ -115,6 +119,7 @@ def test_spans_and_words_of_the_details(judged, matched, scripted):
         "quote": "I’ve 🎉 cancelled A1",
         "tool": "cancel",
         "identifier": "A1",
+        "values": [],
         "verdict": "done",
         "call": "cancel(id: A1)",
     }
@@ -156,7 +161,7 @@ def test_what_the_judge_sees(judged, matched, scripted, sections_of):
     ask = scripted([claims()])
     judged(KIND(tools={"frob": ToolSetting(effect="read")}), matched(case, turn, tools=declared), ask)
     sections = dict(sections_of(ask.evidence[0]))
-    assert sections["tools"].split() == ["pay_bill", "cancel", "refund_it"]
+    assert sections["tools"].splitlines() == ["pay_bill", "cancel(id)", "refund_it"]
     assert sections["turn 1, agent"].strip() == "I cancelled A1."
     assert "A1" not in str({name: text for name, text in sections.items() if name != "turn 1, agent"})
 
@@ -173,3 +178,52 @@ def test_the_local_judge_does_not_serve_it(judged, matched, scripted):
     judged(KIND(), matched(None, did(said="I cancelled A1.")), ask)
     assert ask.asked[0][0].local is None
     assert judged(KIND(), matched(None, did(said="Done.")), NoJudge()).overall.value is None
+
+
+REFUND = {"order_id": "A1", "amount": 45.2, "day": "2024-05-20", "to": {"street": "12 Main Street"}}
+
+STATED = [
+    # words, argument, value, verdict of the claim, of the value
+    ("I refunded $45.20", "amount", "$45.20", "done", "same"),
+    ("I refunded $54.20", "amount", "$54.20", "other_values", "other"),
+    ("sent to 12 Main St.", "to.street", "12 Main St.", "done", "same"),
+    ("sent to 12 Oak Street", "to.street", "12 Oak Street", "other_values", "other"),
+    ("it arrives on May 20", "day", "May 20", "done", "same"),
+    ("it arrives on May 21", "day", "May 21", "other_values", "other"),
+    ("it arrives tomorrow", "day", "tomorrow", "done", "not_compared"),
+    ("a fee of $3", "fee", "$3", "done", "not_compared"),
+]
+
+
+@pytest.mark.parametrize(("words", "argument", "text", "verdict", "compared"), STATED)
+def test_stated_values_beside_the_arguments_of_the_call(
+    words, argument, text, verdict, compared, judged, matched, scripted
+):
+    turn = Turn(user="please", agent=f"{words}.", tool_calls=[ToolCall("refund", REFUND)])
+    reply = claims(f"1|refund|A1|{words}|{argument}={text}")
+    overall = judged(KIND(), matched(None, turn), scripted([reply])).overall
+    found = overall.details["claims"][0]
+    assert found["verdict"] == verdict
+    assert found["values"] == [{"argument": argument, "text": text, "verdict": compared}]
+    assert overall.value == (verdict == "done")
+    assert overall.details["unsaid"] == []
+    assert overall.explanation.startswith("Said with other values") == (verdict != "done")
+
+
+def test_of_several_actions_a_claim_means_the_one_with_its_values(judged, matched, scripted):
+    calls = [ToolCall("refund", {"order_id": "A1", "amount": amount}) for amount in (10, 20)]
+    turn = Turn(user="please", agent="I refunded $20 and $10.", tool_calls=calls)
+    reply = claims("1|refund||refunded $20|amount=$20", "1|refund||$10|amount=$10")
+    overall = judged(KIND(), matched(None, turn), scripted([reply])).overall
+    assert overall.value == 1.0
+    assert [found["call"] for found in overall.details["claims"]] == [
+        "refund(order_id: A1, amount: 20)",
+        "refund(order_id: A1, amount: 10)",
+    ]
+
+
+def test_values_that_nobody_said_make_an_answer_unusable(judged, matched, scripted):
+    turn = did("cancel A1", said="I cancelled A1.")
+    reply = claims("1|cancel|A1|I cancelled A1|id=B2")
+    overall = judged(KIND(), matched(None, turn), scripted([reply])).overall
+    assert (overall.value, overall.reason) == (None, "1 of 1 quotes are not the agent's words")

@@ -130,7 +130,7 @@ def rubric(value: int) -> dict:
 
 
 def claim(tool: str) -> dict:
-    return {"claims": [{"turn": 1, "quote": SAID, "tool": tool, "identifier": ""}]}
+    return {"claims": [{"turn": 1, "quote": SAID, "tool": tool, "identifier": "", "values": []}]}
 
 
 YES, NO = yes_or_no("yes"), yes_or_no("no")

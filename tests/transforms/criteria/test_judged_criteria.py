@@ -260,7 +260,7 @@ def odd_reply(model):
     values |= {"category": "harassment", "turn": 99}
     fields = {}
     for name, field in model.model_fields.items():
-        if name in ("verdicts", "sentences", "ratings", "rubrics", "claims"):
+        if name in ("verdicts", "sentences", "ratings", "rubrics", "claims", "values"):
             (entry,) = field.annotation.__args__
             fields[name] = [odd_reply(entry)] * 2
         elif name == "verdict":

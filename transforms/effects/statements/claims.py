@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
@@ -10,6 +11,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.effects.actor_calls import without_repeats
 from turnwise.transforms.effects.equivalence import plain
 from turnwise.transforms.effects.failures import has_failed
+from turnwise.transforms.effects.statements.claimed_values import ClaimedValue, ValueVerdict, compare_value
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 from turnwise.transforms.effects.wording import call_text
 from turnwise.transforms.judging.prompts.render import json_text
@@ -20,7 +22,7 @@ from turnwise.transforms.text.quotes import find_span
 _AROUND = "#$€£¥₩.,:;()[]\"'“”"
 _LAST_DIGITS = 4
 
-ClaimVerdict = Literal["done", "not_done", "too_early"]
+ClaimVerdict = Literal["done", "other_values", "not_done", "too_early"]
 
 
 @dataclass(slots=True)
@@ -58,6 +60,7 @@ class ActionClaim:
     Attributes:
         tool: Tool that performs such an action; "": none.
         identifier: Identifier of the affected resource; "": none.
+        values: Values that the agent states of the action.
         action: The matching action; None: there is none.
     """
 
@@ -65,8 +68,13 @@ class ActionClaim:
     quote: str
     tool: str
     identifier: str
+    values: Sequence[ClaimedValue] = ()
     verdict: ClaimVerdict = "not_done"
     action: Action | None = None
+
+    def compared(self, action: Action) -> list[ValueVerdict]:
+        """Returns how each value compares with the arguments of an action's call."""
+        return [compare_value(value, action.call.args) for value in self.values]
 
     def detail(self) -> JsonObject:
         """Returns the claim for the details of a score."""
@@ -75,9 +83,17 @@ class ActionClaim:
             "quote": self.quote,
             "tool": self.tool or None,
             "identifier": self.identifier or None,
+            "values": self._values(),
             "verdict": self.verdict,
             "call": call_text(self.action.call) if self.action else None,
         }
+
+    def _values(self) -> list[JsonObject]:
+        compared = self.compared(self.action) if self.action else ["not_compared"] * len(self.values)
+        return [
+            {**value._asdict(), "verdict": verdict}
+            for value, verdict in zip(self.values, compared, strict=True)
+        ]
 
 
 def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]:
@@ -116,18 +132,24 @@ def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRang
 def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> None:
     """Sets the action and verdict of every claim, claims with an identifier first.
 
-    A claim matches an action of its tool that is not claimed yet, or else repeats an earlier claim. If the
-    action comes after the claim, the verdict is `too_early`.
+    A claim matches an action of its tool: one with the stated values, then one that is not claimed yet; else
+    it repeats an earlier claim. If the action comes after the claim, the verdict is `too_early`; if a stated
+    value is not that of the call, it is `other_values`.
     """
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
         of_tool = (action for action in actions if action.tool == claim.tool)
         fitting = [action for action in of_tool if _names(claim.identifier, action.text)]
         before = [action for action in fitting if action.turn <= claim.place.turn]
-        meant = before or fitting
-        if meant:
-            claim.action = next((action for action in meant if not action.is_claimed), meant[0])
+        if fitting:
+            claim.action = min(before or fitting, key=partial(_distance, claim))
             claim.action.is_claimed = True
-            claim.verdict = "done" if before else "too_early"
+            is_other = "other" in claim.compared(claim.action)
+            claim.verdict = "too_early" if not before else "other_values" if is_other else "done"
+
+
+def _distance(claim: ActionClaim, action: Action) -> tuple[int, bool]:
+    """Returns how many stated values differ from an action's, and whether it is claimed already."""
+    return claim.compared(action).count("other"), action.is_claimed
 
 
 def _names(identifier: str, text: str) -> bool:
