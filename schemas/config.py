@@ -13,7 +13,7 @@ from turnwise.schemas.gate_config import GateConfig
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.mapping import MappingConfig
 from turnwise.schemas.tools import ToolSetting
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject, no_items
 
 DEFAULT_CRITERIA: JsonObject = {
     "tool_trajectory_avg_score": 1.0,
@@ -147,7 +147,7 @@ class EvalConfig(BaseModel):
     adk_compat: StrictBool = False
     ces: CesConfig = CesConfig()
     judge: JudgeConfig = JudgeConfig()
-    alerts: list[AlertRule] = Field(default_factory=list)
+    alerts: list[AlertRule] = Field(default_factory=no_items)
     tools: dict[str, ToolSetting] = Field(default_factory=dict)
     discovery_engine: DiscoveryEngineConfig = DiscoveryEngineConfig()
     traces: TracesConfig = TracesConfig()

@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.arguments import decoded_arguments
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.values import JsonObject, JsonValue, no_items
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -139,9 +139,9 @@ class UsageMetadata(AdkModel):
 class IntermediateData(AdkModel):
     """Older form of the steps inside an invocation; a response is `[author, parts]`."""
 
-    tool_uses: list[FunctionCall] = Field(default_factory=list)
-    tool_responses: list[FunctionResponse] = Field(default_factory=list)
-    intermediate_responses: list[tuple[str, list[Part]]] = Field(default_factory=list)
+    tool_uses: list[FunctionCall] = Field(default_factory=no_items)
+    tool_responses: list[FunctionResponse] = Field(default_factory=no_items)
+    intermediate_responses: list[tuple[str, list[Part]]] = Field(default_factory=no_items)
 
 
 class InvocationEvent(AdkModel):
@@ -159,7 +159,7 @@ class InvocationEvent(AdkModel):
 class InvocationEvents(AdkModel):
     """Newer form of the steps inside an invocation."""
 
-    invocation_events: list[InvocationEvent] = Field(default_factory=list)
+    invocation_events: list[InvocationEvent] = Field(default_factory=no_items)
 
 
 def _intermediate_form(value: JsonValue) -> str:
@@ -195,7 +195,7 @@ class AgentDetails(AdkModel):
 
     name: str
     instructions: str = ""
-    tool_declarations: list[JsonValue] = Field(default_factory=list)
+    tool_declarations: list[JsonValue] = Field(default_factory=no_items)
 
 
 class AppDetails(AdkModel):

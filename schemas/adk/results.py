@@ -8,7 +8,7 @@ from enum import IntEnum
 from pydantic import Field
 
 from turnwise.schemas.adk.eval_sets import AdkModel, Content, Invocation, UsageMetadata
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.values import JsonObject, JsonValue, no_items
 
 
 class EvalStatus(IntEnum):
@@ -53,7 +53,7 @@ class EvalMetricResultPerInvocation(AdkModel):
 
     actual_invocation: Invocation
     expected_invocation: Invocation | None = None
-    eval_metric_results: list[EvalMetricResult] = Field(default_factory=list)
+    eval_metric_results: list[EvalMetricResult] = Field(default_factory=no_items)
 
 
 class EventCompaction(AdkModel):
@@ -108,7 +108,7 @@ class AdkSession(AdkModel):
     app_name: str | None = None
     user_id: str | None = None
     state: JsonObject = Field(default_factory=dict)
-    events: list[AdkEvent] = Field(default_factory=list)
+    events: list[AdkEvent] = Field(default_factory=no_items)
 
 
 class EvalCaseResult(AdkModel):
@@ -121,8 +121,8 @@ class EvalCaseResult(AdkModel):
     eval_set_id: str = ""
     eval_id: str = ""
     final_eval_status: EvalStatus = EvalStatus.NOT_EVALUATED
-    overall_eval_metric_results: list[EvalMetricResult] = Field(default_factory=list)
-    eval_metric_result_per_invocation: list[EvalMetricResultPerInvocation] = Field(default_factory=list)
+    overall_eval_metric_results: list[EvalMetricResult] = Field(default_factory=no_items)
+    eval_metric_result_per_invocation: list[EvalMetricResultPerInvocation] = Field(default_factory=no_items)
     session_id: str | None = None
     session_details: JsonValue = None
     user_id: str | None = None
@@ -134,5 +134,5 @@ class EvalSetResult(AdkModel):
     eval_set_result_id: str = ""
     eval_set_result_name: str | None = None
     eval_set_id: str = ""
-    eval_case_results: list[EvalCaseResult] = Field(default_factory=list)
+    eval_case_results: list[EvalCaseResult] = Field(default_factory=no_items)
     creation_timestamp: float | None = None

@@ -5,6 +5,7 @@ from pydantic import Field
 from turnwise.schemas.ces.metric_settings import HIGHEST_SIMILARITY
 from turnwise.schemas.proto.fields import Duration, Float32, Int32, Repeated, Text
 from turnwise.schemas.proto.json import Message
+from turnwise.schemas.values import no_items
 
 
 class ToolMetrics(Message):
@@ -67,15 +68,15 @@ class MetricsByTurn(Message):
 
     turn_index: Int32 = 0
     """Index of the turn, from 0."""
-    tool_metrics: Repeated[ToolMetrics] = Field(default_factory=list)
+    tool_metrics: Repeated[ToolMetrics] = Field(default_factory=no_items)
     """By tool."""
-    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = Field(default_factory=list)
+    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = Field(default_factory=no_items)
     """Semantic similarity; one entry."""
-    hallucination_metrics: Repeated[HallucinationMetrics] = Field(default_factory=list)
+    hallucination_metrics: Repeated[HallucinationMetrics] = Field(default_factory=no_items)
     """Hallucination; one entry."""
-    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = Field(default_factory=list)
+    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = Field(default_factory=no_items)
     """Latency by tool."""
-    turn_latency_metrics: Repeated[TurnLatencyMetrics] = Field(default_factory=list)
+    turn_latency_metrics: Repeated[TurnLatencyMetrics] = Field(default_factory=no_items)
     """Latency of turns; one entry."""
 
 
@@ -86,26 +87,26 @@ class MetricsByAppVersion(Message):
 
     app_version_id: Text = ""
     """Last part of the version's name."""
-    tool_metrics: Repeated[ToolMetrics] = Field(default_factory=list)
+    tool_metrics: Repeated[ToolMetrics] = Field(default_factory=no_items)
     """By tool."""
-    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = Field(default_factory=list)
+    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = Field(default_factory=no_items)
     """Semantic similarity; one entry."""
-    hallucination_metrics: Repeated[HallucinationMetrics] = Field(default_factory=list)
+    hallucination_metrics: Repeated[HallucinationMetrics] = Field(default_factory=no_items)
     """Hallucination; one entry."""
-    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = Field(default_factory=list)
+    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = Field(default_factory=no_items)
     """Latency by tool."""
-    turn_latency_metrics: Repeated[TurnLatencyMetrics] = Field(default_factory=list)
+    turn_latency_metrics: Repeated[TurnLatencyMetrics] = Field(default_factory=no_items)
     """Latency of turns; one entry."""
     pass_count: Int32 = 0
     """Results that passed."""
     fail_count: Int32 = 0
     """Results that failed."""
-    metrics_by_turn: Repeated[MetricsByTurn] = Field(default_factory=list)
+    metrics_by_turn: Repeated[MetricsByTurn] = Field(default_factory=no_items)
     """The same by index of the turn."""
 
 
 class AggregatedMetrics(Message):
     """Figures of a case or a dataset over all their runs."""
 
-    metrics_by_app_version: Repeated[MetricsByAppVersion] = Field(default_factory=list)
+    metrics_by_app_version: Repeated[MetricsByAppVersion] = Field(default_factory=no_items)
     """One entry per app version that has results."""

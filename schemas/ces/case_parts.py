@@ -20,6 +20,7 @@ from turnwise.schemas.ces.run_settings import ScenarioExecutionMode
 from turnwise.schemas.ces.sessions import SessionInput
 from turnwise.schemas.proto.fields import Bool, Implicit, Int32, OpenEnum, Repeated, Struct, Text
 from turnwise.schemas.proto.json import Message
+from turnwise.schemas.values import no_items
 
 
 class ComparisonType(OpenEnum):
@@ -97,7 +98,7 @@ class GoldenTurn(Message):
     REQUIRED = ("steps",)
     RANGES = (("steps", 1, None),)
 
-    steps: Repeated[GoldenStep] = Field(default_factory=list)
+    steps: Repeated[GoldenStep] = Field(default_factory=no_items)
     """Inputs and expectations, in the expected order of calls."""
     root_span: Span | None = None
     """Span with the audio of the turn."""
@@ -116,9 +117,9 @@ class Golden(Message):
     REQUIRED = ("turns",)
     RANGES = (("turns", 1, 100),)
 
-    turns: Repeated[GoldenTurn] = Field(default_factory=list)
+    turns: Repeated[GoldenTurn] = Field(default_factory=no_items)
     """The turns to replay, in order."""
-    evaluation_expectations: Repeated[Text] = Field(default_factory=list)
+    evaluation_expectations: Repeated[Text] = Field(default_factory=no_items)
     """Names of the expectations on the whole conversation."""
 
 
@@ -184,13 +185,13 @@ class Scenario(Message):
 
     task: Text = ""
     """What the simulated user wants, and what counts as success."""
-    user_facts: Repeated[CesUserFact] = Field(default_factory=list)
+    user_facts: Repeated[CesUserFact] = Field(default_factory=no_items)
     """What the simulated user knows."""
     max_turns: Int32 = 0
     """Most turns of the simulation; absent: 100."""
-    rubrics: Repeated[Text] = Field(default_factory=list)
+    rubrics: Repeated[Text] = Field(default_factory=no_items)
     """Statements that the whole conversation is scored against."""
-    scenario_expectations: Repeated[ScenarioExpectation] = Field(default_factory=list)
+    scenario_expectations: Repeated[ScenarioExpectation] = Field(default_factory=no_items)
     """Calls and responses that must occur somewhere."""
     variable_overrides: Struct | None = None
     """Session variables that the agent knows and the user does not."""
@@ -198,7 +199,7 @@ class Scenario(Message):
     """Older form of userGoalBehavior."""
     user_goal_behavior: Implicit[UserGoalBehavior] = UserGoalBehavior(0)
     """Whether the goal is to be satisfied, rejected or ignored."""
-    evaluation_expectations: Repeated[Text] = Field(default_factory=list)
+    evaluation_expectations: Repeated[Text] = Field(default_factory=no_items)
     """Names of the expectations on the whole conversation."""
     scenario_execution_mode: Implicit[ScenarioExecutionMode] = ScenarioExecutionMode(0)
     """Quality or speed of the simulation."""

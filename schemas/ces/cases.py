@@ -11,7 +11,7 @@ from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.proto.fields import Bool, Repeated, Text, Timestamp
 from turnwise.schemas.proto.json import Message
 from turnwise.schemas.proto.masks import parse_mask, update_fields
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject, no_items
 
 
 class Evaluation(Message):
@@ -49,9 +49,9 @@ class Evaluation(Message):
     """Name for people, unique in the app."""
     description: Text = ""
     """Free text."""
-    tags: Repeated[Text] = Field(default_factory=list)
+    tags: Repeated[Text] = Field(default_factory=no_items)
     """Labels to select evaluations by."""
-    evaluation_datasets: Repeated[Text] = Field(default_factory=list)
+    evaluation_datasets: Repeated[Text] = Field(default_factory=no_items)
     """Names of the datasets that hold the evaluation."""
     create_time: Timestamp | None = None
     """When it was created."""
@@ -61,7 +61,7 @@ class Evaluation(Message):
     """When it was last changed."""
     last_updated_by: Text = ""
     """Who last changed it."""
-    evaluation_runs: Repeated[Text] = Field(default_factory=list)
+    evaluation_runs: Repeated[Text] = Field(default_factory=no_items)
     """Names of the runs that have a result of it."""
     etag: Text = ""
     """Version of the content. An update that sends an older one is refused."""
@@ -71,7 +71,7 @@ class Evaluation(Message):
     """The newest completed result."""
     invalid: Bool = False
     """Whether it refers to a deleted tool, toolset or agent."""
-    last_ten_results: Repeated[EvaluationResult] = Field(default_factory=list)
+    last_ten_results: Repeated[EvaluationResult] = Field(default_factory=no_items)
     """The ten newest results; only if requested."""
     evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = None
     """Thresholds of this evaluation in place of the app's."""

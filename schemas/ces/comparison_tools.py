@@ -5,6 +5,7 @@ from pydantic import Field
 from turnwise.schemas.ces.aggregates import MetricsByAppVersion
 from turnwise.schemas.ces.tools import ToolMessage
 from turnwise.schemas.proto.fields import Double, Implicit, Int32, OpenEnum, Repeated, Text
+from turnwise.schemas.values import no_items
 
 
 class CompareAppVersionsRequest(ToolMessage):
@@ -154,7 +155,7 @@ class VersionVerdict(MeasuredDifference):
     """`eval_id`, `conversation_id`, `task` or `nothing` (two groups)."""
     changed_case_count: Int32 = 0
     """Cases left out, because the versions were not held against the same expectation."""
-    changed_cases: Repeated[Text] = Field(default_factory=list)
+    changed_cases: Repeated[Text] = Field(default_factory=no_items)
     """The first of them."""
     base_only_case_count: Int32 = 0
     """Cases of the base alone."""
@@ -172,11 +173,11 @@ class VersionVerdict(MeasuredDifference):
     """Records, conversations and cases that the runs of the base lost, whatever their version."""
     candidate_lost_record_count: Int32 = 0
     """The same of the candidate."""
-    criteria: Repeated[CriterionDifference] = Field(default_factory=list)
+    criteria: Repeated[CriterionDifference] = Field(default_factory=no_items)
     """By the other criteria that both versions have."""
-    not_compared: Repeated[CriterionNotCompared] = Field(default_factory=list)
+    not_compared: Repeated[CriterionNotCompared] = Field(default_factory=no_items)
     """Criteria of which nothing may be said."""
-    notes: Repeated[Text] = Field(default_factory=list)
+    notes: Repeated[Text] = Field(default_factory=no_items)
     """What must be read before believing the figures."""
 
 
@@ -189,7 +190,7 @@ class CompareAppVersionsResponse(ToolMessage):
     """The candidate."""
     verdict: VersionVerdict | None = None
     """What may be said of the candidate against the base."""
-    changes: Repeated[VersionChange] = Field(default_factory=list)
+    changes: Repeated[VersionChange] = Field(default_factory=no_items)
     """Evaluations whose share of passed results changed, regressed ones first."""
     regressed_count: Int32 = 0
     """Evaluations whose share fell."""

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from turnwise.schemas.ces.tools import ToolMessage
 from turnwise.schemas.proto.fields import Double, Int32, Int64, Repeated, Struct, Text
+from turnwise.schemas.values import no_items
 
 
 class ListConversationsToReadRequest(ToolMessage):
@@ -47,7 +48,7 @@ class ConversationBrief(ToolMessage):
     """Kind of problem: criterion, label and tool."""
     cluster_size: Int32 = 0
     """Conversations of the run and version with the same kind of problem."""
-    tags: Repeated[Text] = Field(default_factory=list)
+    tags: Repeated[Text] = Field(default_factory=no_items)
     """Tags."""
     language: Text = ""
     """Language."""
@@ -60,7 +61,7 @@ class ListConversationsToReadResponse(ToolMessage):
 
     evaluation_run: Text = ""
     """Name of the run."""
-    conversations: Repeated[ConversationBrief] = Field(default_factory=list)
+    conversations: Repeated[ConversationBrief] = Field(default_factory=no_items)
     """The conversations, the worst first."""
     conversation_count: Int32 = 0
     """All conversations of the run and version."""
@@ -123,7 +124,7 @@ class RecordedConversation(ToolMessage):
     """App version."""
     language: Text = ""
     """Language."""
-    tags: Repeated[Text] = Field(default_factory=list)
+    tags: Repeated[Text] = Field(default_factory=no_items)
     """Tags."""
     verdict: Text = ""
     """PASS or FAIL; absent: not decided."""
@@ -165,9 +166,9 @@ class RecordedConversation(ToolMessage):
     """Its line or index in the file, from 1."""
     transcript: Struct | None = None
     """What was said and called, at most 64 KiB; absent: the run kept none."""
-    scores: Repeated[ConversationScore] = Field(default_factory=list)
+    scores: Repeated[ConversationScore] = Field(default_factory=no_items)
     """Failed ones first, then unscored ones; at most 200."""
     omitted_score_count: Int32 = 0
     """Scores that are left out here."""
-    other_names: Repeated[Text] = Field(default_factory=list)
+    other_names: Repeated[Text] = Field(default_factory=no_items)
     """Names of the same conversation in the run, with another case or app version; at most 20."""

@@ -14,6 +14,7 @@ from turnwise.schemas.proto.fields import (
     Timestamp,
 )
 from turnwise.schemas.proto.json import Message
+from turnwise.schemas.values import no_items
 
 
 class Span(Message):
@@ -29,7 +30,7 @@ class Span(Message):
     """Length."""
     attributes: Struct | None = None
     """Free-form attributes."""
-    child_spans: Repeated["Span"] = Field(default_factory=list)
+    child_spans: Repeated["Span"] = Field(default_factory=no_items)
     """Spans inside it."""
 
 
@@ -163,7 +164,7 @@ class ConversationMessage(Message):
 
     role: Text = ""
     """`user`, `agent` or the display name of the agent."""
-    chunks: Repeated[Chunk] = Field(default_factory=list)
+    chunks: Repeated[Chunk] = Field(default_factory=no_items)
     """Content, in order."""
     event_time: Timestamp | None = None
     """When it was sent or received."""
@@ -174,7 +175,7 @@ class ConversationTurn(Message):
 
     PROTO = "Conversation.Turn"
 
-    messages: Repeated[ConversationMessage] = Field(default_factory=list)
+    messages: Repeated[ConversationMessage] = Field(default_factory=no_items)
     root_span: Span | None = None
 
 
@@ -218,16 +219,16 @@ class CesConversation(Message):
     name: Text = ""
     start_time: Timestamp | None = None
     end_time: Timestamp | None = None
-    turns: Repeated[ConversationTurn] = Field(default_factory=list)
+    turns: Repeated[ConversationTurn] = Field(default_factory=no_items)
     turn_count: Int32 = 0
     channel_type: Implicit[ChannelType] = ChannelType(0)
     """Superseded by `input_types`."""
     source: Implicit[ConversationSource] = ConversationSource(0)
-    input_types: Repeated[InputType] = Field(default_factory=list)
+    input_types: Repeated[InputType] = Field(default_factory=no_items)
     entry_agent: Text = ""
     """Absent: the root agent."""
     deployment: Text = ""
     app_version: Text = ""
     language_code: Text = ""
-    messages: Repeated[ConversationMessage] = Field(default_factory=list)
+    messages: Repeated[ConversationMessage] = Field(default_factory=no_items)
     """Older flat list; `turns` has them too."""

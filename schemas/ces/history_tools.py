@@ -5,6 +5,7 @@ from pydantic import Field
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.tools import ToolMessage
 from turnwise.schemas.proto.fields import Int32, Repeated, Text, Timestamp
+from turnwise.schemas.values import no_items
 
 
 class ListEvaluationRevisionsRequest(ToolMessage):
@@ -43,7 +44,7 @@ class EvaluationRevision(ToolMessage):
 class ListEvaluationRevisionsResponse(ToolMessage):
     """A page of revisions, the newest first."""
 
-    revisions: Repeated[EvaluationRevision] = Field(default_factory=list)
+    revisions: Repeated[EvaluationRevision] = Field(default_factory=no_items)
     """The revisions."""
     next_page_token: Text = ""
     """pageToken of the next page; absent: this is the last."""

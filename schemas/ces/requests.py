@@ -6,6 +6,7 @@ from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.proto.fields import Bool, FieldMask, Int32, Repeated, Text
 from turnwise.schemas.proto.json import Message
+from turnwise.schemas.values import no_items
 
 
 class UpdateEvaluationRequest(Message):
@@ -60,7 +61,7 @@ class ListEvaluationsRequest(Message):
 class ListEvaluationsResponse(Message):
     """A page of cases."""
 
-    evaluations: Repeated[Evaluation] = Field(default_factory=list)
+    evaluations: Repeated[Evaluation] = Field(default_factory=no_items)
     """The evaluations."""
     next_page_token: Text = ""
     """pageToken of the next page; absent: this is the last."""
@@ -105,7 +106,7 @@ class ListEvaluationResultsRequest(Message):
 class ListEvaluationResultsResponse(Message):
     """A page of results."""
 
-    evaluation_results: Repeated[EvaluationResult] = Field(default_factory=list)
+    evaluation_results: Repeated[EvaluationResult] = Field(default_factory=no_items)
     """The results."""
     next_page_token: Text = ""
     """pageToken of the next page; absent: this is the last."""

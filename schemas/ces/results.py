@@ -36,6 +36,7 @@ from turnwise.schemas.proto.fields import (
     Timestamp,
 )
 from turnwise.schemas.proto.json import Message
+from turnwise.schemas.values import no_items
 
 
 class ToolInvocationResult(Message):
@@ -99,7 +100,7 @@ class TurnReplayResult(Message):
 
     conversation: Text = ""
     """Name of the conversation; with STABLE every turn has its own."""
-    expectation_outcome: Repeated[GoldenExpectationOutcome] = Field(default_factory=list)
+    expectation_outcome: Repeated[GoldenExpectationOutcome] = Field(default_factory=no_items)
     """One per expectation, and one per observation that nothing expects."""
     hallucination_result: HallucinationResult | None = None
     """Whether the claims of the turn are justified."""
@@ -109,7 +110,7 @@ class TurnReplayResult(Message):
     """Share of expected tools called in the expected order; it has no threshold."""
     turn_latency: Duration | None = None
     """Time that the turn took."""
-    tool_call_latencies: Repeated[CesToolCallLatency] = Field(default_factory=list)
+    tool_call_latencies: Repeated[CesToolCallLatency] = Field(default_factory=no_items)
     """One per executed call."""
     semantic_similarity_result: SemanticSimilarityResult | None = None
     """Similarity of the agent's responses with the expected ones."""
@@ -117,7 +118,7 @@ class TurnReplayResult(Message):
     """Share of expected tools that were called."""
     error_info: EvaluationErrorInfo | None = None
     """Error in this turn."""
-    span_latencies: Repeated[CesSpanLatency] = Field(default_factory=list)
+    span_latencies: Repeated[CesSpanLatency] = Field(default_factory=no_items)
     """One per span of a tool, callback, guardrail or model."""
 
 
@@ -126,9 +127,9 @@ class GoldenResult(Message):
 
     PROTO = "EvaluationResult.GoldenResult"
 
-    turn_replay_results: Repeated[TurnReplayResult] = Field(default_factory=list)
+    turn_replay_results: Repeated[TurnReplayResult] = Field(default_factory=no_items)
     """One per turn of the golden, in order."""
-    evaluation_expectation_results: Repeated[EvaluationExpectationResult] = Field(default_factory=list)
+    evaluation_expectation_results: Repeated[EvaluationExpectationResult] = Field(default_factory=no_items)
     """One per expectation on the whole conversation."""
 
 
@@ -182,17 +183,17 @@ class ScenarioResult(Message):
     """Name of the simulated conversation."""
     task: Text = ""
     """The task at the time of the run."""
-    user_facts: Repeated[CesUserFact] = Field(default_factory=list)
+    user_facts: Repeated[CesUserFact] = Field(default_factory=no_items)
     """The facts at the time of the run."""
-    expectation_outcomes: Repeated[ScenarioExpectationOutcome] = Field(default_factory=list)
+    expectation_outcomes: Repeated[ScenarioExpectationOutcome] = Field(default_factory=no_items)
     """One per expectation of the scenario."""
-    rubric_outcomes: Repeated[ScenarioRubricOutcome] = Field(default_factory=list)
+    rubric_outcomes: Repeated[ScenarioRubricOutcome] = Field(default_factory=no_items)
     """One per rubric."""
-    hallucination_result: Repeated[HallucinationResult] = Field(default_factory=list)
+    hallucination_result: Repeated[HallucinationResult] = Field(default_factory=no_items)
     """One per turn."""
     task_completion_result: TaskCompletionResult | None = None
     """Older form of userGoalSatisfactionResult."""
-    tool_call_latencies: Repeated[CesToolCallLatency] = Field(default_factory=list)
+    tool_call_latencies: Repeated[CesToolCallLatency] = Field(default_factory=no_items)
     """One per executed call."""
     user_goal_satisfaction_result: UserGoalSatisfactionResult | None = None
     """Whether the user got what it wanted."""
@@ -200,9 +201,9 @@ class ScenarioResult(Message):
     """Whether every expectation of the scenario is met."""
     task_completed: Bool | None = None
     """Whether goal and expectations are met without a hallucination."""
-    span_latencies: Repeated[CesSpanLatency] = Field(default_factory=list)
+    span_latencies: Repeated[CesSpanLatency] = Field(default_factory=no_items)
     """One per span of a tool, callback, guardrail or model."""
-    evaluation_expectation_results: Repeated[EvaluationExpectationResult] = Field(default_factory=list)
+    evaluation_expectation_results: Repeated[EvaluationExpectationResult] = Field(default_factory=no_items)
     """One per expectation on the whole conversation."""
 
 

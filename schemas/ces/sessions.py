@@ -13,12 +13,13 @@ from turnwise.schemas.ces.conversations import (
 from turnwise.schemas.proto.any import AnyMessage
 from turnwise.schemas.proto.fields import Bool, Bytes, Int32, Repeated, Struct, Text
 from turnwise.schemas.proto.json import Message
+from turnwise.schemas.values import no_items
 
 
 class ToolResponses(Message):
     """Answers of client-side tools."""
 
-    tool_responses: Repeated[CesToolResponse] = Field(default_factory=list)
+    tool_responses: Repeated[CesToolResponse] = Field(default_factory=no_items)
     """The answers."""
 
 
@@ -60,7 +61,7 @@ class SessionInput(Message):
 class ToolCalls(Message):
     """Calls for tools of the client."""
 
-    tool_calls: Repeated[CesToolCall] = Field(default_factory=list)
+    tool_calls: Repeated[CesToolCall] = Field(default_factory=no_items)
 
 
 class CitedChunk(Message):
@@ -77,7 +78,7 @@ class CitedChunk(Message):
 class Citations(Message):
     """Sources of an agent's text."""
 
-    cited_chunks: Repeated[CitedChunk] = Field(default_factory=list)
+    cited_chunks: Repeated[CitedChunk] = Field(default_factory=no_items)
 
 
 class WebSearchQuery(Message):
@@ -90,8 +91,8 @@ class WebSearchQuery(Message):
 class GoogleSearchSuggestions(Message):
     """Search suggestions to be shown with an answer."""
 
-    htmls: Repeated[Text] = Field(default_factory=list)
-    web_search_queries: Repeated[WebSearchQuery] = Field(default_factory=list)
+    htmls: Repeated[Text] = Field(default_factory=no_items)
+    web_search_queries: Repeated[WebSearchQuery] = Field(default_factory=no_items)
 
 
 class EndSession(Message):
@@ -105,7 +106,7 @@ class DiagnosticInfo(Message):
 
     PROTO = "SessionOutput.DiagnosticInfo"
 
-    messages: Repeated[ConversationMessage] = Field(default_factory=list)
+    messages: Repeated[ConversationMessage] = Field(default_factory=no_items)
     root_span: Span | None = None
 
 
@@ -127,4 +128,4 @@ class SessionOutput(Message):
     """1-based."""
     turn_completed: Bool = False
     diagnostic_info: DiagnosticInfo | None = None
-    context: Repeated[AnyMessage] = Field(default_factory=list)
+    context: Repeated[AnyMessage] = Field(default_factory=no_items)

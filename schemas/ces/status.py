@@ -5,6 +5,7 @@ from pydantic import Field
 from turnwise.schemas.proto.any import AnyMessage
 from turnwise.schemas.proto.fields import Duration, Int32, Int64, Map, Repeated, Text
 from turnwise.schemas.proto.json import Message
+from turnwise.schemas.values import no_items
 
 
 class RpcMessage(Message):
@@ -30,7 +31,7 @@ class RetryInfo(RpcMessage):
 class DebugInfo(RpcMessage):
     """Where it went wrong."""
 
-    stack_entries: Repeated[Text] = Field(default_factory=list)
+    stack_entries: Repeated[Text] = Field(default_factory=no_items)
     detail: Text = ""
 
 
@@ -52,7 +53,7 @@ class QuotaViolation(RpcMessage):
 class QuotaFailure(RpcMessage):
     """Quotas that were exceeded."""
 
-    violations: Repeated[QuotaViolation] = Field(default_factory=list)
+    violations: Repeated[QuotaViolation] = Field(default_factory=no_items)
 
 
 class PreconditionViolation(RpcMessage):
@@ -68,7 +69,7 @@ class PreconditionViolation(RpcMessage):
 class PreconditionFailure(RpcMessage):
     """Preconditions that were not met."""
 
-    violations: Repeated[PreconditionViolation] = Field(default_factory=list)
+    violations: Repeated[PreconditionViolation] = Field(default_factory=no_items)
 
 
 class LocalizedMessage(RpcMessage):
@@ -92,7 +93,7 @@ class FieldViolation(RpcMessage):
 class BadRequest(RpcMessage):
     """Fields of a request that were wrong."""
 
-    field_violations: Repeated[FieldViolation] = Field(default_factory=list)
+    field_violations: Repeated[FieldViolation] = Field(default_factory=no_items)
 
 
 class RequestInfo(RpcMessage):
@@ -123,7 +124,7 @@ class HelpLink(RpcMessage):
 class Help(RpcMessage):
     """Links to help."""
 
-    links: Repeated[HelpLink] = Field(default_factory=list)
+    links: Repeated[HelpLink] = Field(default_factory=no_items)
 
 
 class Status(RpcMessage):
@@ -133,5 +134,5 @@ class Status(RpcMessage):
     """Code of google.rpc.Code."""
     message: Text = ""
     """Message for developers."""
-    details: Repeated[AnyMessage] = Field(default_factory=list)
+    details: Repeated[AnyMessage] = Field(default_factory=no_items)
     """Further details."""

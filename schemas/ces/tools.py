@@ -10,6 +10,7 @@ from turnwise.schemas.ces.requests import (
 )
 from turnwise.schemas.proto.fields import Bool, Int32, Repeated, Text, Timestamp
 from turnwise.schemas.proto.json import Message
+from turnwise.schemas.values import no_items
 
 
 class ToolMessage(Message):
@@ -107,7 +108,7 @@ class RunFailure(ToolMessage):
 class GetFailuresResponse(ToolMessage):
     """A page of failures, the newest first."""
 
-    failures: Repeated[RunFailure] = Field(default_factory=list)
+    failures: Repeated[RunFailure] = Field(default_factory=no_items)
     """The failures."""
     next_page_token: Text = ""
     """pageToken of the next page; absent: this is the last."""

@@ -10,6 +10,7 @@ from turnwise.schemas.discovery_engine.parts import (
     BlobAttachment,
 )
 from turnwise.schemas.proto.fields import Bool, Double, Implicit, Int64, OpenEnum, Repeated, Text, Timestamp
+from turnwise.schemas.values import no_items
 
 
 class AnswerState(OpenEnum):
@@ -64,7 +65,7 @@ class QueryUnderstandingInfo(AnswerMessage):
 
     PROTO = "Answer.QueryUnderstandingInfo"
 
-    query_classification_info: Repeated[QueryClassificationInfo] = Field(default_factory=list)
+    query_classification_info: Repeated[QueryClassificationInfo] = Field(default_factory=no_items)
 
 
 class CitationSource(AnswerMessage):
@@ -85,7 +86,7 @@ class AnswerCitation(AnswerMessage):
     """First byte of `answer_text`."""
     end_index: Int64 = 0
     """The byte after the last."""
-    sources: Repeated[CitationSource] = Field(default_factory=list)
+    sources: Repeated[CitationSource] = Field(default_factory=no_items)
 
 
 class GroundingSupport(AnswerMessage):
@@ -101,7 +102,7 @@ class GroundingSupport(AnswerMessage):
     """0..1; absent: no check was needed."""
     grounding_check_required: Bool | None = None
     """False: neither score nor sources are given."""
-    sources: Repeated[CitationSource] = Field(default_factory=list)
+    sources: Repeated[CitationSource] = Field(default_factory=no_items)
 
 
 class Answer(AnswerMessage):
@@ -113,15 +114,15 @@ class Answer(AnswerMessage):
     """All byte offsets refer to its UTF-8 encoding."""
     grounding_score: Double | None = None
     """0..1; absent: no grounding check ran."""
-    citations: Repeated[AnswerCitation] = Field(default_factory=list)
-    grounding_supports: Repeated[GroundingSupport] = Field(default_factory=list)
-    references: Repeated[AnswerReference] = Field(default_factory=list)
-    blob_attachments: Repeated[BlobAttachment] = Field(default_factory=list)
-    related_questions: Repeated[Text] = Field(default_factory=list)
-    steps: Repeated[AnswerStep] = Field(default_factory=list)
+    citations: Repeated[AnswerCitation] = Field(default_factory=no_items)
+    grounding_supports: Repeated[GroundingSupport] = Field(default_factory=no_items)
+    references: Repeated[AnswerReference] = Field(default_factory=no_items)
+    blob_attachments: Repeated[BlobAttachment] = Field(default_factory=no_items)
+    related_questions: Repeated[Text] = Field(default_factory=no_items)
+    steps: Repeated[AnswerStep] = Field(default_factory=no_items)
     query_understanding_info: QueryUnderstandingInfo | None = None
-    answer_skipped_reasons: Repeated[AnswerSkippedReason] = Field(default_factory=list)
+    answer_skipped_reasons: Repeated[AnswerSkippedReason] = Field(default_factory=no_items)
     """Empty when there is a real answer."""
     create_time: Timestamp | None = None
     complete_time: Timestamp | None = None
-    safety_ratings: Repeated[AnswerSafetyRating] = Field(default_factory=list)
+    safety_ratings: Repeated[AnswerSafetyRating] = Field(default_factory=no_items)

@@ -14,6 +14,7 @@ from turnwise.schemas.proto.fields import (
     Text,
 )
 from turnwise.schemas.proto.json import Message
+from turnwise.schemas.values import no_items
 
 
 class AnswerMessage(Message):
@@ -31,7 +32,7 @@ class ChunkContent(AnswerMessage):
     page_identifier: Text = ""
     relevance_score: Float32 | None = None
     """0..1."""
-    blob_attachment_indexes: Repeated[Int64] = Field(default_factory=list)
+    blob_attachment_indexes: Repeated[Int64] = Field(default_factory=no_items)
     """Into `blob_attachments`."""
 
 
@@ -43,7 +44,7 @@ class UnstructuredDocumentInfo(AnswerMessage):
     document: Text = ""
     uri: Text = ""
     title: Text = ""
-    chunk_contents: Repeated[ChunkContent] = Field(default_factory=list)
+    chunk_contents: Repeated[ChunkContent] = Field(default_factory=no_items)
     struct_data: Struct | None = None
 
 
@@ -69,7 +70,7 @@ class ReferenceChunkInfo(AnswerMessage):
     relevance_score: Float32 | None = None
     """0..1."""
     document_metadata: DocumentMetadata | None = None
-    blob_attachment_indexes: Repeated[Int64] = Field(default_factory=list)
+    blob_attachment_indexes: Repeated[Int64] = Field(default_factory=no_items)
     """Into `blob_attachments`."""
 
 
@@ -165,8 +166,8 @@ class SearchResult(AnswerMessage):
     document: Text = ""
     uri: Text = ""
     title: Text = ""
-    snippet_info: Repeated[SnippetInfo] = Field(default_factory=list)
-    chunk_info: Repeated[SearchResultChunkInfo] = Field(default_factory=list)
+    snippet_info: Repeated[SnippetInfo] = Field(default_factory=no_items)
+    chunk_info: Repeated[SearchResultChunkInfo] = Field(default_factory=no_items)
     struct_data: Struct | None = None
 
 
@@ -175,7 +176,7 @@ class Observation(AnswerMessage):
 
     PROTO = "Answer.Step.Action.Observation"
 
-    search_results: Repeated[SearchResult] = Field(default_factory=list)
+    search_results: Repeated[SearchResult] = Field(default_factory=no_items)
 
 
 class StepAction(AnswerMessage):
@@ -196,7 +197,7 @@ class AnswerStep(AnswerMessage):
     state: Implicit[StepState] = StepState(0)
     description: Text = ""
     thought: Text = ""
-    actions: Repeated[StepAction] = Field(default_factory=list)
+    actions: Repeated[StepAction] = Field(default_factory=no_items)
 
 
 class HarmCategory(OpenEnum):

@@ -5,6 +5,7 @@ from pydantic import Field
 from turnwise.schemas.discovery_engine.answer import Answer
 from turnwise.schemas.discovery_engine.parts import AnswerMessage
 from turnwise.schemas.proto.fields import Bool, Implicit, Map, OpenEnum, Repeated, Struct, Text, Timestamp
+from turnwise.schemas.values import no_items
 
 
 class Query(AnswerMessage):
@@ -48,8 +49,8 @@ class AnswerSession(AnswerMessage):
     display_name: Text = ""
     state: Implicit[SessionState] = SessionState(0)
     user_pseudo_id: Text = ""
-    turns: Repeated[SessionTurn] = Field(default_factory=list)
-    labels: Repeated[Text] = Field(default_factory=list)
+    turns: Repeated[SessionTurn] = Field(default_factory=no_items)
+    labels: Repeated[Text] = Field(default_factory=no_items)
     start_time: Timestamp | None = None
     end_time: Timestamp | None = None
     is_pinned: Bool = False

@@ -3,7 +3,7 @@
 import importlib
 from typing import Annotated, Any
 
-from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInfo
+from pydantic import TypeAdapter, ValidationError, ValidationInfo
 
 from turnwise.schemas.proto.fields import (
     Bool,
@@ -14,6 +14,7 @@ from turnwise.schemas.proto.fields import (
     Float32,
     Int32,
     Int64,
+    Reading,
     Struct,
     Text,
     Timestamp,
@@ -69,5 +70,5 @@ def _read_content(name: str, value: JsonObject, info: ValidationInfo) -> JsonObj
     return MESSAGE_TYPES[name].model_validate(fields, context=info.context).to_value()
 
 
-AnyMessage = Annotated[JsonObject, PlainValidator(_read_any)]
+AnyMessage = Annotated[JsonObject, Reading(_read_any)]
 """Any message with a message class, as its canonical JSON object."""

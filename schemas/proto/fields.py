@@ -7,15 +7,7 @@ from math import isfinite
 from operator import not_
 from typing import Annotated, Any, TypeVar
 
-from pydantic import (
-    Field,
-    GetCoreSchemaHandler,
-    PlainSerializer,
-    PlainValidator,
-    Strict,
-    StringConstraints,
-    ValidationInfo,
-)
+from pydantic import Field, GetCoreSchemaHandler, Strict, StringConstraints, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import Self
 
@@ -45,18 +37,34 @@ def _is_lenient(info: ValidationInfo) -> bool:
     return info.context is not None and info.context.lenient
 
 
-def _reader(read: Callable[[JsonValue, bool], T]) -> PlainValidator:
-    def validate(value: JsonValue, info: ValidationInfo) -> T:
-        return read(value, _is_lenient(info))
+@dataclass(frozen=True)
+class Reading:
+    """How pydantic reads a value, and prints it.
 
-    return PlainValidator(validate)
+    `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
+
+    Attributes:
+        read: Returns the value that a JSON value stands for.
+        write: Returns the JSON value; None: it is the value.
+    """
+
+    read: Callable[[JsonValue, ValidationInfo], Any]
+    write: Callable[[Any], JsonValue] | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Returns the schema in place of that of the annotated type."""
+        writing = self.write and core_schema.plain_serializer_function_ser_schema(self.write)
+        return core_schema.with_info_plain_validator_function(self.read, serialization=writing)
 
 
-def _read_int(bits: int) -> PlainValidator:
-    def validate(value: JsonValue, info: ValidationInfo) -> int:
-        return scalars.read_int(value, bits, _is_lenient(info))
+def _reading(
+    read: Callable[[JsonValue, bool], Any], write: Callable[[Any], JsonValue] | None = None
+) -> Reading:
+    return Reading(lambda value, info: read(value, _is_lenient(info)), write)
 
-    return PlainValidator(validate)
+
+def _read_int(bits: int) -> Callable[[JsonValue, bool], int]:
+    return lambda value, is_lenient: scalars.read_int(value, bits, is_lenient)
 
 
 def _read_struct(value: JsonValue, info: ValidationInfo) -> JsonObject:
@@ -76,21 +84,17 @@ def _is_positive_zero(value: float) -> bool:
 # The empty pattern makes pydantic decode the text, which refuses unpaired surrogates.
 Text = Annotated[str, StringConstraints(strict=True, pattern=""), Field(exclude_if=not_)]
 Bool = Annotated[bool, Strict(), Field(exclude_if=not_)]
-Int32 = Annotated[int, _read_int(32), Field(exclude_if=not_)]
-Int64 = Annotated[int, _read_int(64), PlainSerializer(str), Field(exclude_if=not_)]
-Double = Annotated[
-    float, _reader(scalars.read_double), PlainSerializer(_print_float), Field(exclude_if=_is_positive_zero)
-]
-Float32 = Annotated[
-    float, _reader(scalars.read_float32), PlainSerializer(_print_float), Field(exclude_if=_is_positive_zero)
-]
+Int32 = Annotated[int, _reading(_read_int(32)), Field(exclude_if=not_)]
+Int64 = Annotated[int, _reading(_read_int(64), str), Field(exclude_if=not_)]
+Double = Annotated[float, _reading(scalars.read_double, _print_float), Field(exclude_if=_is_positive_zero)]
+Float32 = Annotated[float, _reading(scalars.read_float32, _print_float), Field(exclude_if=_is_positive_zero)]
 """A float32, stored as its shortest decimal."""
-Bytes = Annotated[str, _reader(scalars.read_bytes), Field(exclude_if=not_)]
+Bytes = Annotated[str, _reading(scalars.read_bytes), Field(exclude_if=not_)]
 """Bytes, stored as standard base64 text."""
-Timestamp = Annotated[str, _reader(scalars.read_timestamp)]
-Duration = Annotated[str, _reader(scalars.read_duration)]
-FieldMask = Annotated[str, _reader(scalars.read_field_mask)]
-Struct = Annotated[JsonObject, PlainValidator(_read_struct)]
+Timestamp = Annotated[str, _reading(scalars.read_timestamp)]
+Duration = Annotated[str, _reading(scalars.read_duration)]
+FieldMask = Annotated[str, _reading(scalars.read_field_mask)]
+Struct = Annotated[JsonObject, Reading(_read_struct)]
 """Any JSON object; its numbers are doubles."""
 Implicit = Annotated[T, Field(exclude_if=not_)]
 Repeated = Annotated[list[T], Field(exclude_if=not_)]

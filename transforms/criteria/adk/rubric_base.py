@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from turnwise.schemas.conversation import Rubric
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject, no_items
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import AdkOptions, Ask
 from turnwise.transforms.judging.prompts.sections import Section, fill
@@ -54,7 +54,7 @@ class RubricCriterion(AdkJudged):
     default_samples: ClassVar[int] = 5
     rubric_type: ClassVar[str]
 
-    rubrics: list[ConfiguredRubric] = Field(default_factory=list)
+    rubrics: list[ConfiguredRubric] = Field(default_factory=no_items)
 
     @property
     def lacks_rubrics(self) -> bool:

@@ -4,7 +4,7 @@ from pydantic import BaseModel, Field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.values import JsonObject, JsonValue, no_items
 from turnwise.transforms.formats.problems import one_line_problems
 
 
@@ -26,8 +26,8 @@ class LegacyRow(BaseModel, defer_build=True):
     """One expected turn."""
 
     query: str
-    expected_tool_use: list[LegacyToolUse] = Field(default_factory=list)
-    expected_intermediate_agent_responses: list[LegacyWords] = Field(default_factory=list)
+    expected_tool_use: list[LegacyToolUse] = Field(default_factory=no_items)
+    expected_intermediate_agent_responses: list[LegacyWords] = Field(default_factory=no_items)
     reference: str = ""
 
 
