@@ -62,9 +62,9 @@ def _own_words(error: Exception) -> str:
 
 def calm_collector() -> None:
     """Makes the garbage collector run rarely: records are short-lived and hold no cycles."""
-    gc.enable()
-    gc.freeze()
+    gc.freeze()  # before it is enabled, which would begin a collection of what exists
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
+    gc.enable()
 
 
 def only_translates(options: PipelineOptions) -> bool:

@@ -115,7 +115,8 @@ def _run(argv: Sequence[str]) -> int:
         from turnwise.pipeline.cli.dates import dates_of, run_dates
 
         dates = dates_of(argv)
-    return run_dates(argv, dates, _run_once) if dates else _run_once(argv)
+        # To enable the collector here would begin a collection of all that was imported.
+        return run_dates(argv, dates, _run_once) if dates else _run_once(argv)
 
 
 def _run_once(argv: Sequence[str]) -> int:
@@ -142,9 +143,11 @@ def _without_collector() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.set_threshold(*threshold)
-        # A graph that stayed frozen would never be freed in a process that runs several.
+        # All that exists becomes old, so that no collection begins here. A graph that stayed frozen would
+        # never be freed in a process that runs several.
+        gc.freeze()
         gc.unfreeze()
+        gc.set_threshold(*threshold)
         gc.enable()
 
 

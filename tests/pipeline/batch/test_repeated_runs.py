@@ -1,6 +1,8 @@
 """Runs in one process leave nothing behind: no directory, no memory, no setting of the garbage collector."""
 
 import gc
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +55,18 @@ def test_graphs_of_earlier_runs_are_freed(turnwise: Callable[..., Any], tmp_path
         turnwise("run", "--input", tmp_path / "log.jsonl", output=tmp_path / str(number))
     gc.collect()
     assert sum(isinstance(thing, Pipeline) for thing in gc.get_objects()) <= 1
+
+
+def test_a_small_run_begins_no_collection_once_beam_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(LOG)
+    code = (
+        "import gc, sys; from turnwise.pipeline.cli.main import main; begun = []\n"
+        "gc.callbacks.append(lambda phase, info: begun.append('apache_beam' in sys.modules))\n"
+        "print(main(sys.argv[1:]), sum(begun), file=sys.stderr)"
+    )
+    run = ("run", "--input", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "out"))
+    done = subprocess.run([sys.executable, "-c", code, *run], capture_output=True, text=True, check=True)
+    assert done.stderr == "0 0\n"
 
 
 def test_views_of_options_are_made_once_and_share_their_values() -> None:
