@@ -34,7 +34,7 @@ from turnwise.schemas.extension.plugins import is_file, load_plugins
 
 # Beam's DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"
-_STREAMS_IN_PROCESS = "BundleBasedDirectRunner"
+_STREAMS_IN_PROCESS = "turnwise.pipeline.streaming.executor.runner.StreamRunner"
 
 
 class EvalOptions(PipelineOptions):

@@ -27,7 +27,7 @@ from turnwise.transforms.judging.judges.base import Access, find_judge
 
 _IN_PROCESS = (
     *("FnApiRunner", "BundleBasedDirectRunner", "SwitchingDirectRunner", "PythonRPCDirectRunner"),
-    *("InteractiveRunner", "RenderRunner"),
+    *("InteractiveRunner", "RenderRunner", "StreamRunner"),
 )
 _HAVE_AN_IDENTITY = ("DataflowRunner", "TestDataflowRunner")
 _SERVICES = ("http:", "https:", "kafka:")

@@ -1,9 +1,7 @@
 """Runs a stream in this process."""
 
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -12,7 +10,6 @@ from threading import Event
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.testing.test_stream_service import TestStreamServiceController
 
 from turnwise.pipeline.batch.execution import run_to_the_end
 from turnwise.pipeline.batch.pipelines import made_pipeline
@@ -175,9 +172,9 @@ def _stream(
     engine = Engine(source, in_flight, store, limits, wait, run_id, stop, cases)
     with ExitStack() as stack:
         stack.callback(open_runtime(settings.output, runtime))
-        endpoint = stack.enter_context(_served(engine))
+        stack.callback(engine.close)
         pipeline = stack.enter_context(made_pipeline(options))
-        _build(pipeline, settings, endpoint, restored)
+        _build(pipeline, settings, engine, restored)
         stack.enter_context(LiveView(runtime, source, engine, settings.criteria_names).running())
         run_to_the_end(pipeline)
     late = runtime.complete_windows(stream.rules)
@@ -186,22 +183,8 @@ def _stream(
     return late
 
 
-@contextmanager
-def _served(engine: Engine) -> Iterator[str]:
-    """Serves an engine's events on a socket with access for this user only; yields its address."""
-    directory = tempfile.mkdtemp(prefix="turnwise-")
-    service = TestStreamServiceController(engine, endpoint=f"unix:{directory}/events")
-    service.start()
-    try:
-        yield service.endpoint
-    finally:
-        engine.stop()
-        service.stop()
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def _build(pipeline: beam.Pipeline, settings: RunSettings, endpoint: str, restored: Restored) -> None:
-    local = LocalStream(settings.output, endpoint)
+def _build(pipeline: beam.Pipeline, settings: RunSettings, engine: Engine, restored: Restored) -> None:
+    local = LocalStream(settings.output, engine.events)
     arrivals = local.read(pipeline)
     cases = partial(current_cases, settings.output)
     build_stream(pipeline, arrivals, [], cases, settings, local, restored)

@@ -1,17 +1,15 @@
 """The objects of a local stream that its pipeline steps share, and the steps: source and sinks."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import apache_beam as beam
-from apache_beam.coders import BytesCoder
 from apache_beam.pvalue import PCollection
-from apache_beam.testing.test_stream import TestStream
 
 from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.io.directory import ALERTS_FILE
+from turnwise.pipeline.streaming.executor.events import Events, StreamEvent
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.storage import StreamStorage
@@ -90,17 +88,6 @@ def current_cases(runtime: str) -> CurrentCases:
     return no_cases() if book is None else CurrentCases(book.index)
 
 
-class _LookUpFn(beam.DoFn):
-    """Replaces the name of a record by the record."""
-
-    def __init__(self, runtime: str) -> None:
-        self._runtime = runtime
-
-    def process(self, place: bytes) -> Iterator[Arrival]:
-        source, position = json.loads(place)
-        yield find_runtime(self._runtime).in_flight.arrival((source, position))
-
-
 class _CommitFn(beam.DoFn):
     """Commits the outcomes of a bundle in one transaction."""
 
@@ -115,7 +102,7 @@ class _CommitFn(beam.DoFn):
         self._outcomes.append(outcome)
 
     def finish_bundle(self) -> None:
-        if self._outcomes:  # many bundles of the engine are empty
+        if self._outcomes:
             runtime = find_runtime(self._runtime)
             runtime.store.commit(self._outcomes, runtime.in_flight)
 
@@ -131,14 +118,13 @@ class _UpdateMetricsFn(beam.DoFn):
 class LocalStream:
     """The source and sinks of a stream in this process."""
 
-    def __init__(self, runtime: str, endpoint: str) -> None:
-        self._runtime, self._endpoint = runtime, endpoint
+    def __init__(self, runtime: str, events: Callable[[], Iterable[StreamEvent]]) -> None:
+        self._runtime, self._events = runtime, events
         self.alerts_path: Path | None = Path(runtime) / ALERTS_FILE
 
     def read(self, root: beam.Pipeline) -> "PCollection[Arrival]":
-        """Adds the steps that read the records from the engine."""
-        places = root | "Arrive" >> TestStream(coder=BytesCoder(), endpoint=self._endpoint)
-        return places | "Take" >> beam.ParDo(_LookUpFn(self._runtime))
+        """Adds the step that takes the records from the engine."""
+        return root | "Arrive" >> Events(self._events).with_output_types(Arrival)
 
     def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
         """Adds the step that writes outcomes."""

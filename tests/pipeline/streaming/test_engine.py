@@ -1,15 +1,14 @@
 """A stream whose source is slow, stuck or gone."""
 
-import json
 import threading
 import time
 from threading import Event
 
 import pytest
-from apache_beam.utils.timestamp import MAX_TIMESTAMP
 
+from turnwise.pipeline.streaming.executor.events import AdvanceClock, AdvanceWatermark, Elements
 from turnwise.pipeline.streaming.inputs.source import SourceRecord
-from turnwise.pipeline.streaming.local.engine import EndedEarlyError, Engine, StalledError, StreamLimits
+from turnwise.pipeline.streaming.local.engine import Engine, IncompleteError, StalledError, StreamLimits
 
 
 class SlowSource:
@@ -51,45 +50,45 @@ def engine(source, opened, stop, **fields):
     return Engine(source, opened.in_flight, opened.store, StreamLimits(), 1.0, "run", stop, **fields)
 
 
-def until(messages, is_so):
-    """Takes messages until one is as wanted; returns it."""
+def until(events, is_so):
+    """Takes events until one is as wanted; returns it."""
     deadline = time.monotonic() + 60
-    for message in messages:
-        if is_so(message):
-            return message
+    for event in events:
+        if is_so(event):
+            return event
         assert time.monotonic() < deadline
     return None
 
 
-def is_tick(message):
-    return message.HasField("processing_time_event")
+def is_tick(event):
+    return isinstance(event, AdvanceClock)
 
 
-def is_element(message):
-    return message.HasField("element_event")
+def is_element(event):
+    return isinstance(event, Elements)
 
 
-def is_the_end(message):
-    return message.watermark_event.new_watermark == MAX_TIMESTAMP.micros
+def is_watermark(event):
+    return isinstance(event, AdvanceWatermark)
 
 
 def test_a_long_poll_keeps_the_stream_alive(opened, source):
-    messages = engine(source, opened, Event()).read_multiple([])
+    events = engine(source, opened, Event()).events()
     for _ in range(3):
-        assert until(messages, is_tick)
+        assert until(events, is_tick)
     assert opened.in_flight.waiting == 0
     source.may_go_on.set()
-    found = until(messages, is_element)
-    assert json.loads(found.element_event.elements[0].encoded_element) == ["logs", 1]
+    (found,) = until(events, is_element).values
+    assert (found.value.source, found.value.position, float(found.timestamp)) == ("logs", 1, 5)
 
 
 def test_a_stuck_poll_does_not_keep_the_stream_from_ending(opened, source):
     stop = Event()
     one = engine(source, opened, stop, patience=0.1)
-    messages = one.read_multiple([])
-    assert until(messages, is_tick)
+    events = one.events()
+    assert until(events, is_tick)
     stop.set()
-    assert until(messages, is_the_end) and list(messages) == []
+    assert until(events, is_watermark) is None
     with pytest.raises(StalledError, match=r"did not answer for 0 s; start the stream again"):
         one.check()
 
@@ -99,7 +98,7 @@ def test_an_error_of_the_source_ends_the_stream(opened, source, error):
     source.error = error
     source.may_go_on.set()
     one = engine(source, opened, Event())
-    assert until(one.read_multiple([]), is_the_end)
+    assert until(one.events(), is_element) is None
     with pytest.raises(type(error), match=str(error)):
         one.check()
 
@@ -109,33 +108,17 @@ def test_a_stream_that_is_asked_to_end_is_complete(opened, source):
     source.items.clear()
     source.may_go_on.set()
     one = engine(source, opened, stop)
-    messages = one.read_multiple([])
-    assert until(messages, is_tick)
+    events = one.events()
+    assert until(events, is_tick)
     stop.set()
-    assert until(messages, is_the_end)
+    assert until(events, is_watermark) and list(events) == []
     one.check()
-
-
-@pytest.mark.parametrize("is_begun", [False, True])
-def test_a_stream_that_ends_before_it_was_asked_to_is_no_success(opened, source, is_begun):
-    """Beam ends a pipeline that is given no event for 30 s, without an error."""
-    one = engine(source, opened, Event())
-    messages = one.read_multiple([])
-    if is_begun:
-        assert until(messages, is_tick)
-    leaving = threading.Thread(target=one.stop)
-    leaving.start()
-    if is_begun:
-        assert until(messages, is_the_end)
-    leaving.join(60)
-    with pytest.raises(EndedEarlyError, match="ended before it was asked to; start it again"):
-        one.check()
 
 
 def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(opened, source):
     source.items[:] = [SourceRecord("logs", 1, b"", error=ValueError("bad"))]
     source.may_go_on.set()
-    messages = engine(source, opened, Event()).read_multiple([])
+    events = engine(source, opened, Event()).events()
     locked, free = Event(), Event()
 
     def hold():
@@ -148,24 +131,29 @@ def test_the_time_of_a_stream_goes_on_while_its_disk_is_slow(opened, source):
     try:
         assert locked.wait(60)
         for _ in range(3):
-            assert until(messages, is_tick)
+            assert until(events, is_tick)
         assert opened.rows("failures") == []
     finally:
         free.set()
         holder.join(60)
-    until(messages, lambda _: opened.rows("failures"))
+    until(events, lambda _: opened.rows("failures"))
     assert [row["message"] for row in opened.rows("failures")] == ["bad"]
 
 
-def test_bundles_grow_over_a_backlog_and_are_small_again_after_it(opened, source):
-    """A bundle has its cost; small ones bring results soon where little arrives."""
-    places = [("logs", place) for place in range(5_000, 0, -1)]
-    source.items = [SourceRecord(name, place, b'{"event_time": 5}') for name, place in places]
+def test_a_backlog_comes_in_bundles(opened, source):
+    source.items = [SourceRecord("logs", place, b'{"event_time": 5}') for place in range(1_000, 0, -1)]
     source.may_go_on.set()
-    messages, sizes = engine(source, opened, Event()).read_multiple([]), []
-    while sum(sizes) < len(places):
-        sizes.append(len(until(messages, is_element).element_event.elements))
-        opened.in_flight.release(places)
-    assert sizes[:2] == [400, 800] and max(sizes) <= 4_000 and sizes[-1] == 5_000 - sum(sizes[:-1])
-    source.items = [SourceRecord("more", place, b'{"event_time": 5}') for place in range(1_000)]
-    assert len(until(messages, is_element).element_event.elements) == 400
+    events = engine(source, opened, Event()).events()
+    assert [len(until(events, is_element).values) for _ in range(3)] == [400, 400, 200]
+
+
+def test_a_stream_that_ends_with_records_without_an_outcome_is_no_success(opened, source):
+    source.may_go_on.set()
+    stop = Event()
+    one = engine(source, opened, stop)
+    events = one.events()
+    assert until(events, is_element)
+    stop.set()
+    assert until(events, is_watermark) and list(events) == []
+    with pytest.raises(IncompleteError, match="1 records were not completed; start the stream again"):
+        one.check()

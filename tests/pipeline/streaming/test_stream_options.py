@@ -19,7 +19,7 @@ def test_the_defaults():
     slots = settings.stream.rules.slots
     assert settings.is_streaming and settings.stream == StreamSettings(StreamRules(slots=slots))
     assert slots, "a local engine visits every key, so there are few"
-    assert options.get_all_options()["runner"] == "BundleBasedDirectRunner"
+    assert options.get_all_options()["runner"].endswith(".StreamRunner")
 
 
 def test_other_runners_pass_through_and_have_a_key_for_every_conversation():

@@ -6,10 +6,10 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
 
+from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Arrival, Record
 from turnwise.transforms.beam.progress import PROGRESS
@@ -96,8 +96,8 @@ def stream(
         ]
         steps = steps.add_elements([TimestampedValue(each, each.event_time) for each in arrivals])
     held = PROGRESS.held
-    with beam.Pipeline(options=PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])) as root:
-        parsed = root | steps.advance_watermark_to_infinity() | ParseArrivals(LogReader())
+    with new_pipeline() as root:
+        parsed = arriving(root, steps) | ParseArrivals(LogReader())
         named = parsed.grouped | NameStreamGroups(rules, LogReader(), groups)
         assembled = named.events | AssembleConversations(rules, sessions)
         _ = (parsed.found, named.rest, assembled) | "All" >> beam.Flatten() | beam.ParDo(Keep())

@@ -3,17 +3,18 @@
 from itertools import count
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
+import pytest
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
+from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.alert import AlertRule
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alerts import RaiseAlerts
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
-OPTIONS = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
+pytestmark = pytest.mark.usefixtures("engine")
 RULES = StreamRules(window=100.0, allowed_lateness=200.0, session_gap=10.0)
 GIVEN = {}
 RUNS = count()
@@ -40,8 +41,8 @@ def alerts(rules, *panes):
     stream = test_stream.TestStream()
     for one in panes:
         stream = stream.add_elements([TimestampedValue(one, one.window_start)])
-    with beam.Pipeline(options=OPTIONS) as root:
-        windows = root | stream.advance_watermark_to_infinity() | beam.WindowInto(FixedWindows(100))
+    with new_pipeline() as root:
+        windows = arriving(root, stream) | beam.WindowInto(FixedWindows(100))
         _ = windows | RaiseAlerts(RULES, rules) | beam.ParDo(_CollectFn(run))
     return [(a.rule, a.window_start[14:19], a.app_version, a.count, a.baseline_count) for a in GIVEN.pop(run)]
 

@@ -1,14 +1,14 @@
-"""Contributions through CountOnce and WindowedMetrics, in event time, on the local streaming engine."""
+"""Contributions through CountOnce and WindowedMetrics, in event time."""
 
 from dataclasses import replace
 from itertools import count
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import TimestampedValue
 
+from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, Tally
 from turnwise.transforms.streaming.deduplication import HORIZON, CountOnce, none_counted, revise
@@ -16,7 +16,7 @@ from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
 from turnwise.transforms.streaming.windowed import WindowedMetrics
 
-OPTIONS = PipelineOptions(["--runner=BundleBasedDirectRunner", "--streaming"])
+pytestmark = pytest.mark.usefixtures("engine")
 RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0, slots=4)
 GIVEN = {}
 RUNS = count()
@@ -54,12 +54,12 @@ def panes(*events, earlier=none_counted, sums=(), rules=RULES):
         else:
             bundle = event if isinstance(event, list) else [event]
             stream = stream.add_elements([TimestampedValue(outcome(one), one.event_time) for one in bundle])
-    with beam.Pipeline(options=OPTIONS) as root:
-        arriving = root | "Stream" >> stream.advance_watermark_to_infinity()
+    with new_pipeline() as root:
+        outcomes = arriving(root, stream)
         old = None
         if sums:
             old = root | "Sums" >> beam.Create(list(sums)) | "SumTimes" >> beam.MapTuple(TimestampedValue)
-        changes = arriving | "Once" >> CountOnce(rules, earlier)
+        changes = outcomes | "Once" >> CountOnce(rules, earlier)
         _ = changes | "Metrics" >> WindowedMetrics(rules, old) | beam.ParDo(_CollectFn(run))
     return GIVEN.pop(run)
 

@@ -1,7 +1,5 @@
 """Records in flight."""
 
-import pytest
-
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.schemas.record import Arrival, Receipt
 
@@ -36,22 +34,10 @@ def test_a_record_is_taken_on_once_while_it_is_on_its_way():
     assert owner.in_flight.add(arrival(1)), "a source may give again what was settled"
 
 
-def test_a_record_can_be_looked_up_until_it_is_kept():
-    owner = Owner(1)
-    assert owner.in_flight.arrival(("logs", 1)) == arrival(1)
-    owner.complete(receipt(1))
-    with pytest.raises(KeyError):
-        owner.in_flight.arrival(("logs", 1))
-
-
 def test_a_complete_record_is_settled_at_the_source():
     owner = Owner(1, 2, 3)
     owner.complete(receipt(2), receipt(3))
-    assert (owner.told, owner.in_flight.settled, owner.in_flight.waiting) == (
-        [[("logs", 2), ("logs", 3)]],
-        2,
-        1,
-    )
+    assert (owner.told, owner.in_flight.waiting) == ([[("logs", 2), ("logs", 3)]], 1)
 
 
 def test_a_part_that_conversations_share_is_complete_with_the_last_of_its_pieces():
