@@ -35,10 +35,19 @@ def run(benchmark: Benchmark, small: bool, commit: str) -> Entry:
         values = Path(directory) / "figures.json"
         command = [sys.executable, "-m", f"benchmarks.{benchmark.name}", "--json", str(values)]
         status = subprocess.run([*command, *(benchmark.small if small else ())], cwd=ROOT).returncode
-        found = Found(checks=[Check(f"it ends with figures (exit status {status})", False)])
-        if values.exists():
-            found = msgspec.json.decode(values.read_bytes(), type=Found)
+        found = read_found(values, status)
     return new_entry(found, commit, load, time.monotonic() - start)
+
+
+def read_found(values: Path, status: int) -> Found:
+    """Reads what a benchmark found; it has failed if its process ended in another way than that says."""
+    if not values.exists():
+        return Found(checks=[Check(f"it ends with figures (exit status {status})", False)])
+    found = msgspec.json.decode(values.read_bytes(), type=Found)
+    if status == found.status():
+        return found
+    unexpected = Check(f"its process ends as its figures say (exit status {status})", False)
+    return msgspec.structs.replace(found, checks=[*found.checks, unexpected])
 
 
 def main(argv: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.all import run
+from benchmarks.all import read_found, run
 from benchmarks.every import BENCHMARKS, Benchmark
 from benchmarks.figures import FAILED, NOT_MEASURED, Check, Found, NotMeasured, Table, run_benchmark, shown
 from benchmarks.recorded import all_markdown, filled, new_entry, read_record, write_record
@@ -55,6 +55,25 @@ def test_what_cannot_be_measured_is_named(tmp_path: Path, capsys: pytest.Capture
 
 def test_a_benchmark_that_breaks_off_fails() -> None:
     assert run(Benchmark("no_such_benchmark", "", ""), small=True, commit="c").found.status() == FAILED
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "expected"),
+    [
+        (Found([TABLE]), 0, 0),
+        (Found([TABLE]), 1, FAILED),
+        (Found([TABLE]), -9, FAILED),
+        (Found([TABLE], missing=["Flink"]), 3, NOT_MEASURED),
+        (Found([TABLE], missing=["Flink"]), 0, FAILED),
+        (Found([TABLE], [Check("equal", False)]), 0, FAILED),
+    ],
+)
+def test_a_benchmark_that_breaks_off_after_its_figures_fails(
+    found: Found, status: int, expected: int, tmp_path: Path
+) -> None:
+    values = tmp_path / "figures.json"
+    values.write_bytes(msgspec.json.encode(found))
+    assert read_found(values, status).status() == expected
 
 
 def test_entries_are_recorded_and_fill_pages(tmp_path: Path) -> None:
