@@ -41,7 +41,7 @@ ALLOWED = {
     # Files and keys of that name, and the default of --output_format.
     "avro": {"schemas/avro_schema.py"},
     "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py"},
-    "jsonl": {"pipeline/settings/run.py"},
+    "jsonl": {"pipeline/settings/outputs.py"},
     # The key of the config.
     "mapping": {"pipeline/cli/inspect_files.py", "pipeline/inspection/suggestion.py"},
 }

@@ -24,7 +24,7 @@ from turnwise.pipeline.io.run_end import (
     kept_rows,
 )
 from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, row_writer
-from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
+from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.inspected import InspectedDoFn

@@ -9,7 +9,7 @@ from apache_beam.pvalue import PCollection
 from sqlalchemy import Connection
 
 from turnwise.pipeline.io.terminal import printable
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.conversations import (
     conversation_columns,
     score_columns,

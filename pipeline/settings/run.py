@@ -7,9 +7,9 @@ from datetime import datetime, timezone
 from hashlib import blake2b
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
 
 from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT, SinkPlace
 from turnwise.pipeline.settings.raw_options import RawJudgeOptions, RawOptions
 from turnwise.pipeline.settings.rows_address import is_bigquery
 from turnwise.pipeline.settings.stream import RawStreamOptions, StreamSettings, check_stream
@@ -34,32 +34,6 @@ _NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
 _LOCAL_SLOTS = 64
 DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
 """Default file of the judge cache."""
-
-DEFAULT_OUTPUT_FORMAT = "jsonl"
-
-
-class SinkPlace(NamedTuple):
-    """Where a run writes to, beside its files.
-
-    Attributes:
-        url: The address.
-        app: `--store_app`; "": not given.
-        run_id: Name of the run.
-        create_time: When it was started, as RFC 3339 text.
-        date: Its date, or else the day of its start, as ISO text.
-        output: `--output`, which every worker reaches.
-        is_streaming: Whether the run is a stream.
-        is_new: Whether a stream begins, which no earlier process has begun.
-    """
-
-    url: str
-    app: str
-    run_id: str
-    create_time: str
-    date: str
-    output: str
-    is_streaming: bool = False
-    is_new: bool = False
 
 
 @dataclass(frozen=True)

@@ -72,12 +72,11 @@ def _values(
 def _drawn(own: _Values, weights: dict[str, "np.typing.NDArray[np.uint8]"], replicates: int) -> Numbers:
     """Returns the quantiles of every replicate; an array of (quantiles, replicates)."""
     counts = np.stack([weights[case] for case in own.cases]).cumsum(axis=0, dtype=np.int32)
+    totals = counts[-1]
     found = np.full((len(QUANTILES), replicates), np.nan)
-    for replicate in range(replicates):
-        column = counts[:, replicate]
-        if column[-1]:
-            places = np.searchsorted(column, np.asarray(QUANTILES) * column[-1], "left")
-            found[:, replicate] = own.values[np.minimum(places, len(own.values) - 1)]
+    for place, quantile in enumerate(QUANTILES):
+        positions = np.minimum((counts < quantile * totals).sum(axis=0), len(own.values) - 1)
+        found[place] = np.where(totals > 0, own.values[positions], np.nan)
     return found
 
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from turnwise.pipeline.io.changes import ChangeWriter
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.registry import Registry, error_text, hook_errors

@@ -6,7 +6,7 @@ from typing import Any
 from turnwise.pipeline.io.changes import ChangeWriter
 from turnwise.pipeline.io.sinks.base import SinkKind, TableSink, register_sink
 from turnwise.pipeline.settings.extras import check_extra
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.config import ConfigError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
-from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
+from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.score_row import score_lines
 from turnwise.schemas.values import JsonObject

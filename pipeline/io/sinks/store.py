@@ -2,7 +2,7 @@
 
 from turnwise.pipeline.io.sinks.base import SinkKind, TableSink, register_sink
 from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.urls import SCHEMES, absolute_url
 
 

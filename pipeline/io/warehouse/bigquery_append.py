@@ -26,7 +26,7 @@ from turnwise.pipeline.io.warehouse.change_tables import (
     table_rows,
 )
 from turnwise.pipeline.io.warehouse.waiting import Waiting
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import WAREHOUSE_TABLES
 from turnwise.schemas.failure import Stage
 from turnwise.schemas.rows import FailureRow

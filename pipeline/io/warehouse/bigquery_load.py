@@ -31,7 +31,7 @@ from turnwise.pipeline.io.warehouse.staging import (
     staged_columns,
     staging_folder,
 )
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import WAREHOUSE_TABLES
 from turnwise.schemas.config import ConfigError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from turnwise.pipeline.io.bigquery.client import told
 from turnwise.pipeline.io.warehouse.change_tables import CHANGES, stream_tables, view_statements
 from turnwise.pipeline.io.warehouse.staging import VERSION, staged_columns
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column
 from turnwise.schemas.config import ConfigError
 

@@ -24,7 +24,7 @@ from turnwise.pipeline.io.warehouse.staging import (
     run_stem,
     staging_folder,
 )
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES
 from turnwise.schemas.config import ConfigError
 

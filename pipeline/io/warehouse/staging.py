@@ -18,7 +18,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
 from turnwise.pipeline.io.listing import is_local
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column, columns, json_columns, with_json_texts
 from turnwise.schemas.values import JsonObject
 

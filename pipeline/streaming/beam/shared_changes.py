@@ -10,7 +10,7 @@ from apache_beam.pvalue import PCollection
 
 from turnwise.pipeline.io.changes import ChangeWriter, StreamChange
 from turnwise.pipeline.io.sinks.base import open_changes
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 
 _LOG = logging.getLogger(__name__)
 _SHARDS = 4

@@ -10,7 +10,7 @@ from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.sinks.base import document_content, table_content
-from turnwise.pipeline.settings.run import DEFAULT_OUTPUT_FORMAT
+from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.pipeline.streaming.changes import gone_window, window_change
 from turnwise.schemas.rows import MetricsByAppVersionRow

@@ -16,7 +16,7 @@ from tests.served import in_environment
 from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
 from turnwise.pipeline.io.warehouse.bigquery_append import EMULATOR
 from turnwise.pipeline.io.warehouse.staging import StagedRows, staged_columns
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 
 PROJECT, DATASET = "our-project", "nightly"
 SECRET = "token-of-the-own-identity-provider"

@@ -16,7 +16,7 @@ from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.sinks.base import prepare_service
 from turnwise.pipeline.io.warehouse.bigquery_append import BigQueryChanges
 from turnwise.pipeline.io.warehouse.bigquery_tables import prepare_tables
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
 from turnwise.schemas.config import ConfigError
 

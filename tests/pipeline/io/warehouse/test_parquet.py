@@ -18,7 +18,7 @@ from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service, prepare_service
 from turnwise.pipeline.io.warehouse.hive import partition
 from turnwise.pipeline.io.warehouse.parquet_dataset import complete_dataset
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
 from turnwise.schemas.config import ConfigError
 
