@@ -213,7 +213,7 @@ def _serve(argv: Sequence[str]) -> int:
     if options is None:
         return 0
     check_store("--store", options.store)
-    check_extra("turnwise serve", "turnwise[store]")
+    check_extra("turnwise serve", "turnwise[store]", "prometheus_client")
     from turnwise.pipeline.service.command import serve
 
     return serve(options)

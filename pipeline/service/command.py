@@ -14,8 +14,10 @@ from turnwise.pipeline.batch.signals import leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
 from turnwise.pipeline.service.arguments import ServeOptions
 from turnwise.pipeline.service.http.auth import AuthMiddleware
+from turnwise.pipeline.service.http.health import Health
 from turnwise.pipeline.service.http.listening import limited_server, listening, shown_url
 from turnwise.pipeline.service.http.log_limit import LogRateLimit
+from turnwise.pipeline.service.http.metrics import ServerMetrics
 from turnwise.pipeline.service.http.rest import RestApi, answer_unrouted
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
@@ -76,15 +78,19 @@ def _serve_http(service: Service, options: ServeOptions) -> None:
 
 
 def http_app(service: Service, options: ServeOptions) -> ASGIApp:
-    """Returns the ASGI application with MCP at `/mcp` and REST below `/v1beta`."""
-    workers = Workers()
+    """Returns the ASGI application: MCP at `/mcp`, REST below `/v1beta`, `/healthz` and `/metrics`."""
+    metrics = ServerMetrics()
+    workers = Workers(metrics.observe)
     sessions = StreamableHTTPSessionManager(
         mcp_server(service, workers), json_response=True, stateless=True, max_request_body_size=MAX_BYTES
     )
     routes = [
         Route("/mcp", StreamableHTTPASGIApp(sessions), methods=["POST"]),
         Route("/v1beta/{path:path}", RestApi(service, workers).answer, methods=_METHODS),
+        Route("/healthz", Health(service.store).answer, methods=["GET"]),
+        Route("/metrics", metrics.answer, methods=["GET"]),
     ]
     unrouted = {404: answer_unrouted, 405: answer_unrouted}
     app = Starlette(routes=routes, lifespan=lambda _: sessions.run(), exception_handlers=unrouted)
-    return AuthMiddleware(app, options.host, options.allowed_hosts, options.token)
+    checked = AuthMiddleware(app, options.host, options.allowed_hosts, options.token)
+    return metrics.counted(checked)

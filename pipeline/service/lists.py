@@ -2,7 +2,7 @@
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple, get_args
 
@@ -73,19 +73,20 @@ def next_token(paging: Paging, end: Position | None) -> JsonObject:
     return {"nextPageToken": urlsafe_b64encode(text).decode()}
 
 
-def read_order(text: str) -> OrderBy:
-    """Returns the requested order.
+def read_order(text: str, orders: Sequence[OrderBy] = get_args(OrderBy)) -> OrderBy:
+    """Returns the requested order, by default that of the names.
+
+    By name, entries keep their places while others are written, so that pages miss none.
 
     Raises:
         ServiceError: It is not supported.
     """
     name, _, direction = " ".join(text.split()).partition(" ")
-    snake = {"createTime": "create_time", "updateTime": "update_time", "": "update_time"}.get(name, name)
-    for order in get_args(OrderBy):
+    snake = {"createTime": "create_time", "updateTime": "update_time", "": "name"}.get(name, name)
+    for order in orders:
         if snake == order and direction in ("", _DIRECTIONS[order]):
-            found: OrderBy = order
-            return found
-    known = ", ".join(f"{order} {direction}" for order, direction in _DIRECTIONS.items())
+            return order
+    known = ", ".join(f"{order} {_DIRECTIONS[order]}" for order in orders)
     raise invalid("orderBy", f"{shown(text)} is not supported; use one of {known}")
 
 

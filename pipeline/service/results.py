@@ -63,12 +63,13 @@ def list_evaluation_results(service: Service, request: ListEvaluationResultsRequ
 
 
 def get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
-    """Returns a page of the failures of an app, newest first. Raises ServiceError."""
+    """Returns a page of the failures of an app. Raises ServiceError."""
     with field_errors("parent"):
         app = checked_name("app", request.parent)
-    paging = read_paging(request.page_size, request.page_token, "failures", app, request.filter)
+    order = read_order(request.order_by, ("name", "update_time"))
+    paging = read_paging(request.page_size, request.page_token, "failures", app, request.filter, order)
     conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, failure_fields(app))]
-    listing = Listing(FAILURES, ("evaluation_run", "content"), conditions)
+    listing = Listing(FAILURES, ("evaluation_run", "update_nanos", "content"), conditions, order)
     page = service.store.read(lambda connection: read_page(connection, listing, paging.after, paging.size))
     found = [
         _failure(row.name, row.evaluation_run, row.update_nanos, json.loads(row.content)) for row in page.rows

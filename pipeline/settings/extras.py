@@ -32,14 +32,15 @@ _BY_SCHEME = {
 }
 
 
-def check_extra(what: str, extra: str) -> None:
+def check_extra(what: str, extra: str, *others: str) -> None:
     """Raises ConfigError if a package of an extra is not installed.
 
     Args:
         what: The option that needs it; the start of the message.
         extra: Package and extra in the form of pip, such as `turnwise[gcp]`.
+        others: Modules of the extra that not every user of it needs.
     """
-    if not all(map(_is_installed, _MODULES[extra])):
+    if not all(map(_is_installed, (*_MODULES[extra], *others))):
         raise ConfigError(f"{what}: needs {extra}, which is not installed: pip install '{extra}'")
 
 

@@ -6,7 +6,16 @@ from typing import Any
 from pydantic.alias_generators import to_snake
 from sqlalchemy import Column, ColumnElement, and_, exists, false, func, not_, or_
 
-from turnwise.pipeline.store.tables import EVALUATIONS, FAILURES, RESULTS, TAGS, key_nanos, key_text
+from turnwise.pipeline.store.tables import (
+    EVALUATIONS,
+    FAILURES,
+    RESULTS,
+    TAGS,
+    key_nanos,
+    key_text,
+    plain_text,
+)
+from turnwise.schemas.ces.names import id_of
 from turnwise.schemas.ces.result_parts import EvaluationOutcome
 from turnwise.schemas.ces.results import ExecutionState
 from turnwise.schemas.proto.filters import Condition, FieldComparison, FilterError, Junction, Operator
@@ -15,6 +24,9 @@ from turnwise.schemas.proto.scalars import shown, timestamp_nanos
 Sql = ColumnElement[bool]
 Field = Callable[[Operator, str], Sql]
 """Returns the condition of an operator and a value; raises ValueError."""
+
+LONGEST_PART = 160
+"""Characters of a value with a wildcard: of longer texts, the columns hold the beginning and a digest."""
 
 _ORDERED = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 
@@ -49,17 +61,48 @@ def _equal_or_not(operator: Operator, equal: Sql) -> Sql:
     return equal if operator == "=" else not_(equal)
 
 
+def matches(column: Column[str] | ColumnElement[str], value: str) -> Sql:
+    """Returns the condition that a text is a value; `*` at its start or end stands for any text.
+
+    Raises:
+        ValueError: A `*` stands elsewhere, or the value with it is too long.
+    """
+    if "*" not in value:
+        return column == key_text(value)
+    part = plain_text(value.strip("*"))
+    if "*" in part:
+        raise ValueError("a * may stand at the start and at the end of the value only")
+    if len(part) > LONGEST_PART:
+        raise ValueError(f"a value with * must have at most {LONGEST_PART} characters")
+    if not part:
+        return column != ""
+    if value.startswith("*") and value.endswith("*"):
+        return func.replace(column, part, "") != column
+    # LIKE would ignore the case of ASCII letters in SQLite alone.
+    if value.endswith("*"):
+        return func.substr(column, 1, len(part)) == part
+    start = func.length(column) - len(part) + 1
+    return and_(start > 0, func.substr(column, start) == part)
+
+
+def _contains(column: Column[str], value: str) -> Sql:
+    """Returns the condition that a value matches or is part of a text, ignoring case."""
+    # SQLite's lower() supports only ASCII.
+    in_lower_case = func.lower(column)
+    if "*" in value:
+        return or_(matches(in_lower_case, value.lower()), matches(column, value))
+    part = value.replace("\0", "")
+    found = in_lower_case.contains(part.lower(), autoescape=True)
+    return or_(found, column.contains(part, autoescape=True))
+
+
 def text_field(column: Column[str], *others: Column[str]) -> Field:
     """Returns a text field: equal to one of the columns or (`:`) part of the first, ignoring case."""
 
     def make(operator: Operator, value: str) -> Sql:
         if operator == ":":
-            part = value.replace("\0", "")
-            # SQLite's lower() supports only ASCII.
-            in_any_case = func.lower(column).contains(part.lower(), autoescape=True)
-            return or_(in_any_case, column.contains(part, autoescape=True))
-        found = key_text(value)
-        return _equal_or_not(operator, or_(column == found, *(other == found for other in others)))
+            return _contains(column, value)
+        return _equal_or_not(operator, or_(*(matches(one, value) for one in (column, *others))))
 
     return make
 
@@ -68,10 +111,27 @@ def name_field(column: Column[str], prefix: str) -> Field:
     """Returns a field for a resource name, given in full or by its last part."""
 
     def make(operator: Operator, value: str) -> Sql:
-        name = value if "/" in value else f"{prefix}/{value}"
-        return _equal_or_not(operator, column == key_text(name))
+        if "/" in value or value.startswith("*"):
+            return _equal_or_not(operator, matches(column, _full(value)))
+        last = value if "*" in value else id_of(value)
+        return _equal_or_not(operator, matches(column, f"{prefix}/{last}"))
 
     return make
+
+
+def _full(name: str) -> str:
+    if not name.startswith(("projects/", "*")):
+        raise ValueError(f"{shown(name)} is neither a full name (projects/...) nor the last part of one")
+    return name
+
+
+def _result_name(operator: Operator, value: str) -> Sql:
+    column = RESULTS.c.name
+    if operator == ":":
+        return _contains(column, value)
+    is_last_part = "/" not in value and not value.startswith("*")
+    pattern = f"*/results/{value}" if is_last_part else _full(value)
+    return _equal_or_not(operator, matches(column, pattern))
 
 
 def enum_field(column: Column[str], kind: type[Any]) -> Field:
@@ -99,7 +159,7 @@ def time_field(column: Column[int]) -> Field:
 
 
 def _tags(operator: Operator, value: str) -> Sql:
-    has = exists().where(TAGS.c.evaluation == EVALUATIONS.c.name, TAGS.c.tag == key_text(value))
+    has = exists().where(TAGS.c.evaluation == EVALUATIONS.c.name, matches(TAGS.c.tag, value))
     return has if operator == ":" else _equal_or_not(operator, has)
 
 
@@ -143,7 +203,7 @@ def result_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of results."""
     columns = RESULTS.c
     return {
-        "name": text_field(columns.name),
+        "name": _result_name,
         "display_name": text_field(columns.display_name),
         "evaluation": name_field(columns.evaluation, f"{app}/evaluations"),
         "evaluation_status": enum_field(columns.evaluation_status, EvaluationOutcome),

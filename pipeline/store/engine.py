@@ -17,8 +17,11 @@ from turnwise.schemas.config import ConfigError
 
 T = TypeVar("T")
 
-CONNECTIONS = 8
-"""Number of connections per process, and of threads that can use a store at once."""
+READERS, WRITERS = 8, 4
+"""Numbers of requests of a process that can read from, and write to, a store at once."""
+
+# One more connection answers whether the store answers.
+_CONNECTIONS = READERS + WRITERS + 1
 
 _LOCK_SECONDS = 60
 _LONGEST_PAUSE = 0.2
@@ -182,7 +185,7 @@ def _engine(address: URL, read_only: bool) -> Engine:
     if address.get_backend_name() == "sqlite":
         engine = create_engine(
             address,
-            pool_size=CONNECTIONS,
+            pool_size=_CONNECTIONS,
             max_overflow=0,
             hide_parameters=True,
             connect_args={"timeout": _LOCK_SECONDS},
@@ -191,7 +194,7 @@ def _engine(address: URL, read_only: bool) -> Engine:
         return engine
     return create_engine(
         address,
-        pool_size=CONNECTIONS,
+        pool_size=_CONNECTIONS,
         max_overflow=0,
         hide_parameters=True,
         pool_pre_ping=True,

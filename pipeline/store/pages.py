@@ -35,7 +35,7 @@ class Listing(NamedTuple):
     table: Table
     columns: Sequence[str]
     conditions: Sequence[ColumnElement[bool]]
-    order_by: OrderBy = "update_time"
+    order_by: OrderBy
 
 
 def read_page(connection: Connection, listing: Listing, after: Position | None, size: int) -> Page:

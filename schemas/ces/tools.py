@@ -70,6 +70,8 @@ class GetFailuresRequest(ToolMessage):
     """nextPageToken of the page before."""
     filter: Text = ""
     """Condition, such as stage = match AND evaluation_run = nightly."""
+    order_by: Text = ""
+    """name (default), or update_time from the newest on."""
     read_mask: Text = ""
     """Comma-separated paths of the wanted fields; *: all; absent: all but the record."""
 
@@ -106,7 +108,7 @@ class RunFailure(ToolMessage):
 
 
 class GetFailuresResponse(ToolMessage):
-    """A page of failures, the newest first."""
+    """A page of failures."""
 
     failures: Repeated[RunFailure] = Field(default_factory=no_items)
     """The failures."""

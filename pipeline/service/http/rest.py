@@ -159,8 +159,10 @@ class RestApi:
         query = dict(request.query_params)
         if len(query) != len(request.query_params.multi_items()):
             raise ServiceError("INVALID_ARGUMENT", "a parameter is given twice")
-        body = await _read_body(request) if request.method in ("PATCH", "POST") else b""
-        return await self._workers.run(partial(handler, self._service, name, query, body))
+        changes = request.method in ("PATCH", "POST")
+        body = await _read_body(request) if changes else b""
+        work = partial(handler, self._service, name, query, body)
+        return await self._workers.run(work, f"rest.{handler.__name__.strip('_')}", changes=changes)
 
 
 def _route(method: str, path: str) -> tuple[Handler, str]:

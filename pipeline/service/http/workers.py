@@ -3,11 +3,12 @@
 import logging
 import traceback
 from collections.abc import Callable
+from time import monotonic
 
 from anyio import CapacityLimiter, to_thread
 
 from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.store.engine import CONNECTIONS
+from turnwise.pipeline.store.engine import READERS, WRITERS
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.values import JsonObject
 
@@ -15,14 +16,41 @@ LOG = logging.getLogger("turnwise.serve")
 
 
 class Workers:
-    """The worker threads of a server, one per connection to the store."""
+    """The worker threads of a server.
 
-    def __init__(self) -> None:
-        self._limit = CapacityLimiter(CONNECTIONS)
+    Requests that change the store wait for each other. They have threads of their own, so that readers do
+    not wait for them.
+    """
 
-    async def run(self, work: Callable[[], JsonObject]) -> JsonObject:
-        """Returns the result of `work`. Converts all errors to ServiceError."""
-        return await to_thread.run_sync(_answered, work, limiter=self._limit)
+    def __init__(self, observe: Callable[[str, str, float], None] | None = None) -> None:
+        """Creates the threads.
+
+        Args:
+            observe: Is told the method, the status and the seconds of every request.
+        """
+        self._readers, self._writers = CapacityLimiter(READERS), CapacityLimiter(WRITERS)
+        self._observe = observe
+
+    async def run(self, work: Callable[[], JsonObject], method: str, *, changes: bool) -> JsonObject:
+        """Returns the result of `work`. Converts all errors to ServiceError.
+
+        Args:
+            work: Answers a request.
+            method: Name of the method, for metrics.
+            changes: Whether it may change the store.
+        """
+        begun, status = monotonic(), "CANCELLED"
+        try:
+            limit = self._writers if changes else self._readers
+            value = await to_thread.run_sync(_answered, work, limiter=limit)
+            status = "OK"
+            return value
+        except ServiceError as error:
+            status = error.status
+            raise
+        finally:
+            if self._observe is not None:
+                self._observe(method, status, monotonic() - begun)
 
 
 def _answered(work: Callable[[], JsonObject]) -> JsonObject:

@@ -56,7 +56,8 @@ def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
         try:
-            value = await workers.run(partial(_call, service, tool, params.arguments or {}))
+            work = partial(_call, service, tool, params.arguments or {})
+            value = await workers.run(work, f"mcp.{params.name}", changes=tool.changes)
         except ServiceError as error:
             return CallToolResult(content=[_text(error.to_value())], is_error=True)
         return CallToolResult(content=[_text(value)], structured_content=value)

@@ -157,6 +157,7 @@ def _get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
 
     These are no failed evaluations; for those see list_evaluation_results. filter: such as 'stage = match AND
     evaluation_run = nightly'; also error_type, conversation_id, criterion, app_version, source, update_time.
+    orderBy: name, or update_time from the newest on.
     readMask names the fields wanted of each ('*' is everything, the record included). nextPageToken, given as
     pageToken, reads on.
     """

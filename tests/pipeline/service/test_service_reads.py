@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from turnwise.pipeline.service.changes import create_evaluation
+from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.computed_fields import COMPUTED
 from turnwise.pipeline.service.errors import ServiceError
@@ -125,10 +125,34 @@ def test_pages_of_results_are_the_whole_list(service: Any, app: str, put_result:
         if not token:
             break
     assert sorted(found) == sorted(wanted)
-    if "name" in order:
-        assert found == sorted(wanted)
-    else:
+    if "Time" in order or "time" in order:
         assert found == wanted[::-1]
+    else:
+        assert found == sorted(wanted)
+
+
+def test_no_page_misses_what_was_there_while_others_write(
+    service: Any, app: str, put_result: Any, create: Any
+) -> None:
+    names = {create(f"e{number:02}")["name"] for number in range(10)}
+    wanted = {put_result(number)["name"] for number in range(10)}
+    for parent, list_all, kind in (
+        (app, evaluations, "evaluations"),
+        (f"{app}/evaluations/-", results, "evaluationResults"),
+    ):
+        found, token, number = [], "", 0
+        while True:
+            page = list_all(service, parent, pageSize=3, pageToken=token)
+            found += [one["name"] for one in page[kind]]
+            token, number = page.get("nextPageToken", ""), number + 3
+            if not token:
+                break
+            for last in range(number, 10):
+                put_result(last, "FAIL")
+                fields = {"name": f"{app}/evaluations/e{last:02}", "tags": [str(number)]}
+                update_evaluation(service, Evaluation.from_value(fields), "tags")
+            put_result(100 + number)
+        assert (names if kind == "evaluations" else wanted) <= set(found) and len(found) == len(set(found))
 
 
 def test_page_tokens_are_of_one_list(service: Any, app: str, put_result: Any, create: Any) -> None:
@@ -186,6 +210,24 @@ def test_page_tokens_are_of_one_list(service: Any, app: str, put_result: Any, cr
         ("execution_state = COMPLETED", [0, 1, 2, 3, 4]),
         ("evaluation = two", []),
         ("display_name = \"' OR '1'='1\"", []),
+        ("app_version = v*", [0, 1, 2, 3, 4]),
+        ("app_version = *8", [2, 3]),
+        ("app_version != *8", [0, 1, 4]),
+        ("app_version = */apps/travel-desk/versions/*", [0, 1, 2, 3, 4]),
+        ('display_name = "result*"', [0, 1, 2, 3, 4]),
+        ('display_name = "RESULT*"', []),
+        ('display_name : "RESULT*"', [0, 1, 2, 3, 4]),
+        ('display_name = "*sult 4*"', [4]),
+        ('display_name = "*%*"', []),
+        ("display_name = *", [0, 1, 2, 3, 4]),
+        ("app_version_display_name = *", []),
+        ("name = r-0003", [3]),
+        ("name = r-000*", [0, 1, 2, 3, 4]),
+        ("name = *2", [2]),
+        ("name = projects/acme-cx/*", [0, 1, 2, 3, 4]),
+        ("evaluation_run = night*", [0, 1, 2, 3, 4]),
+        ("evaluation_run = day*", []),
+        ("evaluation = *one", [0, 1, 2, 3, 4]),
     ],
 )
 def test_results_are_filtered(service: Any, app: str, put_result: Any, text: str, found: list[int]) -> None:
@@ -206,6 +248,10 @@ def test_results_are_filtered(service: Any, app: str, put_result: Any, text: str
         ("display_name:CASE", ["a", "b", "c"]),
         ("name = c", ["c"]),
         ("evaluation_datasets:x", []),
+        ("tags:sl*", ["a", "b"]),
+        ("tags = *ew", ["b"]),
+        ("NOT tags:*", ["c"]),
+        ("name = *", ["a", "b", "c"]),
         ('update_time > "2020-01-01T00:00:00Z"', ["a", "b", "c"]),
         ("created_by = tester", ["a", "b", "c"]),
     ],
@@ -243,6 +289,12 @@ WRONG_LISTS = [
     ({"filter": "create_time > yesterday"}, "filter"),
     ({"filter": "evaluation_status < PASS"}, "filter"),
     ({"filter": "name = "}, "filter"),
+    ({"filter": "name = results/r-1"}, "filter"),
+    ({"filter": "evaluation_run = evaluationRuns/nightly"}, "filter"),
+    ({"filter": "display_name = a*b"}, "filter"),
+    ({"filter": f"display_name = {'a' * 161}*"}, "filter"),
+    ({"filter": "evaluation_status = FA*"}, "filter"),
+    ({"filter": 'create_time > "2026*"'}, "filter"),
     ({"parent": ""}, "parent"),
     ({"parent": "evaluations/one"}, "parent"),
     ({"parent": "projects/p/locations/l/apps/a"}, "parent"),
@@ -285,10 +337,11 @@ def test_malformed_names(service: Any, name: str) -> None:
 def test_no_text_breaks_a_query(service: Any, value: str, other: str) -> None:
     app = "projects/p/locations/l/apps/a"
     quoted = '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    for operator in ("=", "!=", ":"):
-        page = results(service, f"{app}/evaluations/-", filter=f"display_name {operator} {quoted}")
-        assert page == {}
-    for fields in ({"filter": other}, {"pageToken": other}, {"orderBy": other}, {"parent": other}):
+    names = [
+        f"{name} {operator} {quoted}" for name in ("display_name", "name") for operator in ("=", "!=", ":")
+    ]
+    others = ({"filter": other}, {"pageToken": other}, {"orderBy": other}, {"parent": other})
+    for fields in (*({"filter": text} for text in names), *others):
         try:
             results(service, **{"parent": f"{app}/evaluations/-", **fields})
         except ServiceError as error:
@@ -392,7 +445,11 @@ def test_failures_are_listed(service: Any, app: str) -> None:
     def failures(**fields: Any) -> Any:
         return get_failures(service, GetFailuresRequest.from_value({"parent": app, **fields}))
 
-    found = failures()["failures"]
+    assert sorted(one["name"] for one in failures()["failures"]) == [
+        one["name"] for one in failures()["failures"]
+    ]
+    assert refusal(lambda: failures(orderBy="create_time")) == ("INVALID_ARGUMENT", "orderBy")
+    found = failures(orderBy="update_time")["failures"]
     assert [one["stage"] for one in found] == ["score", "match", "parse"]
     assert found[0] | {"name": "", "evaluationRun": ""} == {
         "name": "",
