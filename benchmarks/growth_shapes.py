@@ -284,9 +284,9 @@ def _steps(first: int, count: int = 4, factor: float = 2) -> tuple[int, ...]:
 _ROUGE: Json = {"response_match_score": 0.8}
 
 SHAPES = {
-    "turns": Shape("turn", _steps(12_500), _turns),
+    "turns": Shape("turn", _steps(125_000), _turns),
     "app_versions": Shape("version", _steps(1_250), _app_versions),
-    "eval_cases": Shape("case", _steps(2_500), _cases),
+    "eval_cases": Shape("case", _steps(12_500), _cases),
     "eval_set": Shape("case", _steps(250), _eval_set),
     "runs_of_a_case": Shape("run", _steps(2_500), _runs),
     "long_conversation": Shape("turn", _steps(1_000), _long),
@@ -297,8 +297,8 @@ SHAPES = {
     "calls_in_a_turn": Shape("call", _steps(2_500), _calls),
     "calls_of_the_whole": Shape("call", _steps(250), _unexpected),
     "words": Shape("word", _steps(50_000), _words(_ROUGE)),
-    "json_array": Shape("conversation", _steps(5_000), _array),
-    "files": Shape("file", _steps(2_500), _files),
+    "json_array": Shape("conversation", _steps(10_000), _array),
+    "files": Shape("file", _steps(6_250), _files),
     "criteria": Shape("criterion", _steps(10), _criteria),
     "slices": Shape("conversation", _steps(1_250), _slices),
     "tags": Shape("tag", _steps(1_250), _tags),

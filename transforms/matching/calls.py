@@ -4,11 +4,13 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.transforms.matching.arguments import frozen, parameter_score, same_value
+from turnwise.transforms.matching.arguments import frozen, is_directive, parameter_score, same_value
 from turnwise.transforms.matching.assignment import best_assignment, equal_matches
 from turnwise.transforms.text.subsequence import common_subsequence
 
 _MOST_PAIRS = 40_000
+_FEW = 8
+"""Calls of one tool that are compared all with all in less time than it takes to look for equal ones."""
 
 
 def tool_identity(call: ToolCall | ToolResponse) -> str:
@@ -21,6 +23,11 @@ def same_tool(left: ToolCall | ToolResponse, right: ToolCall | ToolResponse) -> 
     if left.resource and right.resource:
         return left.resource == right.resource
     return left.name == right.name
+
+
+def call_key(call: ToolCall) -> Hashable:
+    """Returns what is equal for calls of one tool with equal arguments."""
+    return tool_identity(call), frozen(call.args)
 
 
 def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
@@ -68,14 +75,33 @@ def _pair_group(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | 
         return [0 if same_tool(expected[0], actual[0]) else None]
     if equal_calls(expected, actual):
         return [*range(len(expected))]
+    if len(expected) > _FEW and (partners := _equal_partners(expected, actual)):
+        return partners
     if len(expected) * len(actual) > _MOST_PAIRS:
         return _equal_then_in_order(expected, actual)
     return best_assignment([[_pair_weight(want, made) for made in actual] for want in expected])
 
 
+def _equal_partners(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None] | None:
+    """Returns the partners of calls that have one equal call each, and of which no other can be as good.
+
+    It is what the assignment of all to all finds, at a cost that grows with the number of calls.
+    """
+    shapes = {(not call.resource, frozenset(call.args or ())) for call in (*expected, *actual)}
+    if len(shapes) > 1 or not expected[0].args:
+        return None
+    wanted, made = list(map(call_key, expected)), list(map(call_key, actual))
+    if len({*made}) < len(made) or len({*wanted}) < len(wanted) or not {*wanted} <= {*made}:
+        return None
+    partners = equal_matches(wanted, made)
+    pairs = [(want.args, actual[j].args) for want, j in zip(expected, partners, strict=True) if j is not None]
+    is_plain = not any(is_directive(value) for args, _ in pairs for value in (args or {}).values())
+    return partners if is_plain and all(same_value(*pair) for pair in pairs) else None
+
+
 def _equal_then_in_order(expected: list[ToolCall], actual: list[ToolCall]) -> list[int | None]:
     """Pairs hundreds of calls of one tool without comparing all with all, which would take minutes."""
-    partners = equal_matches([_key(call) for call in expected], [_key(call) for call in actual])
+    partners = equal_matches(list(map(call_key, expected)), list(map(call_key, actual)))
     used = set(partners)
     left = [j for j in range(len(actual)) if j not in used]
     for i in (i for i, partner in enumerate(partners) if partner is None):
@@ -84,10 +110,6 @@ def _equal_then_in_order(expected: list[ToolCall], actual: list[ToolCall]) -> li
             partners[i] = partner
             left.remove(partner)
     return partners
-
-
-def _key(call: ToolCall) -> Hashable:
-    return call.resource or call.name, frozen(call.args)
 
 
 def _pair_weight(expected: ToolCall, actual: ToolCall) -> float:

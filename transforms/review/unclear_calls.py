@@ -1,20 +1,20 @@
 """Finds calls that may have destroyed something: nothing says that they were expected, or what they do."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import chain
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.transforms.criteria.calls.tool_effects import ToolEffects, states_calls
 from turnwise.transforms.effects.calls import ArgumentComparison
-from turnwise.transforms.matching.calls import equal_calls, same_tool
+from turnwise.transforms.matching.calls import call_key, equal_calls, same_tool
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair, unanswered_state
 from turnwise.transforms.review.calls import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
 from turnwise.transforms.scoring.gaps import conversation_gap
 
 _COMPARE = ArgumentComparison()
 _MOST_COMPARED = 250_000
-"""Pairs of calls of one tool that are compared by meaning; further ones are compared by equality."""
+"""Pairs of calls that are compared by meaning; further ones are compared by equality."""
 
 
 def unclear_tools(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects) -> list[str]:
@@ -81,14 +81,13 @@ def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallE
     left: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
     for want in wanted:
         left[None if has_resources else want.name].append(want)
-    tried: dict[str | None, int] = {}
-    found = []
-    for call in writes:
-        name = None if has_resources else call.name
-        same = left[name]
-        tried[name] = tried.get(name, 0) + len(same)
-        fits = _is_same if tried[name] <= _MOST_COMPARED else _is_equal
-        place = next((i for i, one in enumerate(same) if fits(one, call)), None)
+    found, tried = list[ToolCall](), 0
+    for number, call in enumerate(writes):
+        same = left[None if has_resources else call.name]
+        tried += len(same)
+        if tried > _MOST_COMPARED:
+            return [*found, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
+        place = next((i for i, one in enumerate(same) if _is_same(one, call)), None)
         if place is None:
             found.append(call)
         elif not effects.of(call).idempotent:
@@ -100,5 +99,13 @@ def _is_same(wanted: ToolCall, call: ToolCall) -> bool:
     return same_tool(wanted, call) and not _COMPARE.differences(wanted, call)
 
 
-def _is_equal(wanted: ToolCall, call: ToolCall) -> bool:
-    return wanted.args == call.args and same_tool(wanted, call)
+def _not_equal(made: list[ToolCall], wanted: Iterable[ToolCall], effects: CallEffects) -> list[ToolCall]:
+    """Returns the calls that equal no expected one; they may mean the same."""
+    left, found = Counter(map(call_key, wanted)), list[ToolCall]()
+    for call in made:
+        key = call_key(call)
+        if not left[key]:
+            found.append(call)
+        elif not effects.of(call).idempotent:
+            left[key] -= 1
+    return found

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.matching.arguments import same_value
+from turnwise.transforms.matching.arguments import parameter_score, same_value
+from turnwise.transforms.matching.assignment import best_assignment
 from turnwise.transforms.matching.calls import ordered_share, pair_calls, same_tool
 
 
@@ -90,6 +91,28 @@ def test_a_thousand_calls_of_one_name_are_told_apart_by_their_resource():
     assert all(same_tool(one[i], [*other, *one][j]) for i, j in enumerate(partners) if j is not None)
     assert partners == list(range(300, 600))
     assert pair_calls(one, other) == [None] * 300
+
+
+PLAIN = st.integers(0, 60)
+ODD = st.sampled_from([True, 1.0, "1", None, [1], {"$matchType": "ignore"}, MEANT])
+ARGUMENTS = st.one_of(
+    *(st.fixed_dictionaries({"a": PLAIN, **more}) for more in ({}, {}, {"b": PLAIN})),
+    st.fixed_dictionaries({"a": ODD}),
+)
+
+
+def weight(score):
+    return 1 + (score.matched + score.undecided / 2) / score.total if score.total else 2.0
+
+
+@given(st.lists(ARGUMENTS, max_size=3), st.lists(PLAIN, min_size=7, max_size=12, unique=True), st.data())
+def test_many_calls_in_another_order_are_paired_as_the_best_assignment_pairs_them(odd, plain, data):
+    wanted = [*({"a": value} for value in plain), *odd]
+    made = [*data.draw(st.permutations(wanted)), *data.draw(st.lists(ARGUMENTS, max_size=2))]
+    expected, actual = ([ToolCall(name="go", args=args) for args in side] for side in (wanted, made))
+    weights = [[weight(parameter_score(want, given)) for given in made] for want in wanted]
+    in_order = len(wanted) == len(made) and all(map(same_value, wanted, made))
+    assert pair_calls(expected, actual) == ([*range(len(wanted))] if in_order else best_assignment(weights))
 
 
 SHARES = [

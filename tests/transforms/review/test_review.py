@@ -323,3 +323,15 @@ def test_arguments_that_mean_the_same_are_told_apart(made: Any, wanted: Any, why
 )
 def test_what_may_have_destroyed_something_is_named(turns: Any, config: Any, unclear: list[str]) -> None:
     assert reviewed(turns, {"turn_latency": {}}, **config)["unclear_tools"] == unclear
+
+
+@pytest.mark.parametrize(("number", "unclear"), [(20, []), (800, ["transfer_money"])])
+@pytest.mark.parametrize("at", [0, -1])
+def test_of_very_many_writes_the_last_are_expected_only_where_they_are_equal(
+    number: int, unclear: list[str], at: int
+) -> None:
+    wanted = [("transfer_money", {"to": f"account-{place}"}) for place in range(number)]
+    made = [*wanted]
+    made[at] = ("transfer_money", {"to": wanted[at][1]["to"].upper()})
+    row = reviewed([turn(made, wanted)], {"turn_latency": {}})
+    assert row["unclear_tools"] == (unclear if at == -1 else [])
