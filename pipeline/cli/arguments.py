@@ -86,7 +86,7 @@ def _add_workers(group: argparse._ArgumentGroup) -> None:
         type=int,
         metavar="N",
         help="processes that read and score a batch on this machine (default: one for each processor, as far "
-        "as each has 8 MiB to read)",
+        "as each has 4 MiB to read)",
     )
 
 

@@ -11,26 +11,19 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.effects.actor_calls import ActorCall
 from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.effects.pairing import Matching, Pair
+from turnwise.transforms.text.lines import single_spaced
 
 T = TypeVar("T")
 MOST_LISTED = 50
 _LONGEST_VALUE = 160
-_SURELY_ENOUGH = 200
 _SHOWN = 3
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def value_text(value: JsonValue) -> str:
     """Returns a value in one line, at most 160 characters."""
-    return clipped_value(_one_line(value if isinstance(value, str) else _as_text(value)))
-
-
-def _one_line(text: str) -> str:
-    """Returns a text with single spaces in place of white space, of a long text at least its beginning."""
-    start = text[:_SURELY_ENOUGH]
-    is_plain = start.isprintable() and "  " not in start
-    line = start.strip() if is_plain else " ".join(start.split())
-    return line if len(line) > _LONGEST_VALUE or start is text else " ".join(text.split())
+    text = value if isinstance(value, str) else _as_text(value)
+    return clipped_value(single_spaced(text, _LONGEST_VALUE))
 
 
 def _as_text(value: JsonValue) -> str:

@@ -65,13 +65,9 @@ def hold_baseline(
         lost: What was lost of the run.
         coverage: Share that a rule on coverage asks for; what is undecided is left out then. None: no rule.
     """
-    pairing = comparison.pairing
-    if pairing.changed and not pairing.pairs:
-        return Held(None, f"{pairing.changed} cases, and the expectation of none is that of the baseline")
-    if pairing.by == "nothing" or not pairing.pairs:
-        return Held(
-            None, f"nothing pairs: {state.cases} cases of the baseline have no conversation in the run"
-        )
+    unpaired = _why_unpaired(comparison, state)
+    if unpaired:
+        return Held(None, unpaired)
     own = next((one for one in comparison.criteria if one.criterion == criterion), None)
     if own is None:
         return Held(None, comparison.not_compared.get(criterion, "it is not in both runs"))
@@ -92,6 +88,16 @@ def hold_baseline(
         texts.append(f"{100 * _compared_share(own, found):.4g} % compared, {100 * coverage:.4g} % asked for")
         is_met = None
     return Held(is_met, "; ".join(texts))
+
+
+def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:
+    """Returns why no case has a pair; "": some have."""
+    pairing = comparison.pairing
+    if pairing.changed and not pairing.pairs:
+        return f"{pairing.changed} cases, and the expectation of none is that of the baseline"
+    if pairing.by == "nothing" or not pairing.pairs:
+        return f"nothing pairs: {state.cases} cases of the baseline have no conversation in the run"
+    return ""
 
 
 def _too_few(own: CriterionComparison, is_met: bool | None) -> list[str]:

@@ -65,9 +65,9 @@ def build_report(
     report_id = _report_id(runs, entries)
     order, sample = sample_first(entries, report_id) if keeps_few else (list(range(len(entries))), None)
     placed = place(report_id, chunks(entries, order))
-    is_whole = len(placed.chunk_of) == len(entries)
+    omitted = len(entries) - len(placed.chunk_of)
     found, names = columns(
-        entries, collected.versions, placed.chunk_of, None if is_whole else (sample or set())
+        entries, collected.versions, placed.chunk_of, (sample or set()) if omitted else None
     )
     infos, versions = _runs(runs, collected), _versions(collected)
     rows = criterion_rows(collected)
@@ -91,8 +91,8 @@ def build_report(
         conversations=found,
         chunks=placed.total,
         inline_chunks=placed.inline,
-        omitted=len(entries) - len(placed.chunk_of),
-        sample_seed=None if is_whole else report_id,
+        omitted=omitted,
+        sample_seed=report_id if omitted else None,
     )
 
 

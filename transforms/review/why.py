@@ -8,6 +8,7 @@ from turnwise.transforms.review.call_problems import CallProblem, call_problem
 from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import ReviewProblem
 from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.text.lines import single_spaced
 
 MOST_WHY = 200
 _MOST_KIND = 60
@@ -86,9 +87,5 @@ def _without_place(text: str) -> str:
 
 def one_line(text: str, most: int) -> str:
     """Returns a text in one line of at most `most` characters."""
-    start = text[: 2 * most]
-    is_plain = start.isprintable() and "  " not in start
-    line = start.strip() if is_plain else " ".join(start.split())
-    if len(line) <= most < len(text):
-        line = " ".join(text.split())
+    line = single_spaced(text, most)
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"

@@ -38,9 +38,9 @@ def workers(tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize(
     ("mib", "stated", "number"),
-    [(1, None, 1), (15, None, 1), (16, None, 2), (31, None, 3), (900, None, 8), (31, 1, 1), (31, 30, 30)],
+    [(1, None, 1), (7, None, 1), (8, None, 2), (15, None, 3), (900, None, 8), (31, 1, 1), (31, 30, 30)],
 )
-def test_a_worker_is_started_for_each_8_mib(
+def test_a_worker_is_started_for_each_4_mib(
     workers: Any, mib: int, stated: int | None, number: int, tmp_path: Path
 ) -> None:
     assert workers("--input", made(tmp_path / "a.jsonl", mib * MIB), stated=stated) == number
@@ -72,7 +72,7 @@ def test_events_are_joined_in_one_process(workers: Any, tmp_path: Path) -> None:
     events = made(tmp_path / "logs/b.jsonl", 40 * MIB, EVENT)
     assert workers("--input", events) == workers("--input", events, stated=3) == 1
     assert workers("--input", events, "--input_format", "turn_event") == 1
-    made(tmp_path / "logs/a.jsonl", 40 * MIB)
+    made(tmp_path / "logs/a.jsonl", 20 * MIB)
     assert workers("--input", str(tmp_path / "logs")) == 1
     assert workers("--input", str(tmp_path / "logs/a.jsonl")) == 5
 
