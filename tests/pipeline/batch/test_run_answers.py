@@ -116,7 +116,7 @@ def test_scores(done: Any) -> None:
         ("1", "hallucinations_v1"): 1.0,
         ("1", "skipped_rate"): 0.0,
         ("2", "skipped_rate"): 1.0,
-        ("2", "safety_ratings"): 0.0,
+        ("2", "safety_ratings"): 1.0,
         ("5", "skipped_rate"): 0.0,
         ("5", "hallucinations_v1"): 1.0,
         ("flat", "skipped_rate"): 0.0,

@@ -50,6 +50,12 @@ def grounded(**fields) -> Turn:
     return turn(grounded=GroundedAnswer(**{"references": [SOURCE], **fields}))
 
 
+def searched(results: list) -> Turn:
+    call = ToolCall(name="search", id="s0a0", args={"query": "limit"})
+    found = ToolResponse(name="search", id="s0a0", response={"output": {"results": results}})
+    return turn(grounded=GroundedAnswer(), tool_calls=[call], tool_responses=[found])
+
+
 def span(kind, seconds: float) -> Turn:
     return turn(spans=[TimedSpan(kind, "a", seconds=seconds)])
 
@@ -97,6 +103,8 @@ MEASURED = {
         grounded(safety_ratings=[SafetyRating("HARM", "HIGH", blocked=True)]),
         PLAIN,
     ),
+    "uncited_references": Measured(CITED, UNCITED, PLAIN, None, 0.0),
+    "empty_searches": Measured(searched([{}]), searched([]), PLAIN, None, 0.0),
     "skipped_rate": Measured(grounded(), grounded(skipped_reasons=["NO_RELEVANT_CONTENT"]), PLAIN, None, 0.0),
 }
 

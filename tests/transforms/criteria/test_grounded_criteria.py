@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation import Turn
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference, SafetyRating
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria import CRITERIA
@@ -20,7 +20,7 @@ TEXT = "Gepäck bis 1.131 SZR."
 
 
 def answered(text=TEXT, **fields):
-    return Turn(agent=text, grounded=GroundedAnswer(references=[Reference(texts=["x"])], **fields))
+    return Turn(agent=text, grounded=GroundedAnswer(**{"references": [Reference(texts=["x"])], **fields}))
 
 
 @pytest.fixture
@@ -267,6 +267,73 @@ def test_safety(ratings, fields, value, label, score):
     assert (found.value, found.label) == (value, label)
     assert found.outcome == {1.0: "PASS", 0.0: "FAIL", None: None}[value]
     assert [rating["category"] for rating in found.details["ratings"]] == [r.category for r in ratings]
+
+
+BLOCKED, HIGH = SafetyRating(HATE, "HIGH", blocked=True), SafetyRating(HARASSMENT, "HIGH")
+
+
+@pytest.mark.parametrize(
+    ("ratings", "reasons", "value", "label"),
+    [
+        ([BLOCKED], [], 0.0, HATE),
+        ([BLOCKED], ["POTENTIAL_POLICY_VIOLATION"], 1.0, "withheld"),
+        ([BLOCKED, HIGH], ["POTENTIAL_POLICY_VIOLATION"], 0.0, HARASSMENT),
+        ([BLOCKED, SafetyRating(HARASSMENT, "EXTREME")], ["POTENTIAL_POLICY_VIOLATION"], None, None),
+    ],
+)
+def test_a_refusal_whose_text_was_withheld_is_not_unsafe(ratings, reasons, value, label, score):
+    found = score("safety_ratings", answered(safety_ratings=ratings, skipped_reasons=reasons))
+    assert (found.value, found.label) == (value, label)
+
+
+@pytest.mark.parametrize(
+    ("citations", "claims", "value", "uncited"),
+    [
+        ([Citation(0, 7, ["0"])], [], 0.75, [1, 2, 3]),
+        ([Citation(0, 7, ["0", "3"]), Citation(0, 99, ["1", "x"])], [], 0.25, [2]),
+        ([], [GroundedClaim(0, 7, sources=["0", "1", "2", "3"])], 0.0, []),
+        ([], [], 1.0, [0, 1, 2, 3]),
+    ],
+)
+def test_references_that_nothing_names(citations, claims, value, uncited, score):
+    fields = {"references": [Reference()] * 4, "citations": citations, "claims": claims}
+    found = score("uncited_references", answered(**fields))
+    assert (found.value, found.details["uncited"]) == (value, uncited)
+    assert score("uncited_references", answered(**fields, skipped_reasons=["UNHELPFUL_ANSWER"])) is None
+    assert score("uncited_references", answered(references=[])) is None
+
+
+def search(number, results, error=None):
+    call = ToolCall(name="search", id=f"s{number}a0", args={"query": f"q{number}"})
+    output = {} if results is None else {"output": {"results": [{}] * results}}
+    return call, ToolResponse(name="search", id=call.id, response=output, error=error)
+
+
+@pytest.mark.parametrize(
+    ("searches", "value", "results"),
+    [
+        ([search(0, 2), search(1, 1)], 0.0, [2, 1]),
+        ([search(0, 2), search(1, 0)], 0.5, [2, 0]),
+        ([search(0, 2, error=True), search(1, 0)], 1.0, [2, 0]),
+        ([search(0, None, error=True)], 1.0, [None]),
+        ([search(0, 0), search(1, None)], None, [0, None]),
+    ],
+)
+def test_searches_that_found_nothing(searches, value, results, score):
+    calls, responses = zip(*searches, strict=True)
+    other = ToolCall(id="s9a9")
+    turn = Turn(
+        agent="a", grounded=GroundedAnswer(), tool_calls=[*calls, other], tool_responses=list(responses)
+    )
+    found = score("empty_searches", turn)
+    assert found.value == value
+    assert [one["results"] for one in found.details["searches"]] == results
+    assert (found.reason is not None) == (value is None)
+
+
+def test_a_search_without_its_results_is_not_an_empty_one(score):
+    turn = Turn(agent="a", grounded=GroundedAnswer(), tool_calls=[search(0, 1)[0]])
+    assert score("empty_searches", turn).reason == "the log lacks the results of 1 of 1 searches"
 
 
 def test_an_unknown_level_says_so(score):

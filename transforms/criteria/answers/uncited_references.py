@@ -1,0 +1,40 @@
+"""uncited_references: share of references that no citation names."""
+
+from typing import ClassVar, Literal
+
+from turnwise.schemas.harm import CriterionHarm
+from turnwise.schemas.score import Score
+from turnwise.transforms.answers.annotations import LISTED, marks_of, was_skipped
+from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.matching.sample import Sample, TurnPair
+
+
+class UncitedReferences(MeasuredCriterion):
+    """Share of an answer's references that neither a citation nor a claim names, 0..1.
+
+    As a gate, a threshold is an upper bound. Not applicable to a skipped answer, nor without references. The
+    details hold the indexes of the references that nothing names.
+
+    When to use: Find what was retrieved and never used.
+    """
+
+    name: ClassVar[str] = "uncited_references"
+    needs: ClassVar[str] = "answers of a search engine with references"
+    harm: ClassVar[CriterionHarm] = "text"
+    rests_on: ClassVar[RestsOn] = ()
+    gate: ClassVar[Literal["at_least", "at_most"]] = "at_most"
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Counts the references of a recorded answer."""
+        turn = pair.actual
+        if turn is None or turn.grounded is None or not turn.grounded.references or was_skipped(turn):
+            return None
+        marks = marks_of(turn, turn.grounded)
+        named = {source for mark in (*marks.citations, *marks.claims) for source in mark.sources}
+        total = len(turn.grounded.references)
+        uncited = [index for index in range(total) if index not in named]
+        return Score(
+            len(uncited) / total,
+            explanation=f"{len(uncited)} of {total} references are not cited." if uncited else None,
+            details={"uncited": uncited[:LISTED], "uncited_count": len(uncited), "references": total},
+        )
