@@ -106,7 +106,7 @@ BENCHMARKS = (
     Benchmark(
         "growth",
         "CPU time and memory by the size of inputs of odd shapes",
-        "20 minutes",
+        "40 minutes, estimated",
         ("--small", "--shape", "golden", "calls_in_a_turn", "variables"),
     ),
     Benchmark("spans", "spans of OTLP/JSON that are read and joined per CPU second", "10 seconds", ("50",)),
