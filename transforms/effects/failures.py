@@ -1,8 +1,8 @@
 """Detects failed calls by the tool's response."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from turnwise.schemas.conversation import ToolResponse
 from turnwise.schemas.jsonio import json_structure
@@ -106,47 +106,31 @@ def _first_clause(text: str) -> str:
 
 
 def _object_says_failure(answer: JsonObject, depth: int, tool: str) -> bool:
-    told = _telling_keys(tuple(answer))
-    if told is _NOTHING:
+    telling = _telling_keys(tuple(answer))
+    if not telling:
         return False
-    for key in told.errors:
-        if _is_error(answer[key]):
+    marks = []
+    for plain, key in telling.items():
+        value = answer[key]
+        if plain in _STATUS_KEYS:
+            marks.append(_status(value))
+        elif plain in _SUCCESS_KEYS:
+            marks.append(_is_true(value))
+        elif plain in _ERROR_KEYS and _is_error(value):
             return True
-    marks = [_status(answer[key]) for key in told.statuses]
-    if told.successes:
-        marks += [_is_true(answer[key]) for key in told.successes]
     if False in marks or True in marks:
         return False in marks
-    return any(_says_failure(answer[key], depth - 1, tool) for key in told.holders)
-
-
-class _TellingKeys(NamedTuple):
-    """The keys of an object that may say something of a failure, by what they say."""
-
-    errors: tuple[str, ...] = ()
-    successes: tuple[str, ...] = ()
-    statuses: tuple[str, ...] = ()
-    holders: tuple[str, ...] = ()
-
-
-_NOTHING = _TellingKeys()
+    held = (answer[telling[plain]] for plain in _HOLDING_KEYS if plain in telling)
+    return any(_says_failure(value, depth - 1, tool) for value in held)
 
 
 @lru_cache(maxsize=4096)
-def _telling_keys(keys: tuple[str, ...]) -> _TellingKeys:
-    """Returns the telling keys of an object; of keys with the same plain form the last one counts.
+def _telling_keys(keys: tuple[str, ...]) -> Mapping[str, str]:
+    """Returns the keys of an object that may say something of a failure, by their plain form.
 
-    Objects have few different sets of keys.
+    Objects have few different sets of keys. Of keys with the same plain form the last one counts.
     """
-    telling = {plain: key for key in keys if (plain := _telling(key))}
-    if not telling:
-        return _NOTHING
-    groups = (_ERROR_KEYS, _SUCCESS_KEYS, _STATUS_KEYS)
-    errors, successes, statuses = (
-        tuple(key for plain, key in telling.items() if plain in group) for group in groups
-    )
-    holders = tuple(telling[plain] for plain in _HOLDING_KEYS if plain in telling)
-    return _TellingKeys(errors, successes, statuses, holders)
+    return {plain: key for key in keys if (plain := _telling(key))}
 
 
 @lru_cache(maxsize=4096)

@@ -2,12 +2,13 @@
 
 The scores are those of the `rouge-score` package over the tokens of google-adk 2.13, bit for bit:
 `m = sum of min(count)`, `P = m / max(1, |candidate|)`, `R = m / max(1, |reference|)`, `F = 2PR / (P + R)`.
-Stems are cached, because stemming takes nearly all of the time.
+Stems and token counts are cached, because stemming takes nearly all of the time.
 """
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeVar
 
@@ -15,8 +16,8 @@ from turnwise.transforms.text.porter import stem
 from turnwise.transforms.text.subsequence import common_subsequence
 
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
+Gram = str | tuple[str, str]
 Token = TypeVar("Token", str, bytes)
-Gram = TypeVar("Gram", str, bytes, tuple[str, str])
 
 _ASCII_WORDS = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)).ljust(256)
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
@@ -89,16 +90,21 @@ def rouge_tokens(text: str) -> list[str]:
     letters are Porter stems (NLTK's variant).
     """
     if text.isascii():
-        return list(map(_ASCII_STEMS.__getitem__, _ascii_words(text)))
-    return list(map(_STEMS.__getitem__, _words(text)))
+        return list(map(_ASCII_STEMS.__getitem__, text.encode().translate(_ASCII_WORDS).split()))
+    normal = unicodedata.normalize("NFKC", text).lower()
+    return list(map(_STEMS.__getitem__, normal.translate(_SEPARATED).split()))
 
 
-def _ascii_words(text: str) -> list[bytes]:
-    return text.encode().translate(_ASCII_WORDS).split()
+@lru_cache(maxsize=1024)
+def _reference_counts(text: str, rouge_type: RougeType) -> tuple[dict[Gram, int], int]:
+    """Counts the n-grams of a reference; cached, because many conversations share one golden."""
+    grams = _grams(text, rouge_type)
+    return Counter(grams), len(grams)
 
 
-def _words(text: str) -> list[str]:
-    return unicodedata.normalize("NFKC", text).lower().translate(_SEPARATED).split()
+def _grams(text: str, rouge_type: RougeType) -> Sequence[Gram]:
+    tokens = rouge_tokens(text)
+    return list(pairwise(tokens)) if rouge_type == "rouge2" else tokens
 
 
 def rouge_score(matches: int, reference_size: int, candidate_size: int) -> RougeScore:
@@ -109,35 +115,14 @@ def rouge_score(matches: int, reference_size: int, candidate_size: int) -> Rouge
     return RougeScore(precision, recall, 2 * precision * recall / both if both > 0 else 0.0)
 
 
-def _word_score(
-    reference: Sequence[Token], candidate: Sequence[Token], stems: dict[Token, str]
-) -> RougeScore:
-    """Scores words by their stems; equal words have equal stems, so that only the others are stemmed."""
-    left = Counter(reference)
-    others = _take(left, candidate)
-    missing: dict[str, int] = {}
-    for word, count in left.items():
-        if count:
-            missing[stems[word]] = missing.get(stems[word], 0) + count
-    unknown = _take(missing, [stems[word] for word in others])
-    return rouge_score(len(candidate) - len(unknown), len(reference), len(candidate))
-
-
-def _take(left: dict[Gram, int], grams: Iterable[Gram]) -> list[Gram]:
-    """Takes grams out of counts, in place; returns those that were not there any more."""
-    others = []
-    for gram in grams:
+def _common_count(reference: dict[Gram, int], candidate: Sequence[Gram]) -> int:
+    left, common = dict(reference), 0
+    for gram in candidate:
         count = left.get(gram)
         if count:
             left[gram] = count - 1
-        else:
-            others.append(gram)
-    return others
-
-
-def _pair_score(reference: Sequence[str], candidate: Sequence[str]) -> RougeScore:
-    wanted, said = list(pairwise(reference)), list(pairwise(candidate))
-    return rouge_score(len(said) - len(_take(Counter(wanted), said)), len(wanted), len(said))
+            common += 1
+    return common
 
 
 def _common_in_order(reference: Sequence[str], candidate: Sequence[str]) -> int:
@@ -149,7 +134,7 @@ def _common_in_order(reference: Sequence[str], candidate: Sequence[str]) -> int:
 
 def has_tokens(text: str) -> bool:
     """Returns whether a text has any token."""
-    return bool(_words(text))
+    return _reference_counts(text, "rouge1")[1] > 0
 
 
 def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> RougeScore:
@@ -163,11 +148,9 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
     Returns:
         Precision, recall and F. Two texts without any token score 0.0, as in rouge-score.
     """
-    if rouge_type == "rouge1":
-        if reference.isascii() and candidate.isascii():
-            return _word_score(_ascii_words(reference), _ascii_words(candidate), _ASCII_STEMS)
-        return _word_score(_words(reference), _words(candidate), _STEMS)
-    wanted, said = rouge_tokens(reference), rouge_tokens(candidate)
-    if rouge_type == "rouge2":
-        return _pair_score(wanted, said)
-    return rouge_score(_common_in_order(wanted, said), len(wanted), len(said))
+    if rouge_type == "rougeL":
+        wanted, spoken = rouge_tokens(reference), rouge_tokens(candidate)
+        return rouge_score(_common_in_order(wanted, spoken), len(wanted), len(spoken))
+    counts, reference_size = _reference_counts(reference, rouge_type)
+    said = _grams(candidate, rouge_type)
+    return rouge_score(_common_count(counts, said), reference_size, len(said))
