@@ -37,6 +37,8 @@ def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str
             JsonLinesWriter(stack.enter_context((output / f"{table}-00000-of-00001.jsonl").open("wb")), table)
             for table in ("scores", "results", "conversations", "failures")
         )
+        for writer in (scores, results, conversations):
+            stack.callback(writer.finish)
         lines = stack.enter_context(logs.open("rb"))
         calm_collector()
         for position, line in enumerate(lines, 1):

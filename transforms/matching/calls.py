@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
+from turnwise.schemas.values import JsonValue
 from turnwise.transforms.matching.arguments import frozen, is_directive, parameter_score, same_value
 from turnwise.transforms.matching.assignment import best_assignment, equal_matches
 from turnwise.transforms.text.subsequence import common_subsequence
@@ -56,10 +57,12 @@ def pair_unequal(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> li
 
 
 def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:
-    """Returns whether the calls are equal one by one, in order."""
-    if len(expected) != len(actual) or not all(map(same_tool, expected, actual)):
-        return False
-    return same_value([call.args for call in expected], [call.args for call in actual])
+    """Returns whether the calls are equal one by one, in order; False where only one has a resource."""
+    return len(expected) == len(actual) and same_value(_values(expected), _values(actual))
+
+
+def _values(calls: Sequence[ToolCall]) -> JsonValue:
+    return [[call.name, call.resource, call.args] for call in calls]
 
 
 def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, list[int]]:

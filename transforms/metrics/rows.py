@@ -45,17 +45,19 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[MadeScoreRow]:
     """Returns one row per score: the turns of every criterion, then the conversation as a whole."""
     sample, conversation = scored.sample, scored.sample.conversation
     times, start = _turn_times(sample), conversation.start_time
-    eval_id = sample.eval_case.eval_id if sample.eval_case else None
+    run_id, eval_id = run.run_id, sample.eval_case.eval_id if sample.eval_case else None
+    conversation_id, app_version = conversation.conversation_id, conversation.app_version
+    language, tags, revision = conversation.language, sample.tags, conversation.revision
     key, rows = conversation_key(sample), list[MadeScoreRow]()
     for entry in scored.scores:
         name, own_key = entry.criterion.name, criterion_key(entry.criterion, run.judge)
         rows += [
             # Names of columns would double the cost.
             MadeScoreRow(
-                run.run_id,
-                conversation.conversation_id,
+                run_id,
+                conversation_id,
                 eval_id,
-                conversation.app_version,
+                app_version,
                 turn,
                 name,
                 score.value,
@@ -67,9 +69,9 @@ def score_rows(scored: ScoredConversation, run: RunInfo) -> list[MadeScoreRow]:
                 score.details,
                 None if score.judge is None else asdict(score.judge),
                 start if turn is None else times[turn],
-                conversation.language,
-                sample.tags,
-                conversation.revision,
+                language,
+                tags,
+                revision,
                 score_id,
             )
             for turn, score, score_id in named_scores(entry, key, own_key)

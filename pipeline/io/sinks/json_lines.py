@@ -11,22 +11,28 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.score_row import score_lines
 from turnwise.schemas.values import JsonObject
 
+_BLOCK = 256 * 1024
 _RESULTS, _SCORES = "results", "scores"
 _NAME_MARK = re.compile(r" result(?:, trial \S+)? - ")
 
 
 class JsonLinesWriter:
-    """Rows as JSON Lines; a row of the results table is the CES EvaluationResult itself."""
+    """Rows as JSON Lines, in blocks; a row of the results table is the CES EvaluationResult itself."""
 
     def __init__(self, file: BinaryIO, table: str) -> None:
         self._file, self._lines = file, _LINES.get(table, _row_lines)
+        self._waiting = bytearray()
 
     def write(self, rows: Sequence[Any]) -> None:
         """Adds one line a row."""
-        self._file.write(self._lines(rows))
+        self._waiting += self._lines(rows)
+        if len(self._waiting) >= _BLOCK:
+            self.finish()
 
     def finish(self) -> None:
-        """Does nothing; every line is complete."""
+        """Writes the lines that wait."""
+        self._file.write(self._waiting)
+        self._waiting = bytearray()
 
 
 def _row_lines(rows: Sequence[JsonObject]) -> bytes:
