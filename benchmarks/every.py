@@ -36,7 +36,7 @@ BENCHMARKS = (
         "stream",
         "backlog, delay and memory of a stream",
         "half an hour",
-        ("--minutes=0.2", "--rate=20", "--backlog=4000"),
+        ("--minutes=0.2", "--rate=20", "--backlog=4000", "--rounds=1"),
     ),
     Benchmark(
         "judges",

@@ -1,6 +1,6 @@
 """Measures a stream from a watched directory: throughput, delay and growth of memory.
 
-Usage: python -m benchmarks.stream [--minutes M] [--rate N] [--backlog N] [--json FILE]
+Usage: python -m benchmarks.stream [--small | --minutes M --rounds N --backlog N] [--rate N] [--json FILE]
 """
 
 import argparse
@@ -14,9 +14,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 
-from benchmarks.children import ROOT, measured
+from benchmarks.children import ROOT, Cost, measured
 from benchmarks.data import TURNS_EACH, conversation, write_turnwise
 from benchmarks.figures import Found, NotMeasured, Row, Table, run_benchmark
 from benchmarks.throughput import CRITERIA
@@ -24,6 +24,8 @@ from benchmarks.throughput import CRITERIA
 _LOOK_EVERY = 0.01
 _MEMORY_EVERY = 30.0
 _MB = 1024 * 1024
+SMALL = 10_000
+_SMALL_MINUTES = 0.5
 
 
 class Results:
@@ -61,16 +63,23 @@ def scratch() -> Iterator[Path]:
         yield directory
 
 
-def backlog(turns: int) -> Table:
-    """Measures the throughput of a stream over a backlog, and its cost against that of a batch."""
+def backlog(turns: int, rounds: int) -> Table:
+    """Measures the throughput of a stream over a backlog, and its cost against that of a batch in turns."""
+    streams, batches = [], []
     with scratch() as directory:
         write_turnwise(directory / "in" / "logs.jsonl", turns)
-        cost = measured(command(directory, "--stop_after", str(turns // TURNS_EACH)), directory / "log")
-        batch = [one for one in command(directory, "--overwrite") if one != "--streaming"]
-        times = cost.cpu / measured(batch, directory / "log").cpu
-    columns = ("turns", "turns per s", "turns per CPU s", "CPU s", "times the CPU of a batch", "peak MB")
-    row = [turns, turns / cost.wall, turns / cost.cpu, cost.cpu, times, cost.peak_mb]
-    return Table("backlog", columns, [row])
+        stream = command(directory, "--stop_after", str(turns // TURNS_EACH), "--overwrite")
+        batch = command(directory, "--overwrite", "--workers", "1")
+        batch.remove("--streaming")
+        for _ in range(rounds):
+            batches.append(measured(batch, directory / "log"))
+            streams.append(measured(stream, directory / "log"))
+    times = median(one.cpu for one in streams) / median(one.cpu for one in batches)
+    cost = Cost(*(median(values) for values in zip(*streams, strict=True)))
+    rates = ("turns per s", "turns per CPU s", "CPU s", "times the CPU of a batch", "peak MB")
+    columns = ("turns", "rounds", *rates)
+    row = [turns, rounds, turns / cost.wall, turns / cost.cpu, cost.cpu, times, cost.peak_mb]
+    return Table("backlog, medians of the rounds", columns, [row])
 
 
 def steady(rate: float, minutes: float) -> list[Table]:
@@ -139,12 +148,20 @@ def _cpu(pid: int) -> float:
 def measure(options: argparse.Namespace) -> Found:
     if not Path("/proc/self/statm").exists():
         raise NotMeasured("memory and CPU time of a stream, without /proc")
-    return Found([backlog(options.backlog), *steady(options.rate, options.minutes)])
+    minutes = _SMALL_MINUTES if options.small else options.minutes
+    sizes, rounds = (
+        ([SMALL], 1)
+        if options.small
+        else (sorted({min(SMALL, options.backlog), options.backlog}), options.rounds)
+    )
+    return Found([*(backlog(turns, rounds) for turns in sizes), *steady(options.rate, minutes)])
 
 
 def main(argv: Sequence[str]) -> int:
     """Measures, and prints tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stream", allow_abbrev=False)
+    parser.add_argument("--small", action="store_true", help=f"{SMALL:,} turns once, and half a minute")
+    parser.add_argument("--rounds", type=int, default=3, help="of stream and batch in turns (default: 3)")
     parser.add_argument("--minutes", type=float, default=30.0, help="of the steady rate (default: 30)")
     parser.add_argument("--rate", type=float, default=50.0, help="conversations a second (default: 50)")
     parser.add_argument(

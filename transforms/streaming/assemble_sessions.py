@@ -151,7 +151,7 @@ class _AssembleFn(SessionsFn):
 
     def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
         self.count("conversations")
-        found, record = sessions.close(name, session, self.rules)
+        found, record = sessions.close(name, session, self.rules, self._earlier is none_earlier)
         if isinstance(found, BaseException):
             self.count("lost_conversations")
             failures = [record_failure("parse", found, event.record, name) for event in session.events()]
@@ -198,7 +198,8 @@ class AssembleConversations(
 
         Args:
             rules: Gap, lateness and keys.
-            earlier: Returns sessions closed by an earlier process; must be picklable.
+            earlier: Returns closed sessions as soon as the bundle that closed them has ended; must be
+                picklable. `none_earlier`: they are kept in state.
             reader: Reader for the events of closed sessions; None: recognises their format.
         """
         super().__init__()

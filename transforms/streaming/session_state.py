@@ -27,7 +27,7 @@ FORGOTTEN_SECONDS = 30 * 86_400.0
 _LATE = "the event came after its conversation was forgotten"
 
 ClosedLookup: TypeAlias = Callable[[str], ClosedSession | None]
-"""Returns a session by its id that an earlier process closed; None: there is none."""
+"""Returns a session by its id that was closed before, in this process as well; None: there is none."""
 
 
 def none_earlier(session_id: str) -> None:
@@ -129,9 +129,15 @@ class Sessions(msgspec.Struct, array_like=True):
         return due
 
     def close(
-        self, name: str, session: Session, rules: StreamRules
+        self, name: str, session: Session, rules: StreamRules, is_kept: bool = True
     ) -> tuple[Conversation | BaseException, Record]:
         """Joins a due session, and stores its events for late ones.
+
+        Args:
+            name: Id of the session.
+            session: The session.
+            rules: Gap and lateness.
+            is_kept: Whether its events are stored here; if not, `earlier` returns the session from now on.
 
         Returns:
             The conversation, or the error of joining it (a later event may complete it under the same
@@ -141,13 +147,18 @@ class Sessions(msgspec.Struct, array_like=True):
             found: Conversation | BaseException = session.joined(name)
         except RAISED as error:
             found = error
+        if not is_kept:
+            return found, self._record(name, session)
         return found, self.keep(name, session, rules, isinstance(found, BaseException))
 
     def keep(self, name: str, session: Session, rules: StreamRules, is_lost: bool = False) -> Record:
         """Stores the events of a due session for late ones, and returns the joined record."""
-        record = session.record(name, max(self.now, session.last_time))
+        record = self._record(name, session)
         self._keep(name, closed_session(record, is_lost), rules)
         return record
+
+    def _record(self, name: str, session: Session) -> Record:
+        return session.record(name, max(self.now, session.last_time))
 
     def next_visit(self, rules: StreamRules) -> float:
         """Returns the time of the next call of `take_due`, seconds since the epoch; infinity: never.

@@ -68,7 +68,7 @@ def find_runtime(name: str) -> Runtime:
 
 
 def earlier_session(runtime: str, session_id: str) -> ClosedSession | None:
-    """Returns a session that a process before that of the runtime closed, or None."""
+    """Returns a closed session whose outcome is stored, or None."""
     return find_runtime(runtime).store.earlier.session(session_id)
 
 

@@ -247,6 +247,19 @@ def find_earlier(name: str) -> ClosedSession | None:
     return {"a": closed(3, "a", 0, 2), "b": closed(1, "b", 0), "d": closed(2, "d", 0)}.get(name)
 
 
+def find_none(name: str) -> ClosedSession | None:
+    return None
+
+
+@pytest.mark.parametrize("lookup, revision", [(none_earlier, 1), (find_none, 0)], ids=["kept", "not kept"])
+def test_closed_sessions_are_kept_only_where_nothing_looks_them_up(
+    lookup: ClosedLookup, revision: int
+) -> None:
+    log = Log().watermark(T).bundle(("a", 0, T), end=True).watermark(T + 1).bundle(("a", 1, T + 2), end=True)
+    found = run(log, RULES, lookup)
+    assert [row[:2] for row in found["conversations"]] == [("a", 0), ("a", revision)]
+
+
 @pytest.mark.parametrize("slots", [None, 2])
 def test_sessions_of_an_earlier_process_go_on(slots: int | None) -> None:
     log = Log().bundle(("a", 1, T), ("a", 0, T), ("b", 0, T), ("c", 7, T + 1)).watermark(T + 5000)
