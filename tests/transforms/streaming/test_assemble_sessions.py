@@ -27,6 +27,8 @@ from turnwise.transforms.streaming.parse import ParseArrivals
 from turnwise.transforms.streaming.session import MAX_EVENTS, ClosedSession
 from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 T = 1_000_000
 GAP = 640
 RULES = StreamRules(session_gap=GAP, allowed_lateness=10_000, slots=2)

@@ -24,6 +24,8 @@ from turnwise.transforms.streaming.parse import ParseArrivals
 from turnwise.transforms.streaming.session import ClosedSession
 from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 T = 1_760_000_000
 RULES = StreamRules(session_gap=640, allowed_lateness=10_000, slots=2)
 FOUND: list[tuple[Any, ...]] = []
