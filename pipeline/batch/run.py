@@ -1,6 +1,7 @@
 """Runs the batch job."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from turnwise.pipeline.batch.own_run import replaces_earlier
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.remote import RemoteRunError
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
-from turnwise.pipeline.batch.summary import conclude, report_batch
+from turnwise.pipeline.batch.summary import begun_document, conclude, report_batch
 from turnwise.pipeline.batch.workers import run_in_workers
 from turnwise.pipeline.io.directory import check_directory, clear_unfinished, folder_name, locked
 from turnwise.pipeline.io.files import file_patterns
@@ -31,6 +32,7 @@ from turnwise.pipeline.io.sinks.base import (
     find_service,
     open_service,
     prepare_service,
+    recorded,
 )
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
@@ -104,7 +106,7 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
         check_directory(settings.output, replaces_earlier(settings))
         _clear(settings)
         try:
-            with interrupted_by_signal():
+            with _recorded(settings), interrupted_by_signal():
                 work()
                 return report_batch(settings)
         except Interrupted as error:
@@ -113,6 +115,10 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
         except (KeyboardInterrupt, AuthenticationError, RemoteRunError):
             _clear(settings)
             raise
+
+
+def _recorded(settings: RunSettings) -> AbstractContextManager[None]:
+    return recorded(settings.place, begun_document(settings), goes_on=settings.is_distributed)
 
 
 def _kept(settings: RunSettings) -> str:

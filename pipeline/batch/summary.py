@@ -15,7 +15,7 @@ from turnwise.pipeline.io.directory import read_run_file
 from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.run_end import Finished
 from turnwise.pipeline.io.run_reader import written_run
-from turnwise.pipeline.io.sinks.base import complete_service, find_service
+from turnwise.pipeline.io.sinks.base import complete_record, complete_service, find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
 from turnwise.pipeline.report.counts import guesses_by_tool, records_by_worker, run_counts
 from turnwise.pipeline.report.gates import gate_problems
@@ -44,7 +44,10 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
         counts, usage, guesses, to_read=finished.to_read, workers=workers, not_stored=not_stored
     )
     document = run_document(settings, figures, finished.versions, finished.tables)
-    return document | {"input_files": to_builtins(inputs)}
+    document |= {"input_files": to_builtins(inputs)}
+    if place:
+        complete_record(place, document)
+    return document
 
 
 def report_batch(settings: RunSettings) -> int:
@@ -172,11 +175,35 @@ def _document(
         "create_time": settings.run.create_time,
         "end_time": time_text(datetime.now(timezone.utc)),
         "date": settings.date,
+        **_inputs(settings),
+        **tables,
+        **_setup(settings),
+        "counts": figures.counts,
+        "records_by_worker": dict(figures.workers or {}),
+        "judge": judge_document(settings, figures.usage),
+        "problems": list(problems),
+        "exit_status": 1 if problems else 0,
+    }
+
+
+def begun_document(settings: RunSettings) -> JsonObject:
+    """Returns what is known of `run.json` when a run begins."""
+    run = settings.run
+    begun = {"run_id": run.run_id, "create_time": run.create_time, "date": settings.date}
+    return begun | _inputs(settings) | _setup(settings) | {"judge": judge_document(settings, {})}
+
+
+def _inputs(settings: RunSettings) -> JsonObject:
+    return {
         "input": list(map(shown_place, settings.input)),
         "input_format": settings.input_format,
         "eval_cases": list(map(shown_place, settings.eval_cases)),
         "output_format": settings.output_format,
-        **tables,
+    }
+
+
+def _setup(settings: RunSettings) -> JsonObject:
+    return {
         "store": shown_url(settings.store) or None,
         "config": _config(settings),
         "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
@@ -186,11 +213,6 @@ def _document(
             "python": sys.version.split()[0],
         },
         "max_failure_ratio": settings.max_failure_ratio,
-        "counts": figures.counts,
-        "records_by_worker": dict(figures.workers or {}),
-        "judge": judge_document(settings, figures.usage),
-        "problems": list(problems),
-        "exit_status": 1 if problems else 0,
     }
 
 

@@ -47,6 +47,9 @@ class ListConversationsToReadResponse(ToolMessage):
     """The conversations to read first, at most three of one kind of problem."""
 
     evaluation_run: Text = ""
+    run_state: Text = ""
+    """COMPLETED. RUNNING: it has not ended, or was killed; more may come. ERROR, CANCELLED: it broke off.
+    UNKNOWN: an earlier version of turnwise wrote it."""
     conversations: Repeated[ConversationBrief] = Field(default_factory=list)
     conversation_count: Int32 = 0
     """All conversations of the run and version."""

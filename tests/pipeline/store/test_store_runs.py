@@ -354,7 +354,7 @@ def test_a_store_that_fails_fails_the_run_in_one_line(
     turnwise: Callable[..., Any], arguments: list[str], sqlite_url: str, tmp_path: Path
 ) -> None:
     store = open_store(sqlite_url, create=True)
-    trigger = "CREATE TRIGGER full BEFORE INSERT ON results BEGIN SELECT RAISE(ABORT, 'it is full'); END"
+    trigger = "CREATE TRIGGER full BEFORE INSERT ON result_rows BEGIN SELECT RAISE(ABORT, 'it is full'); END"
     store.write(lambda connection: connection.execute(text(trigger)))
     done = turnwise(*arguments, "--store", sqlite_url, output=tmp_path / "out")
     assert done.status == 1
