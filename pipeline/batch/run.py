@@ -1,7 +1,7 @@
 """Runs the batch job."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.input_files import list_inputs
 from turnwise.pipeline.io.listing import is_local
 from turnwise.pipeline.io.run_files import NullSink, RunSink
+from turnwise.pipeline.io.run_record import recorded
 from turnwise.pipeline.io.sinks.base import (
     completes,
     discard_service,
@@ -32,7 +33,6 @@ from turnwise.pipeline.io.sinks.base import (
     find_service,
     open_service,
     prepare_service,
-    recorded,
 )
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
@@ -118,7 +118,12 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
 
 
 def _recorded(settings: RunSettings) -> AbstractContextManager[None]:
-    return recorded(settings.place, begun_document(settings), goes_on=settings.is_distributed)
+    """Keeps the state of a run in its service, if that does."""
+    place = settings.place
+    record = find_service("--store", place.url).record if place else None
+    if place is None or record is None:
+        return nullcontext()
+    return recorded(record, place, begun_document(settings), goes_on=settings.is_distributed)
 
 
 def _kept(settings: RunSettings) -> str:

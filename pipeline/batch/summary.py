@@ -15,7 +15,7 @@ from turnwise.pipeline.io.directory import read_run_file
 from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.run_end import Finished
 from turnwise.pipeline.io.run_reader import written_run
-from turnwise.pipeline.io.sinks.base import complete_record, complete_service, find_service
+from turnwise.pipeline.io.sinks.base import complete_service, find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
 from turnwise.pipeline.report.counts import guesses_by_tool, records_by_worker, run_counts
 from turnwise.pipeline.report.gates import gate_problems
@@ -45,8 +45,9 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     )
     document = run_document(settings, figures, finished.versions, finished.tables)
     document |= {"input_files": to_builtins(inputs)}
-    if place:
-        complete_record(place, document)
+    record = find_service("--store", place.url).record if place else None
+    if place and record:
+        record.complete(place, document)
     return document
 
 

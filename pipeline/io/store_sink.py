@@ -15,7 +15,6 @@ from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.conversations import conversation_columns, score_columns
 from turnwise.pipeline.store.engine import open_store, shared_store, try_store
 from turnwise.pipeline.store.executions import (
-    Broken,
     Execution,
     begin,
     break_off,
@@ -29,6 +28,7 @@ from turnwise.pipeline.store.metrics import metric_columns
 from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
 from turnwise.pipeline.store.results import ScoredAgainst, result_columns
 from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
+from turnwise.pipeline.store.states import Broken
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     FAILURE_ROWS,

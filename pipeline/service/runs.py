@@ -10,9 +10,10 @@ from turnwise.pipeline.service.errors import ServiceError, field_errors, not_fou
 from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conditions import runs_table_fields
-from turnwise.pipeline.store.executions import RUNNING, delete_rows, forget_run
+from turnwise.pipeline.store.executions import delete_rows, forget_run
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
+from turnwise.pipeline.store.states import RUNNING, UNKNOWN
 from turnwise.pipeline.store.tables import RESULTS, RUNS, key_text
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, RunSummary
@@ -121,7 +122,7 @@ def _run_value(connection: Connection, row: RowMapping) -> JsonObject:
         "displayName": row["run_id"],
         **({"createTime": nanos_timestamp(row["create_nanos"])} if row["create_nanos"] else {}),
         **({"appVersion": versions[0]} if len(versions) == 1 and versions[0] else {}),
-        **({} if row["state"] == "UNKNOWN" else {"state": row["state"]}),
+        **({} if row["state"] == UNKNOWN else {"state": row["state"]}),
         "progress": _stated(progress),
         **error,
     }

@@ -7,13 +7,14 @@ complete, instead of the earlier one, in one transaction.
 import json
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Delete, Table, delete, select, tuple_, update
 
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.naming import run_name
 from turnwise.pipeline.store.run_counts import count_rows
+from turnwise.pipeline.store.states import COMPLETED, RUNNING, Broken
 from turnwise.pipeline.store.tables import (
     CURRENT,
     EXECUTIONS,
@@ -27,13 +28,9 @@ from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
 
-RUNNING = "RUNNING"
 _PIECE = 2_000
 _SECOND = 10**9
 _ALL = 2**63 - 1
-
-Broken = Literal["ERROR", "CANCELLED"]
-"""How a run can break off."""
 
 
 class Execution(NamedTuple):
@@ -105,7 +102,7 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
         StoreError: A later execution of the run was complete before.
     """
     _add_places(connection, execution, {(execution.home, execution.app)}, nanos)
-    ended = {"state": "COMPLETED", "error": None, "update_nanos": nanos, "end_nanos": nanos}
+    ended = {"state": COMPLETED, "error": None, "update_nanos": nanos, "end_nanos": nanos}
     for name in own_names(connection, execution):
         counts = count_rows(connection, name, execution.number)
         is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution.number

@@ -7,12 +7,9 @@ from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select
 
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.states import COUNTED, RUNNING, UNKNOWN
 from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, RUNS, key_text
 from turnwise.schemas.proto.scalars import nanos_timestamp
-
-UNKNOWN = "UNKNOWN"
-COUNTED = ("COMPLETED", UNKNOWN)
-"""States of runs that figures and comparisons speak of. UNKNOWN: of an earlier version."""
 
 
 class RunState(NamedTuple):
@@ -40,7 +37,7 @@ class RunState(NamedTuple):
     def told(self) -> str:
         """Returns what is said of a run that does not count."""
         at = nanos_timestamp(self.update_nanos)
-        if self.state == "RUNNING":
+        if self.state == RUNNING:
             return f"run {self.run_id} has not ended (RUNNING; last written {at})"
         return f"run {self.run_id} broke off ({self.state} at {at})"
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from turnwise.pipeline.io.changes import ChangeWriter
+from turnwise.pipeline.io.run_record import RunRecord
 from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.config import ConfigError
@@ -41,23 +42,6 @@ class TableSink(Protocol):
             A collection that is complete when the rows are written: the run ends after it. None: the end of
             the run does not wait for this table.
         """
-
-
-Broken = Literal["ERROR", "CANCELLED"]
-
-
-class RunRecord(NamedTuple):
-    """How a service keeps the state of runs.
-
-    Attributes:
-        begin: Writes that a run begins, given what is known of its `run.json`.
-        complete: Writes that it is complete, given its `run.json`, before that is written; once or again.
-        break_off: Writes that it broke off: the state, why, and whether also if it was complete.
-    """
-
-    begin: Callable[[SinkPlace, JsonObject], None]
-    complete: Callable[[SinkPlace, JsonObject], None]
-    break_off: Callable[[SinkPlace, Broken, str, bool], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,38 +258,6 @@ def discarding(place: SinkPlace | None, goes_on: bool = False) -> Iterator[None]
     finally:
         if place and not (interrupted and goes_on):
             discard_service(place)
-
-
-@contextmanager
-def recorded(place: SinkPlace | None, document: JsonObject, goes_on: bool = False) -> Iterator[None]:
-    """Keeps the state of a run in its service; `complete_record` is called inside.
-
-    Args:
-        place: The run and its service; None: there is none.
-        document: What is known of its `run.json`.
-        goes_on: Whether the run may go on elsewhere when this process ends.
-    """
-    record = find_service("--store", place.url).record if place else None
-    if place is None or record is None:
-        yield
-        return
-    record.begin(place, document)
-    try:
-        yield
-    except KeyboardInterrupt:
-        if not goes_on:
-            record.break_off(place, "CANCELLED", "interrupted", False)
-        raise
-    except BaseException as error:
-        record.break_off(place, "ERROR", error_text(error), not goes_on)
-        raise
-
-
-def complete_record(place: SinkPlace, document: JsonObject) -> None:
-    """Writes to a run's service that it is complete; raises OSError."""
-    record = find_service("--store", place.url).record
-    if record:
-        record.complete(place, document)
 
 
 def row_writer(file: BinaryIO, table: str, output_format: str) -> RowWriter:

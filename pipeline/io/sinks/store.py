@@ -1,8 +1,10 @@
 """The sink for the store of evaluations and results."""
 
-from turnwise.pipeline.io.sinks.base import Broken, RunRecord, SinkKind, TableSink, register_sink
+from turnwise.pipeline.io.run_record import RunRecord
+from turnwise.pipeline.io.sinks.base import SinkKind, TableSink, register_sink
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.store.states import Broken
 from turnwise.pipeline.store.urls import SCHEMES, absolute_url
 from turnwise.schemas.values import JsonObject
 

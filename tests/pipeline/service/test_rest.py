@@ -296,5 +296,5 @@ def test_the_real_client_reads_and_deletes_runs(client: Any, server: Any) -> Non
             call(name=found[0].name)
     left = list(client.list_evaluation_results(parent=case))
     assert {one.evaluation_run.rsplit("/", 1)[-1] for one in left} == {"second", "third"}
-    with pytest.raises(exceptions.FailedPrecondition, match="wrote within"):
+    with pytest.raises(exceptions.BadRequest, match="wrote within"):
         client.delete_evaluation_run(name=found[2].name)

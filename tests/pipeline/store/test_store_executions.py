@@ -12,7 +12,8 @@ from sqlalchemy import select, text
 
 from tests.store_rows import DOCUMENT, put_rows
 from turnwise.pipeline.comparison.store_sides import read_sides
-from turnwise.pipeline.io.sinks.base import recorded
+from turnwise.pipeline.io.run_record import recorded
+from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.settings.run import SinkPlace
@@ -151,11 +152,13 @@ def test_figures_and_comparisons_speak_of_runs_that_have_ended(
 )
 def test_a_run_that_breaks_off_says_so(store: Store, store_url: str, error: Any, wanted: Any) -> None:
     place = SinkPlace(store_url, APP, "nightly", "2026-11-01T00:00:00.000Z", "2026-11-01", "out")
-    with suppress(type(error)), recorded(place, DOCUMENT):
+    record = find_service("--store", store_url).record
+    assert record
+    with suppress(type(error)), recorded(record, place, DOCUMENT):
         raise error
     ((found, why),) = read(store, RUNS.c.state, RUNS.c.error)
     assert found == wanted[0] and wanted[1] in why
-    with suppress(type(error)), recorded(place._replace(run_id="far"), DOCUMENT, goes_on=True):
+    with suppress(type(error)), recorded(record, place._replace(run_id="far"), DOCUMENT, goes_on=True):
         raise error
     states = dict(read(store, RUNS.c.run_id, RUNS.c.state))
     assert states["far"] == ("RUNNING" if wanted[0] == "CANCELLED" else "ERROR")
