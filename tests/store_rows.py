@@ -12,8 +12,9 @@ DOCUMENT: dict[str, Any] = {
     "judge": {"backend": "none"},
     "config": {"judge": {}},
     "criteria": {"b": {}, "a": {}},
-    "exit_status": 0,
 }
+"""What is known of a run that begins."""
+ENDED = {**DOCUMENT, "exit_status": 0}
 
 
 def put_rows(store: Store, table: Table, rows: list[Any], number: int = 1, *, ends: bool = True) -> Execution:
@@ -23,5 +24,5 @@ def put_rows(store: Store, table: Table, rows: list[Any], number: int = 1, *, en
     store.write(lambda connection: begin(connection, execution, DOCUMENT, time_ns()))
     store.write(lambda connection: write_rows(connection, execution, table, rows, time_ns()))
     if ends:
-        store.write(lambda connection: complete(connection, execution, DOCUMENT, time_ns()))
+        store.write(lambda connection: complete(connection, execution, ENDED, time_ns()))
     return execution
