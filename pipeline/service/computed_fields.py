@@ -26,7 +26,7 @@ _MOST_KEPT = 20_000
 
 
 class FiguresCache:
-    """Caches the figures of evaluations until the runs that count are others."""
+    """Caches the figures of evaluations until a run begins or ends."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[RunsStamp, EvaluationFigures]] = {}

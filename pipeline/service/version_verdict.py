@@ -40,7 +40,7 @@ class VersionPair(NamedTuple):
 
 
 class VerdictCache:
-    """Caches verdicts until the runs that count are others."""
+    """Caches verdicts until a run begins or ends."""
 
     def __init__(self) -> None:
         self._kept: dict[VersionPair, tuple[RunsStamp, JsonObject]] = {}

@@ -20,13 +20,15 @@ class RunState(NamedTuple):
         run_id: Its id.
         execution: Number of the execution that is read.
         state: RUNNING, COMPLETED, ERROR, CANCELLED or UNKNOWN.
-        update_nanos: When something of it was last written, nanoseconds since 1970.
+        create_nanos: Its start, nanoseconds since 1970; 0: not known.
+        update_nanos: When something of it was last written.
     """
 
     name: str
     run_id: str
     execution: int
     state: str
+    create_nanos: int
     update_nanos: int
 
     @property
@@ -36,10 +38,10 @@ class RunState(NamedTuple):
 
     def told(self) -> str:
         """Returns what is said of a run that does not count."""
-        at = nanos_timestamp(self.update_nanos)
         if self.state == RUNNING:
-            return f"run {self.run_id} has not ended (RUNNING; last written {at})"
-        return f"run {self.run_id} broke off ({self.state} at {at})"
+            since = nanos_timestamp(self.create_nanos)
+            return f"run {self.run_id} has not ended (RUNNING since {since})"
+        return f"run {self.run_id} broke off ({self.state} at {nanos_timestamp(self.update_nanos)})"
 
 
 def is_counted(table: Table) -> ColumnElement[bool]:
@@ -80,9 +82,10 @@ def uncounted_runs(connection: Connection, app: str, version_or_run: str) -> lis
 
 
 RunsStamp = tuple[RunState, ...]
-"""Changes when what figures and comparisons rest on changes: rows of a run that counts do not change."""
+"""Changes when what figures and comparisons say changes: rows of a run that counts do not change."""
 
 
 def runs_stamp(connection: Connection, apps: Collection[str]) -> RunsStamp:
     """Returns the stamp of apps."""
-    return tuple(state for state in run_states(connection, apps).values() if state.is_counted)
+    states = run_states(connection, apps).values()
+    return tuple(own if own.state != RUNNING else own._replace(update_nanos=0) for own in states)

@@ -146,6 +146,11 @@ def test_the_stamp_tells_what_counts(store: Store) -> None:
     assert len(set(seen)) == 4
     assert store.read(lambda c: runs_stamp(c, [APP])) == seen[-1]
     assert store.read(lambda c: runs_stamp(c, ["another"])) == ()
+    rows = [result_columns(result(4, evaluationRun=f"{APP}/evaluationRuns/later"), "c", 9)]
+    for _ in range(2):
+        put_rows(store, RESULT_ROWS, rows, 7, ends=False)
+        seen.append(store.read(lambda c: runs_stamp(c, [APP])))
+    assert len(set(seen)) == 5
 
 
 def test_the_newest_results_are_those_created_last(store: Store) -> None:
