@@ -8,7 +8,9 @@ from benchmarks.data import conversation
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.results import result_columns, write_results
+from turnwise.pipeline.store.executions import Execution, complete, write_rows
+from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.tables import RESULT_ROWS
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.jsonio import dump_json
@@ -24,6 +26,7 @@ APP = "projects/benchmark/locations/local/apps/customer-service"
 EVALUATIONS = 200
 _BATCH = 500
 _PATTERNS = 500
+_DOCUMENT = {"judge": {"backend": "none"}, "config": {"judge": {}}, "criteria": {}, "exit_status": 0}
 
 
 def evaluation_name(number: int) -> str:
@@ -59,6 +62,7 @@ def _batches(count: int) -> Iterator[list[dict[str, Any]]]:
                 **made[number % _PATTERNS],
                 "name": result_name(number),
                 "displayName": f"result {number}",
+                "evaluationRun": f"{APP}/evaluationRuns/nightly",
                 "appVersion": f"{APP}/versions/v{number // EVALUATIONS % 2 + 1}",
             }
             for number in numbers
@@ -81,11 +85,13 @@ def fill(store: Store, count: int) -> tuple[float, int]:
         }
         request = {"parent": APP, "evaluationId": f"case-{number:04}", "evaluation": content}
         create_evaluation(service, CreateEvaluationRequest.from_value(request))
-    size, taken = 0, 0.0
+    size, taken, execution = 0, 0.0, Execution("nightly", time.time_ns(), APP, "2026-11-01")
     for batch in _batches(count):
         start = time.perf_counter()
         rows = [result_columns(result, result["displayName"], time.time_ns()) for result in batch]
-        store.write(lambda connection, rows=rows: write_results(connection, rows))
+        store.write(lambda c, rows=rows: write_rows(c, execution, RESULT_ROWS, rows, time.time_ns()))
         taken += time.perf_counter() - start
         size += sum(len(row["content"]) for row in rows)
-    return taken, size // count
+    start = time.perf_counter()
+    store.write(lambda connection: complete(connection, execution, _DOCUMENT, time.time_ns()))
+    return taken + time.perf_counter() - start, size // count

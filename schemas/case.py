@@ -78,6 +78,7 @@ class EvalCase(CanonicalModel):
         session_state: Initial session state.
         final_session_state: Expected session state at the end.
         tools: Tools that the case declares.
+        etag: Etag of the case where it was read; None: not stated.
         unread: Further expectations that are not read; None: none.
         not_found: Why the case that a record names was not found; the case then holds only the expectations
             of the record. None: it was found, or none is named.
@@ -115,6 +116,7 @@ class EvalCase(CanonicalModel):
     final_session_state: JsonObject = {}
     user_actions: list[ToolCall] = []
     tools: list[ToolDeclaration] = []
+    etag: str | None = None
     unread: str | None = None
     not_found: str | None = None
 

@@ -71,6 +71,8 @@ class ResultRow(TypedDict):
         conversation_id: Id of the conversation.
         eval_id: Id of the eval case; null: there is none.
         eval_set_id: Id of the eval set of the case.
+        case_etag: Etag of the case, such as a store states; null: none is stated.
+        case_digest: Digest of what its eval case, or the record itself, expects, as in `conversations-*`.
         app_version: Version of the agent; null: the log does not state it.
         evaluation_status: The verdict, PASS or FAIL; null: not decided.
         result: A CES EvaluationResult in proto3 JSON.
@@ -87,6 +89,8 @@ class ResultRow(TypedDict):
     conversation_id: str
     eval_id: str | None
     eval_set_id: str | None
+    case_etag: str | None
+    case_digest: str | None
     app_version: str | None
     evaluation_status: str | None
     result: JsonObject

@@ -1,6 +1,7 @@
 """Runs the batch job."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -17,13 +18,14 @@ from turnwise.pipeline.batch.own_run import replaces_earlier
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.remote import RemoteRunError
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
-from turnwise.pipeline.batch.summary import conclude, report_batch
+from turnwise.pipeline.batch.summary import begun_document, conclude, report_batch
 from turnwise.pipeline.batch.workers import run_in_workers
 from turnwise.pipeline.io.directory import check_directory, clear_unfinished, folder_name, locked
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.input_files import list_inputs
 from turnwise.pipeline.io.listing import is_local
 from turnwise.pipeline.io.run_files import NullSink, RunSink
+from turnwise.pipeline.io.run_record import recorded
 from turnwise.pipeline.io.sinks.base import (
     completes,
     discard_service,
@@ -104,7 +106,7 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
         check_directory(settings.output, replaces_earlier(settings))
         _clear(settings)
         try:
-            with interrupted_by_signal():
+            with _recorded(settings), interrupted_by_signal():
                 work()
                 return report_batch(settings)
         except Interrupted as error:
@@ -113,6 +115,15 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
         except (KeyboardInterrupt, AuthenticationError, RemoteRunError):
             _clear(settings)
             raise
+
+
+def _recorded(settings: RunSettings) -> AbstractContextManager[None]:
+    """Keeps the state of a run in its service, if that does."""
+    place = settings.place
+    record = find_service("--store", place.url).record if place else None
+    if place is None or record is None:
+        return nullcontext()
+    return recorded(record, place, begun_document(settings), goes_on=settings.is_distributed)
 
 
 def _kept(settings: RunSettings) -> str:

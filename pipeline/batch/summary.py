@@ -44,7 +44,11 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
         counts, usage, guesses, to_read=finished.to_read, workers=workers, not_stored=not_stored
     )
     document = run_document(settings, figures, finished.versions, finished.tables)
-    return document | {"input_files": to_builtins(inputs)}
+    document |= {"input_files": to_builtins(inputs)}
+    record = find_service("--store", place.url).record if place else None
+    if place and record:
+        record.complete(place, document)
+    return document
 
 
 def report_batch(settings: RunSettings) -> int:
@@ -172,11 +176,35 @@ def _document(
         "create_time": settings.run.create_time,
         "end_time": time_text(datetime.now(timezone.utc)),
         "date": settings.date,
+        **_inputs(settings),
+        **tables,
+        **_setup(settings),
+        "counts": figures.counts,
+        "records_by_worker": dict(figures.workers or {}),
+        "judge": judge_document(settings, figures.usage),
+        "problems": list(problems),
+        "exit_status": 1 if problems else 0,
+    }
+
+
+def begun_document(settings: RunSettings) -> JsonObject:
+    """Returns what is known of `run.json` when a run begins."""
+    run = settings.run
+    begun = {"run_id": run.run_id, "create_time": run.create_time, "date": settings.date}
+    return begun | _inputs(settings) | _setup(settings) | {"judge": judge_document(settings, {})}
+
+
+def _inputs(settings: RunSettings) -> JsonObject:
+    return {
         "input": list(map(shown_place, settings.input)),
         "input_format": settings.input_format,
         "eval_cases": list(map(shown_place, settings.eval_cases)),
         "output_format": settings.output_format,
-        **tables,
+    }
+
+
+def _setup(settings: RunSettings) -> JsonObject:
+    return {
         "store": shown_url(settings.store) or None,
         "config": _config(settings),
         "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
@@ -186,11 +214,6 @@ def _document(
             "python": sys.version.split()[0],
         },
         "max_failure_ratio": settings.max_failure_ratio,
-        "counts": figures.counts,
-        "records_by_worker": dict(figures.workers or {}),
-        "judge": judge_document(settings, figures.usage),
-        "problems": list(problems),
-        "exit_status": 1 if problems else 0,
     }
 
 

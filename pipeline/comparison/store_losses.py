@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, select
 
@@ -11,6 +11,7 @@ from turnwise.pipeline.store.failures import REPLACED
 from turnwise.pipeline.store.lost import RunLoss, lost_records
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
+from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, key_text
 from turnwise.transforms.comparison.observed import ComparedSide
 
@@ -47,7 +48,7 @@ def add_losses(
         own = versions.get(lost.run)
         return lost.nanos >= oldest and (is_b if own is None else version in own)
 
-    counts = Counter(lost.run for lost in lost_records(connection, app) if is_of_side(lost))
+    counts = Counter(lost.run for lost in _lost(connection, app) if is_of_side(lost))
     side.lost = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
@@ -55,6 +56,10 @@ def add_losses(
         side.notes.append(f"{side.name}: run {run} has {nothing}, and lost {lost}")
     side.run_ids = sorted({*side.run_ids, *counts})
     _add_replaced(connection, app, side)
+
+
+def _lost(connection: Connection, app: str) -> Iterator[RunLoss]:
+    return lost_records(connection, app, is_counted(FAILURES))
 
 
 def _versions_of_runs(connection: Connection, app: str) -> dict[str, set[str]]:

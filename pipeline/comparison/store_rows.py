@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Table, case, select
 from turnwise.pipeline.store.lost import lost_records
 from turnwise.pipeline.store.naming import UNASSIGNED
 from turnwise.pipeline.store.results import COMPLETED, version_id
+from turnwise.pipeline.store.runs import is_counted, uncounted_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, key_text
 from turnwise.schemas.config import ConfigError
 
@@ -91,9 +92,16 @@ def _side(
         if found:
             return _last_runs(found)
     raise ConfigError(
-        f"--versions {name}: no result of this version or run{_lost(connection, app, name)} "
+        f"--versions {name}: no result of this version or run"
+        f"{_uncounted(connection, app, name)}{_lost(connection, app, name)} "
         f"({_known(connection, app)})"
     )
+
+
+def _uncounted(connection: Connection, app: str, name: str) -> str:
+    """Returns what is said of runs that do not count."""
+    told = [state.told() for state in uncounted_runs(connection, app, key_text(version_id(name)))]
+    return f"; {'; '.join(told[:_SHOWN])}" if told else ""
 
 
 def _lost(connection: Connection, app: str, name: str) -> str:
@@ -155,7 +163,9 @@ def _rows(
     is_chosen: ColumnElement[bool],
     *more: ColumnElement[str],
 ) -> Iterable[Any]:
-    query = select(*(table.c[name] for name in columns), *more).where(table.c.app == app, is_chosen)
+    query = select(*(table.c[name] for name in columns), *more).where(
+        table.c.app == app, is_chosen, is_counted(table)
+    )
     return connection.execute(query)
 
 

@@ -14,7 +14,8 @@ from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, SCORES, key_text
+from turnwise.pipeline.store.runs import runs_with_rows, uncounted_runs
+from turnwise.pipeline.store.tables import FAILURES, SCORES, key_text
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import FailureRow, ScoreRow
@@ -32,6 +33,7 @@ _SCORE_COLUMNS = (
     "label",
     "reason",
     "explanation",
+    "language",
 )
 
 
@@ -85,12 +87,7 @@ def read_sides(
 
 
 def _app(connection: Connection, app: str | None) -> str:
-    found = {
-        name
-        for table in (RESULTS, CONVERSATIONS)
-        for name in connection.execute(select(table.c.app).distinct()).scalars()
-    }
-    apps = sorted(found)
+    apps = sorted({name for name, _ in runs_with_rows(connection)})
     if app is None and len(apps) == 1:
         return apps[0]
     if app is None or app not in apps:
@@ -106,6 +103,8 @@ def _side(
     side = ComparedSide(name, source, [], sorted({own.run for own in stored}))
     side.conversations = collect(_scores(connection, app, stored, side.rulers), map(_summary, stored))
     _add_errors(connection, app, side)
+    uncounted = uncounted_runs(connection, app, key_text(version_id(name)))
+    side.notes += [f"{name}: {state.told()}, and is not compared" for state in uncounted]
     return side
 
 

@@ -1,92 +1,95 @@
-"""Writes results, conversations, scores and failures of a run to a store, in addition to files."""
+"""Writes the rows of a run to a store, in addition to files, and how the run stands."""
 
+import logging
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from time import time_ns
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 
 from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.store.conversations import (
-    conversation_columns,
-    score_columns,
-    write_conversations,
-    write_scores,
-)
+from turnwise.pipeline.store.conversations import conversation_columns, score_columns
 from turnwise.pipeline.store.engine import open_store, shared_store, try_store
+from turnwise.pipeline.store.executions import (
+    Execution,
+    begin,
+    break_off,
+    complete,
+    delete_superseded,
+    touch,
+    write_rows,
+)
 from turnwise.pipeline.store.failures import failure_columns, write_replaced
+from turnwise.pipeline.store.metrics import metric_columns
 from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
-from turnwise.pipeline.store.results import result_columns, write_results
-from turnwise.pipeline.store.run_rows import count_results_since, count_run_rows
-from turnwise.pipeline.store.tables import FAILURES, upsert
+from turnwise.pipeline.store.results import ScoredAgainst, result_columns
+from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
+from turnwise.pipeline.store.states import Broken
+from turnwise.pipeline.store.tables import (
+    CONVERSATION_ROWS,
+    FAILURE_ROWS,
+    METRIC_ROWS,
+    RESULT_ROWS,
+    SCORE_ROWS,
+)
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.values import JsonObject
 
+_LOG = logging.getLogger(__name__)
 _ROWS = 500
 _BYTES = 8 * 1024 * 1024
 
 
-def _result(row: Any, app: str, nanos: int) -> JsonObject:
-    return result_columns(full_result(row, app), row["conversation_id"], nanos)
+def _result(row: Any, execution: Execution, nanos: int) -> JsonObject:
+    against = ScoredAgainst(row["case_etag"], row["case_digest"])
+    return result_columns(full_result(row, execution.app), row["conversation_id"], nanos, against)
 
 
-def _failure(row: Any, app: str, nanos: int) -> JsonObject:
-    return failure_columns(row, app_of_row(row, app), nanos)
+def _failure(row: Any, execution: Execution, nanos: int) -> JsonObject:
+    return failure_columns(row, app_of_row(row, execution.app), nanos)
 
 
-def _score(row: Any, app: str, nanos: int) -> JsonObject:
-    return score_columns(row, app, nanos)
+def _score(row: Any, execution: Execution, nanos: int) -> JsonObject:
+    return score_columns(row, execution.app, nanos, execution.day)
 
 
-def _conversation(row: Any, app: str, nanos: int) -> JsonObject:
-    return conversation_columns(row, app, nanos)
+def _conversation(row: Any, execution: Execution, nanos: int) -> JsonObject:
+    return conversation_columns(row, execution.app, nanos)
 
 
-def _write_failures(connection: Connection, rows: list[JsonObject], *_: object) -> None:
-    upsert(connection, FAILURES, rows)
-
-
-def _write_scores(connection: Connection, rows: list[JsonObject], *_: object) -> None:
-    write_scores(connection, rows)
-
-
-def _write_conversations(connection: Connection, rows: list[JsonObject], since: int, app: str) -> None:
-    write_conversations(connection, rows, since)
-
-
-_TABLES: dict[
-    str,
-    tuple[Callable[[Any, str, int], JsonObject], Callable[[Connection, list[JsonObject], int, str], None]],
-] = {
-    "results": (_result, write_results),
-    "failures": (_failure, _write_failures),
-    "scores": (_score, _write_scores),
-    "conversations": (_conversation, _write_conversations),
+_TABLES: dict[str, tuple[Table, Callable[[Any, Execution, int], JsonObject]]] = {
+    "results": (RESULT_ROWS, _result),
+    "failures": (FAILURE_ROWS, _failure),
+    "scores": (SCORE_ROWS, _score),
+    "conversations": (CONVERSATION_ROWS, _conversation),
+    "metrics_by_app_version": (METRIC_ROWS, metric_columns),
+    "metrics_by_turn": (METRIC_ROWS, metric_columns),
 }
 
 
 class _StoreFn(beam.DoFn):
     """Writes rows in batches. Writes are idempotent, so that a bundle can be repeated."""
 
-    def __init__(self, url: str, app: str, table: str, since: int) -> None:
-        self._url, self._app, self._table, self._since = url, app, table, since
+    def __init__(self, url: str, execution: Execution, table: str) -> None:
+        self._url, self._execution, self._table = url, execution, table
 
     def start_bundle(self) -> None:
         self._waiting: list[JsonObject] = []
         self._bytes = 0
 
     def process(self, rows: Sequence[JsonObject]) -> None:
-        columns_of, _ = _TABLES[self._table]
+        _, columns_of = _TABLES[self._table]
         for row in rows:
             # Clocks of workers may be behind; no row is older than the run.
-            columns = columns_of(row, self._app, max(time_ns(), self._since))
+            columns = columns_of(row, self._execution, max(time_ns(), self._execution.number))
             self._waiting.append(columns)
-            self._bytes += len(columns["content"])
+            self._bytes += len(columns.get("content", ""))
             if len(self._waiting) >= _ROWS or self._bytes >= _BYTES:
                 self._write()
 
@@ -96,44 +99,76 @@ class _StoreFn(beam.DoFn):
     def _write(self) -> None:
         rows, self._waiting, self._bytes = self._waiting, [], 0
         if rows:
-            write = _TABLES[self._table][1]
-            shared_store(self._url).write(lambda connection: write(connection, rows, self._since, self._app))
+            table, execution, now = _TABLES[self._table][0], self._execution, time_ns()
+            shared_store(self._url).write(
+                lambda connection: write_rows(connection, execution, table, rows, now)
+            )
+            shared_store(self._url).write(lambda connection: touch(connection, execution, time_ns()))
 
 
 class StoreSink:
     """Writes the tables of a run to the store."""
 
-    def __init__(self, url: str, app: str, since: int) -> None:
-        """Creates the sink; `since` is the start of the run, in nanoseconds since 1970."""
-        self._url, self._app, self._since = url, app, since
+    def __init__(self, url: str, execution: Execution) -> None:
+        self._url, self._execution = url, execution
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
         """Adds the steps that write lists of rows."""
         if table not in _TABLES:
             return None
-        write = _StoreFn(self._url, self._app, table, self._since)
+        write = _StoreFn(self._url, self._execution, table)
         written: PCollection[Any] = rows | f"Store_{table}{part}" >> beam.ParDo(write)
         return written
+
+
+def _execution(place: SinkPlace) -> Execution:
+    return Execution(place.run_id, timestamp_nanos(place.create_time), place.app or LOCAL_APP, place.date)
 
 
 def open_sink(place: SinkPlace) -> StoreSink:
     """Returns the sink of a run; raises ConfigError if the store cannot be opened."""
     try_store("--store", place.url).close()
-    return StoreSink(place.url, place.app or LOCAL_APP, timestamp_nanos(place.create_time))
+    return StoreSink(place.url, _execution(place))
+
+
+def begin_run(place: SinkPlace, document: JsonObject) -> None:
+    """Writes that a run has begun, and what is known of its `run.json`; raises StoreError."""
+    with closing(open_store(place.url)) as store:
+        store.write(lambda connection: begin(connection, _execution(place), document, time_ns()))
+
+
+def complete_run(place: SinkPlace, document: JsonObject) -> None:
+    """Writes how a run ended, and removes its earlier executions; raises StoreError."""
+    store, execution = shared_store(place.url), _execution(place)
+    store.write(lambda connection: complete(connection, execution, document, time_ns()))
+    delete_superseded(store, execution)
+
+
+def break_off_run(place: SinkPlace, state: Broken, why: str, even_complete: bool) -> None:
+    """Writes that a run broke off; what cannot be written is logged."""
+    try:
+        with closing(open_store(place.url)) as store:
+            store.write(
+                lambda connection: break_off(
+                    connection, _execution(place), state, why, time_ns(), even_complete
+                )
+            )
+    except (ConfigError, StoreError) as error:
+        _LOG.warning("the store still holds run %s as RUNNING: %s", printable(place.run_id), error)
 
 
 def left_in_store(place: SinkPlace) -> str:
     """Describes an interrupted run's rows in its store, as part of a sentence; threads may still write."""
+    execution, run = _execution(place), printable(place.run_id)
     try:
-        store = open_store(place.url, read_only=True)
-        try:
-            count = store.read(lambda connection: count_run_rows(connection, place.run_id))
-        finally:
-            store.close()
+        with closing(open_store(place.url, read_only=True)) as store:
+            if not store.read(lambda connection: is_current(connection, execution)):
+                return f"the store keeps the earlier execution of run {run}"
+            count = store.read(lambda connection: count_run_rows(connection, execution))
     except (ConfigError, StoreError):
         count = 0
     holds = f"holds at least {count}" if count else "may hold"
-    return f"the store {holds} rows of run {printable(place.run_id)}"
+    return f"the store {holds} rows of run {run}"
 
 
 def replaced_in_store(place: SinkPlace, results: int) -> int | None:
@@ -146,13 +181,12 @@ def replaced_in_store(place: SinkPlace, results: int) -> int | None:
     Returns:
         The number; None: unknown.
     """
-    since, app = timestamp_nanos(place.create_time), place.app or LOCAL_APP
+    execution = _execution(place)
 
-    def work(connection: Connection) -> int | None:
-        kept = count_results_since(connection, place.run_id, since)
-        replaced = None if kept is None else max(0, results - kept)
-        if replaced is not None:
-            write_replaced(connection, place.run_id, app, replaced, time_ns())
+    def work(connection: Connection) -> int:
+        replaced = max(0, results - count_results(connection, execution))
+        if replaced:
+            write_replaced(connection, execution, replaced, time_ns())
         return replaced
 
     try:

@@ -8,11 +8,11 @@ from sqlalchemy import Connection
 from turnwise.pipeline.store.evaluations import StoredEvaluation
 from turnwise.pipeline.store.results import (
     EvaluationFigures,
-    Fingerprint,
-    fingerprints,
+    evaluations_with_results,
     newest_results,
     read_figures,
 )
+from turnwise.pipeline.store.runs import RunsStamp, runs_stamp
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.values import JsonObject
@@ -26,24 +26,24 @@ _MOST_KEPT = 20_000
 
 
 class FiguresCache:
-    """Caches the figures of evaluations until a result is written."""
+    """Caches the figures of evaluations until a run begins or ends."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[Fingerprint, EvaluationFigures]] = {}
+        self._kept: dict[str, tuple[RunsStamp, EvaluationFigures]] = {}
         self._lock = Lock()
 
     def read(
         self, connection: Connection, app: str, evaluations: Iterable[str] | None = None
     ) -> dict[str, EvaluationFigures]:
         """Returns the figures of those evaluations (None: all of the app) that have results."""
-        return {
-            evaluation: self._figures(connection, evaluation, fingerprint)
-            for evaluation, fingerprint in fingerprints(connection, app, evaluations).items()
-        }
+        now = runs_stamp(connection, [app])
+        names = evaluations_with_results(connection, app) if evaluations is None else evaluations
+        found = {name: self._figures(connection, name, now) for name in names}
+        return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
 
-    def _figures(self, connection: Connection, evaluation: str, now: Fingerprint) -> EvaluationFigures:
-        fingerprint, figures = self._kept.get(evaluation, (None, None))
-        if figures is None or fingerprint != now:
+    def _figures(self, connection: Connection, evaluation: str, now: RunsStamp) -> EvaluationFigures:
+        stamp, figures = self._kept.get(evaluation, (None, None))
+        if figures is None or stamp != now:
             figures = read_figures(connection, evaluation)
             with self._lock:
                 self._kept.pop(evaluation, None)

@@ -15,6 +15,7 @@ from turnwise.pipeline.store.conversations import (
 from turnwise.pipeline.store.lost import last_run, lost_of_run
 from turnwise.pipeline.store.naming import run_name
 from turnwise.pipeline.store.results import version_id
+from turnwise.pipeline.store.runs import run_state
 from turnwise.pipeline.store.tables import key_text
 from turnwise.schemas.ces.conversation_tools import (
     ConversationBrief,
@@ -59,7 +60,9 @@ def list_conversations_to_read(service: Service, request: ListConversationsToRea
         told = [_short(row.name, row.row, row.cluster_size) for row in found]
         figures = {"conversationCount": sum(counts.values()), "failCount": counts.get("FAIL", 0)}
         figures |= {"undecidedCount": counts.get("", 0), "lostRecordCount": lost}
-        return {"evaluationRun": run} | ({"conversations": told} if told else {}) | _stated(figures)
+        state = run_state(connection, run)
+        named = {"evaluationRun": run, "runState": state}
+        return named | ({"conversations": told} if told else {}) | _stated(figures)
 
     return service.store.read(work)
 

@@ -11,6 +11,7 @@ from turnwise.schemas.values import JsonObject
 
 HTTP_CODES = {
     "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
     "UNAUTHENTICATED": 401,
     "PERMISSION_DENIED": 403,
     "NOT_FOUND": 404,

@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 from turnwise.pipeline.comparison.ruler import nothing_common, ruler_problem
 from turnwise.pipeline.comparison.store_sides import read_sides
 from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.store.stamps import AppStamp, app_stamp
+from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.runs import RunsStamp, runs_stamp
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Side
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.difference import Undecided
@@ -39,10 +40,10 @@ class VersionPair(NamedTuple):
 
 
 class VerdictCache:
-    """Caches verdicts until a row of their app is written."""
+    """Caches verdicts until a run begins or ends."""
 
     def __init__(self) -> None:
-        self._kept: dict[VersionPair, tuple[AppStamp, JsonObject]] = {}
+        self._kept: dict[VersionPair, tuple[RunsStamp, JsonObject]] = {}
         self._lock = Lock()
 
     def read(self, connection: Connection, pair: VersionPair, source: str) -> Callable[[], JsonObject]:
@@ -59,7 +60,7 @@ class VerdictCache:
         Raises:
             ServiceError: A version has no results.
         """
-        stamp = app_stamp(connection, pair.app)
+        stamp = runs_stamp(connection, [pair.app, LOCAL_APP])
         before, verdict = self._kept.get(pair, (None, {}))
         if before == stamp:
             return lambda: verdict
@@ -70,7 +71,7 @@ class VerdictCache:
             raise ServiceError("NOT_FOUND", str(error)) from None
         return lambda: self._keep(pair, stamp, version_verdict(*sides))
 
-    def _keep(self, pair: VersionPair, stamp: AppStamp, verdict: JsonObject) -> JsonObject:
+    def _keep(self, pair: VersionPair, stamp: RunsStamp, verdict: JsonObject) -> JsonObject:
         with self._lock:
             self._kept.pop(pair, None)
             self._kept[pair] = stamp, verdict

@@ -10,6 +10,7 @@ from turnwise.pipeline.store.tables import (
     EVALUATIONS,
     FAILURES,
     RESULTS,
+    RUNS,
     TAGS,
     key_nanos,
     key_text,
@@ -191,6 +192,18 @@ def run_fields(app: str) -> dict[str, Field]:
         "initiated_by": text_field(columns.initiated_by),
         "app_version": text_field(columns.app_version, columns.version_id),
         "app_version_display_name": text_field(columns.app_version_display_name),
+    }
+
+
+def runs_table_fields(app: str) -> dict[str, Field]:
+    """Returns the filter fields of runs."""
+    columns = RUNS.c
+    return {
+        "name": name_field(columns.name, f"{app}/evaluationRuns"),
+        "display_name": text_field(columns.run_id),
+        "state": text_field(columns.state),
+        "create_time": time_field(columns.create_nanos),
+        "update_time": time_field(columns.update_nanos),
     }
 
 

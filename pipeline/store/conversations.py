@@ -2,22 +2,26 @@
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, delete, func, select
+from sqlalchemy import Connection, Select, func, select
 
+from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.naming import app_of_row, run_name
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.tables import CONVERSATIONS, SCORES, key_text, plain_text, upsert
+from turnwise.pipeline.store.tables import CONVERSATIONS, SCORES, key_text, plain_text
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
 from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.review.choice import MOST_OF_A_CLUSTER, MOST_READ, to_read
 
 _MOST_CONSIDERED = 10_000
-_CONTENT = ("details", "judge", "tags", "language", "revision")
+_CONTENT = ("details", "judge", "tags", "revision")
+_UNREAD = ("name", "app", "conversation", "update_nanos", "execution")
 
 
 def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObject:
@@ -38,15 +42,18 @@ def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObje
     }
 
 
-def score_columns(row: ScoreRow, app: str, nanos: int) -> JsonObject:
+def score_columns(row: ScoreRow, app: str, nanos: int, day: str) -> JsonObject:
     """Returns the columns of a score, with a name that is the same when its run is repeated.
 
     Args:
         row: The score.
         app: App in the store if the conversation names none.
         nanos: Time of writing, nanoseconds since 1970.
+        day: Day of the run, for a score without a time.
     """
-    texts = {name: row[name] for name in ("outcome", "label", "reason", "explanation", "event_time")}
+    texts = {
+        name: row[name] for name in ("outcome", "label", "reason", "explanation", "event_time", "language")
+    }
     conversation = _name(row, app)
     return {
         **_place(row, app, nanos),
@@ -58,15 +65,25 @@ def score_columns(row: ScoreRow, app: str, nanos: int) -> JsonObject:
         "criterion": key_text(row["criterion"]),
         "value": row["value"],
         "threshold": row["threshold"],
+        "day": _day_of(row["event_time"]) or day,
         "content": dump_json({name: row[name] for name in _CONTENT}).decode(),  # type: ignore[literal-required]
     }
+
+
+@lru_cache(maxsize=1024)
+def _day_of(event_time: str | None) -> str:
+    """Returns the day of a time in UTC; "": there is no time, or it cannot be read."""
+    try:
+        return nanos_timestamp(timestamp_nanos(event_time or ""))[:10]
+    except ValueError:
+        return ""
 
 
 def _place(row: ConversationRow | ScoreRow, app: str, nanos: int) -> JsonObject:
     own = app_of_row(row, app)
     return {
         "app": own,
-        "evaluation_run": run_name(own, row["run_id"]),
+        "evaluation_run": run_key(own, row["run_id"]),
         "conversation_id": key_text(row["conversation_id"]),
         "eval_id": key_text(row["eval_id"] or ""),
         "version_id": key_text(version_id(row["app_version"] or "")),
@@ -81,27 +98,6 @@ def _name(row: ConversationRow | ScoreRow, app: str) -> str:
         ("" if i is None else f"={i}") for i in (row["conversation_id"], row["app_version"], row["eval_id"])
     )
     return f"{run}/conversations/c-{sha256(ids.encode('utf-8', 'replace')).hexdigest()[:32]}"
-
-
-def write_conversations(connection: Connection, rows: list[JsonObject], since: int = 0) -> None:
-    """Writes rows of `conversation_columns`; each replaces an earlier one of the same name.
-
-    Deletes the scores of these conversations from an earlier execution of the same run.
-
-    Args:
-        connection: Connection to the store.
-        rows: The rows.
-        since: Start of this execution, nanoseconds since 1970. Later scores stay.
-    """
-    upsert(connection, CONVERSATIONS, rows)
-    names = sorted({row["name"] for row in rows})
-    is_old = SCORES.c.update_nanos < since
-    connection.execute(delete(SCORES).where(SCORES.c.conversation.in_(names), is_old))
-
-
-def write_scores(connection: Connection, rows: list[JsonObject]) -> None:
-    """Writes rows of `score_columns`; each replaces an earlier score of the same name."""
-    upsert(connection, SCORES, rows)
 
 
 class RunPart(NamedTuple):
@@ -179,9 +175,7 @@ def names_of(connection: Connection, app: str, conversation_id: str, run: str | 
 
 def scores_of(connection: Connection, name: str) -> list[JsonObject]:
     """Returns the scores of a conversation by its name: by turn, those of the whole last."""
-    columns = [
-        column for column in SCORES.c if column.name not in ("name", "app", "conversation", "update_nanos")
-    ]
+    columns = [column for column in SCORES.c if column.name not in _UNREAD]
     order = (SCORES.c.turn_index.is_(None), SCORES.c.turn_index, SCORES.c.criterion, SCORES.c.score_id)
     found = connection.execute(select(*columns).where(SCORES.c.conversation == name).order_by(*order))
     return [{**row._mapping, **json.loads(row.content)} for row in found]

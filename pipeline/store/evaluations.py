@@ -143,12 +143,12 @@ def _follow_up(connection: Connection, made: StoredEvaluation, change: Evaluatio
 
 
 def store_records(url: str, app: str) -> Iterator[Record]:
-    """Yields the evaluations of a store by name, of one app or of all apps ("")."""
-    texts = shared_store(url, read_only=True).read(lambda connection: _contents(connection, app))
-    for position, text in enumerate(texts, 1):
-        yield Record(shown_url(url), position, text.encode())
+    """Yields the evaluations of a store with their etags by name, of one app or of all apps ("")."""
+    rows = shared_store(url, read_only=True).read(lambda connection: _contents(connection, app))
+    for position, row in enumerate(rows, 1):
+        yield Record(shown_url(url), position, dump_json({**json.loads(row.content), "etag": row.etag}))
 
 
-def _contents(connection: Connection, app: str) -> Sequence[str]:
-    query = select(EVALUATIONS.c.content).order_by(EVALUATIONS.c.name)
-    return connection.execute(query.where(EVALUATIONS.c.app == app) if app else query).scalars().all()
+def _contents(connection: Connection, app: str) -> Sequence[Row[str, str]]:
+    query = select(EVALUATIONS.c.content, EVALUATIONS.c.etag).order_by(EVALUATIONS.c.name)
+    return connection.execute(query.where(EVALUATIONS.c.app == app) if app else query).all()

@@ -2,10 +2,11 @@
 
 from hashlib import sha256
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import Connection
 
+from turnwise.pipeline.store.executions import Execution, run_key, write_rows
 from turnwise.pipeline.store.naming import marked, run_name
-from turnwise.pipeline.store.tables import FAILURES, key_text, upsert
+from turnwise.pipeline.store.tables import FAILURE_ROWS, key_text
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
@@ -39,24 +40,23 @@ def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
         **{name: key_text(row[name] or "") for name in texts},  # type: ignore[literal-required]
         "name": marked(f"{app}/failures/f-{sha256(dump_json(place)).hexdigest()[:32]}", run),
         "app": app,
-        "evaluation_run": run,
+        "evaluation_run": run_key(app, row["run_id"]),
         "update_nanos": nanos,
         "content": dump_json(row).decode(),
     }
 
 
-def write_replaced(connection: Connection, run_id: str, app: str, number: int, nanos: int) -> None:
-    """Writes how many results of a run others of the same run replaced; 0 removes what was written before.
+def write_replaced(connection: Connection, execution: Execution, number: int, nanos: int) -> None:
+    """Writes how many results of an execution others of the same one replaced.
 
     Args:
         connection: Connection to the store.
-        run_id: Id of the run.
-        app: App in the store.
-        number: Number of replaced results.
+        execution: The execution.
+        number: Number of replaced results, 1 or more.
         nanos: Time of writing, nanoseconds since 1970.
     """
     row = FailureRow(
-        run_id=run_id,
+        run_id=execution.run_id,
         stage="write",
         error_type=REPLACED,
         message=f"{number} results were replaced by others of the same conversation, case and app version",
@@ -68,8 +68,6 @@ def write_replaced(connection: Connection, run_id: str, app: str, number: int, n
         app_version=None,
         turn_index=None,
     )
-    columns = failure_columns(row, app, nanos)
-    if number:
-        upsert(connection, FAILURES, [columns | {"content": dump_json({**row, "replaced": number}).decode()}])
-    else:
-        connection.execute(delete(FAILURES).where(FAILURES.c.name == columns["name"]))
+    content = dump_json({**row, "replaced": number}).decode()
+    columns = failure_columns(row, execution.app, nanos) | {"content": content}
+    write_rows(connection, execution, FAILURE_ROWS, [columns], nanos)

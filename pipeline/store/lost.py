@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, select
 
+from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, key_text
-
-_LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")
-"""Stages at which a failure without a criterion is a lost record, case or conversation."""
+from turnwise.pipeline.store.run_counts import LOSING
+from turnwise.pipeline.store.runs import runs_with_rows
+from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, key_text
 
 
 class RunLoss(NamedTuple):
@@ -38,7 +38,7 @@ def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bo
         *conditions: Which failures to consider.
     """
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
-    is_lost = FAILURES.c.stage.in_(_LOSING), FAILURES.c.criterion == "", FAILURES.c.app.in_((app, LOCAL_APP))
+    is_lost = FAILURES.c.stage.in_(LOSING), FAILURES.c.criterion == "", FAILURES.c.app.in_((app, LOCAL_APP))
     others = _runs_of_other_apps(connection, app)
     query = select(*(FAILURES.c[name] for name in columns)).where(*is_lost, *conditions)
     for own, run, conversation, version, nanos in connection.execute(query):
@@ -50,15 +50,14 @@ def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bo
 def _runs_of_other_apps(connection: Connection, app: str) -> set[str]:
     """Returns the ids of the runs that have results in other apps alone."""
     apps: dict[str, set[str]] = {}
-    for table in (RESULTS, CONVERSATIONS):
-        for own, run in connection.execute(select(table.c.app, table.c.evaluation_run).distinct()):
-            apps.setdefault(run.rsplit("/", 1)[-1], set()).add(own)
+    for own, run in runs_with_rows(connection):
+        apps.setdefault(run.rsplit("/", 1)[-1], set()).add(own)
     return {run for run, found in apps.items() if app not in found}
 
 
 def lost_of_run(connection: Connection, app: str, run: str, version: str | None) -> int:
     """Returns how many records a run lost; of a version (its id), those that may be of it."""
-    names = [f"{own}/evaluationRuns/{run.rsplit('/', 1)[-1]}" for own in (app, LOCAL_APP)]
+    names = [run_key(own, run.rsplit("/", 1)[-1]) for own in (app, LOCAL_APP)]
     lost = lost_records(connection, app, FAILURES.c.evaluation_run.in_(names))
     return sum(version is None or own.version in (version, "") for own in lost)
 

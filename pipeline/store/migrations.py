@@ -6,6 +6,8 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, inspect, text
 
+from turnwise.pipeline.store.migrated_runs import keep_runs
+from turnwise.pipeline.store.migrated_views import add_latest
 from turnwise.pipeline.store.urls import StoreError
 
 Migration = Callable[[Connection], None]
@@ -196,6 +198,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     _name_by_run,
     _keep_rows,
     _keep_case_digest,
+    keep_runs,
+    add_latest,
 )
 
 

@@ -1,15 +1,13 @@
 """Reads and writes evaluation results and their sums."""
 
 import json
-from collections.abc import Iterable, Sequence
-from random import getrandbits
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, select
 
-from turnwise.pipeline.store.naming import run_name
 from turnwise.pipeline.store.result_parts import result_parts
-from turnwise.pipeline.store.tables import FAILURES, RESULTS, key_nanos, key_text, upsert
+from turnwise.pipeline.store.runs import is_counted
+from turnwise.pipeline.store.tables import RESULT_ROWS, RESULTS, key_nanos, key_text
 from turnwise.schemas.ces.names import app_of, parent_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import timestamp_nanos
@@ -29,13 +27,31 @@ _TEXTS = {
 }
 
 
-def result_columns(result: JsonObject, conversation_id: str, nanos: int) -> JsonObject:
+class ScoredAgainst(NamedTuple):
+    """What a result was scored against; null: not known.
+
+    Attributes:
+        etag: Etag of the evaluation.
+        case_digest: Digest of what is expected.
+    """
+
+    etag: str | None = None
+    case_digest: str | None = None
+
+
+_UNKNOWN = ScoredAgainst()
+
+
+def result_columns(
+    result: JsonObject, conversation_id: str, nanos: int, against: ScoredAgainst = _UNKNOWN
+) -> JsonObject:
     """Returns the columns of an EvaluationResult with a full name.
 
     Args:
         result: The result in canonical proto3 JSON.
         conversation_id: Id of the conversation.
         nanos: Time of writing, nanoseconds since 1970.
+        against: What it was scored against.
     """
     name: str = result["name"]
     texts = {column: key_text(str(result.get(field, ""))) for column, field in _TEXTS.items()}
@@ -49,7 +65,8 @@ def result_columns(result: JsonObject, conversation_id: str, nanos: int) -> Json
         "conversation_id": key_text(conversation_id),
         "create_nanos": key_nanos(timestamp_nanos(created)) if created else nanos,
         "update_nanos": nanos,
-        "stamp": getrandbits(31),
+        "evaluation_etag": against.etag,
+        "case_digest": against.case_digest,
         "parts": dump_json(result_parts(result)).decode(),
         "content": dump_json(result).decode(),
     }
@@ -58,31 +75,6 @@ def result_columns(result: JsonObject, conversation_id: str, nanos: int) -> Json
 def version_id(app_version: str) -> str:
     """Returns the last part of an app version's name; "" is the draft."""
     return app_version.rsplit("/", 1)[-1]
-
-
-def write_results(
-    connection: Connection, rows: Sequence[JsonObject], since: int = 0, run_app: str = ""
-) -> None:
-    """Writes rows of `result_columns`; each replaces an earlier result of the same name.
-
-    Deletes the failures of these conversations from an earlier execution of the same run.
-
-    Args:
-        connection: Connection to the store.
-        rows: The rows.
-        since: Start of this execution, nanoseconds since 1970. Later failures stay.
-        run_app: App of those failures of the run that name none.
-    """
-    upsert(connection, RESULTS, rows)
-    ended: dict[tuple[str, str], set[str]] = {}
-    for row in rows:
-        for app in {row["app"], run_app or row["app"]}:
-            run = run_name(app, row["evaluation_run"].rsplit("/", 1)[-1])
-            ended.setdefault((app, run), set()).add(row["conversation_id"])
-    for (app, run), conversations in sorted(ended.items()):
-        of_run = (FAILURES.c.app == app, FAILURES.c.evaluation_run == run, FAILURES.c.update_nanos < since)
-        is_theirs = FAILURES.c.conversation_id.in_(sorted(conversations - {""}))
-        connection.execute(delete(FAILURES).where(*of_run, is_theirs))
 
 
 def find_result(connection: Connection, name: str) -> JsonObject | None:
@@ -94,8 +86,9 @@ def find_result(connection: Connection, name: str) -> JsonObject | None:
 def newest_results(
     connection: Connection, evaluation: str, count: int, *, only_completed: bool = False
 ) -> list[JsonObject]:
-    """Returns the `count` newest results of an evaluation, newest first."""
-    query = select(RESULTS.c.content).where(RESULTS.c.evaluation == evaluation)
+    """Returns the `count` newest results of an evaluation from runs that count, newest first."""
+    of_evaluation = RESULTS.c.evaluation == evaluation
+    query = select(RESULTS.c.content).where(of_evaluation, is_counted(RESULTS))
     if only_completed:
         query = query.where(RESULTS.c.execution_state == COMPLETED)
     newest = query.order_by(RESULTS.c.create_nanos.desc(), RESULTS.c.name.desc()).limit(count)
@@ -108,32 +101,20 @@ def has_results(connection: Connection, evaluation: str) -> bool:
     return connection.execute(query).first() is not None
 
 
-class Fingerprint(NamedTuple):
-    """Changes when an evaluation's results change: their number, and the sum of their stamps."""
-
-    results: int
-    stamps: int
-
-
-def fingerprints(
-    connection: Connection, app: str, evaluations: Iterable[str] | None = None
-) -> dict[str, Fingerprint]:
-    """Returns the fingerprints of evaluations (None: all of the app) that have results."""
-    query = select(RESULTS.c.evaluation, func.count(), func.sum(RESULTS.c.stamp)).where(RESULTS.c.app == app)
-    if evaluations is not None:
-        query = query.where(RESULTS.c.evaluation.in_(list(evaluations)))
-    rows = connection.execute(query.group_by(RESULTS.c.evaluation))
-    return {evaluation: Fingerprint(count, int(stamps)) for evaluation, count, stamps in rows}
+def evaluations_with_results(connection: Connection, app: str) -> list[str]:
+    """Returns the names of the evaluations of an app that an execution gave results, in order."""
+    query = select(RESULT_ROWS.c.evaluation).where(RESULT_ROWS.c.app == app).distinct()
+    return sorted(connection.execute(query).scalars())
 
 
 class EvaluationFigures(NamedTuple):
-    """Sums over the results of an evaluation.
+    """Sums over the results of an evaluation from runs that count.
 
     Attributes:
         versions: App version id ("": the draft) -> sums over completed results; of each conversation, only
             those of the last run.
         undecided: App version id -> number of such results without a verdict.
-        runs: Names of all runs.
+        runs: Names of these runs.
     """
 
     versions: dict[str, VersionSums]
@@ -150,7 +131,8 @@ def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
     sums: dict[str, Sums] = {}
     last_runs: dict[tuple[str, str], str] = {}
     runs = set()
-    rows = connection.execute(query.where(RESULTS.c.evaluation == evaluation).order_by(*newest_first))
+    of_evaluation = RESULTS.c.evaluation == evaluation
+    rows = connection.execute(query.where(of_evaluation, is_counted(RESULTS)).order_by(*newest_first))
     for version, status, run, parts, state, conversation in rows:
         runs.add(run)
         if last_runs.setdefault((version, conversation), run) != run or state != COMPLETED:

@@ -1,31 +1,28 @@
-"""Counts the rows of one run in a store."""
+"""Counts the rows of one execution of a run in a store."""
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Table, func, select
 
-from turnwise.pipeline.store.naming import run_name
-from turnwise.pipeline.store.tables import FAILURES, RESULTS
-
-
-def count_run_rows(connection: Connection, run_id: str) -> int:
-    """Returns the number of results and failures of a run in all apps, for names up to 200 characters."""
-    end, total = run_name("", run_id), 0
-    for table in (RESULTS, FAILURES):
-        run = table.c.evaluation_run
-        query = select(run, func.count()).where(run.endswith(end, autoescape=True)).group_by(run)
-        # LIKE ignores case in SQLite.
-        total += sum(count for name, count in connection.execute(query) if name.endswith(end))
-    return total
+from turnwise.pipeline.store.executions import Execution, own_names
+from turnwise.pipeline.store.tables import CURRENT, FAILURE_ROWS, RESULT_ROWS
 
 
-def count_results_since(connection: Connection, run_id: str, since: int) -> int | None:
-    """Returns how many results of a run were written since a time (nanoseconds since 1970).
+def count_run_rows(connection: Connection, execution: Execution) -> int:
+    """Returns the number of results and failures of an execution in all apps."""
+    return sum(_count(connection, table, execution) for table in (RESULT_ROWS, FAILURE_ROWS))
 
-    Returns:
-        The number; None if unknown, because the name of a run was truncated in its column.
-    """
-    run = RESULTS.c.evaluation_run
-    query = select(run, func.count()).where(RESULTS.c.update_nanos >= since).group_by(run)
-    counts = {name: count for name, count in connection.execute(query)}
-    if any(len(name) == 200 and name[-33] == "~" for name in counts):
-        return None
-    return sum(count for name, count in counts.items() if name.endswith(run_name("", run_id)))
+
+def count_results(connection: Connection, execution: Execution) -> int:
+    """Returns the number of results of an execution in all apps."""
+    return _count(connection, RESULT_ROWS, execution)
+
+
+def is_current(connection: Connection, execution: Execution) -> bool:
+    """Returns whether an execution is the one of its run that is read."""
+    query = select(CURRENT.c.execution).where(CURRENT.c.name == execution.home)
+    return connection.execute(query).scalar() == execution.number
+
+
+def _count(connection: Connection, table: Table, execution: Execution) -> int:
+    names = own_names(connection, execution)
+    is_own = table.c.evaluation_run.in_(names), table.c.execution == execution.number
+    return int(connection.execute(select(func.count()).select_from(table).where(*is_own)).scalar_one())

@@ -39,41 +39,105 @@ HISTORY = _table(
 )
 """All revisions of all evaluations. Append-only, enforced by triggers."""
 
-RESULTS = _table(
-    "results",
+EXECUTIONS = _table(
+    "run_executions",
+    texts="name home app run_id state error day config_digest judge judge_model criteria app_versions "
+    "content",
+    numbers="execution create_nanos update_nanos end_nanos conversations results passes fails undecided "
+    "failures lost exit_status",
+    fractions="cost",
+    key="name execution",
+)
+"""Executions of runs, one row an app. `home` is the name of the run in its default app.
+
+`content` holds `run.json`, before the end as much of it as is known. Null: not known.
+"""
+
+CURRENT = _table("current_runs", texts="name", numbers="execution")
+"""The execution of each run that is read."""
+
+RESULT_ROWS = _table(
+    "result_rows",
     texts="name app evaluation display_name app_version version_id app_version_display_name "
-    "evaluation_status execution_state evaluation_run initiated_by conversation_id parts content",
-    numbers="create_nanos update_nanos stamp",
+    "evaluation_status execution_state evaluation_run initiated_by conversation_id evaluation_etag "
+    "case_digest parts content",
+    numbers="execution create_nanos update_nanos",
+    key="name execution",
 )
-"""Results. `parts` holds the contribution to AggregatedMetrics, `stamp` a random number per write."""
+"""Results of all executions. `parts` holds the contribution to AggregatedMetrics.
 
-FAILURES = _table(
-    "failures",
+`evaluation_etag` and `case_digest` say what the result was scored against; null: not known.
+"""
+
+FAILURE_ROWS = _table(
+    "failure_rows",
     texts="name app evaluation_run stage error_type conversation_id app_version criterion source content",
-    numbers="update_nanos",
+    numbers="execution update_nanos",
+    key="name execution",
 )
-"""Failures of reading, parsing, matching and scoring."""
+"""Failures of reading, parsing, matching and scoring, of all executions."""
 
-CONVERSATIONS = _table(
-    "conversations",
+CONVERSATION_ROWS = _table(
+    "conversation_rows",
     texts="name app evaluation_run conversation_id eval_id version_id verdict harm_term cluster why "
     "event_time case_digest content",
-    numbers="update_nanos",
+    numbers="execution update_nanos",
     fractions="harm",
+    key="name execution",
 )
-"""Conversations of runs. `content` holds the row, with the transcript; "": null.
+"""Conversations of all executions. `content` holds the row, with the transcript; "": null.
 
 `case_digest` is null where an earlier version wrote the row: not known.
 """
 
-SCORES = _table(
-    "scores",
+SCORE_ROWS = _table(
+    "score_rows",
     texts="name app evaluation_run conversation score_id conversation_id eval_id version_id criterion "
-    "outcome label reason explanation event_time content",
-    numbers="turn_index update_nanos",
+    "outcome label reason explanation event_time day language content",
+    numbers="execution turn_index update_nanos",
     fractions="value threshold",
+    key="name execution",
 )
-"""Scores of conversations (`conversation`: its name). `content` holds details, judge and tags as JSON."""
+"""Scores of conversations (`conversation`: its name) of all executions. `content` holds details, judge and
+tags as JSON."""
+
+METRIC_ROWS = _table(
+    "metric_rows",
+    texts="name app evaluation_run version_id criterion level unit day",
+    numbers="execution turn_index count scored unscored errors pass_count fail_count conversations turns "
+    "update_nanos",
+    fractions="mean mean_low mean_high stddev pass_rate pass_rate_low pass_rate_high p50 p90 p99",
+    key="name execution",
+)
+"""Metrics of all executions: of an app version (`turn_index` null), and of its turns."""
+
+RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS)
+"""Tables whose rows belong to an execution of a run."""
+
+VIEWS = MetaData()
+
+
+def _view(name: str, table: Table, *more: Column[Any]) -> Table:
+    return Table(name, VIEWS, *(Column(own.name, own.type) for own in table.c), *more)
+
+
+RUNS = _view("evaluation_runs", EXECUTIONS)
+"""The runs that are read; of a run that is repeated, the execution that was completed last."""
+
+RESULTS = _view("results", RESULT_ROWS, Column("evaluation_revision", BigInteger))
+"""The results of these runs."""
+
+FAILURES = _view("failures", FAILURE_ROWS)
+"""Their failures."""
+
+CONVERSATIONS = _view("conversations", CONVERSATION_ROWS)
+"""Their conversations."""
+
+SCORES = _view("scores", SCORE_ROWS)
+"""Their scores."""
+
+METRICS = _view("run_metrics", METRIC_ROWS)
+"""Their metrics."""
 
 
 def key_nanos(nanos: int) -> int:
@@ -95,7 +159,7 @@ def plain_text(text: str) -> str:
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
-    """Inserts rows or replaces those of the same name; the last of several with one name counts."""
+    """Inserts rows or replaces those of the same key; the last of several with one name counts."""
     by_name = {row["name"]: row for row in rows}
     if not by_name:
         return
@@ -104,4 +168,11 @@ def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> 
     changed = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
     # A fixed order prevents deadlocks between writers.
     in_order = [by_name[name] for name in sorted(by_name)]
-    connection.execute(statement.on_conflict_do_update(index_elements=["name"], set_=changed), in_order)
+    keys = [column.name for column in table.primary_key]
+    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changed), in_order)
+
+
+def insert_new(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
+    """Inserts the rows whose key is not there yet."""
+    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+    connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)

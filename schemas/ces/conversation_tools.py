@@ -61,6 +61,9 @@ class ListConversationsToReadResponse(ToolMessage):
 
     evaluation_run: Text = ""
     """Name of the run."""
+    run_state: Text = ""
+    """COMPLETED. RUNNING: it has not ended, or was killed; more may come. ERROR, CANCELLED: it broke off.
+    UNKNOWN: an earlier version of turnwise wrote it."""
     conversations: Repeated[ConversationBrief] = Field(default_factory=no_items)
     """The conversations, the worst first."""
     conversation_count: Int32 = 0

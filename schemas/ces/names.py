@@ -14,12 +14,14 @@ _PATTERNS = {
     "app": re.compile(_APP),
     "evaluation": re.compile(rf"{_APP}/evaluations/{_ID}"),
     "result": re.compile(rf"{_APP}/evaluations/{_ID}/results/{_ID}"),
+    "run": re.compile(rf"{_APP}/evaluationRuns/{_ID}"),
     "parent of results": re.compile(rf"{_APP}/evaluations/(?:{_ID}|{ANY})"),
 }
 _FORMS = {
     "app": "projects/{project}/locations/{location}/apps/{app}",
     "evaluation": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}",
     "result": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}/results/{result}",
+    "run": "projects/{project}/locations/{location}/apps/{app}/evaluationRuns/{run}",
     "parent of results": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation or -}",
 }
 _WHOLE_ID = re.compile(_ID)
@@ -27,7 +29,7 @@ _IN_APP = re.compile(rf"{_APP}/.")
 
 
 def is_name(kind: str, name: str) -> bool:
-    """Returns whether a text is the full name of an `app`, `evaluation`, `result` or `parent of results`."""
+    """Returns whether a text is the full name of a kind: `app`, `run`, `evaluation`, `result` ..."""
     return _PATTERNS[kind].fullmatch(name) is not None
 
 

@@ -55,6 +55,6 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     verdict = conversation_verdict(scored, RULES)
     result = evaluation_result(scored, verdict)
     message, parts = result_message(result, run), result.parts()
-    row = result_row(sample, verdict, result.name, message)
     conversation = reviewer_of(run).row(scored, verdict)
+    row = result_row(sample, verdict, result.name, message, conversation["case_digest"])
     return EvaluatedConversation(scored, verdict, score_rows(scored, run), [row], [conversation], parts)

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from turnwise.pipeline.io.changes import ChangeWriter
+from turnwise.pipeline.io.run_record import RunRecord
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.config import ConfigError
@@ -70,6 +71,7 @@ class SinkKind:
         discard: Called when a run has ended, in whatever way: removes what it has staged.
         left: Returns what an interrupted run left there, as part of a sentence.
         replaced: Returns how many of a run's results another one of the same run replaced; None: unknown.
+        record: Keeps the state of runs; None: the service does not.
 
     >>> import turnwise
     >>> class Nothing:
@@ -94,6 +96,7 @@ class SinkKind:
     discard: Callable[[SinkPlace], None] = lambda place: None
     left: Callable[[SinkPlace], str] = lambda place: f"{shown_url(place.url)} may hold rows of it"
     replaced: Callable[[SinkPlace, int], int | None] | None = None
+    record: RunRecord | None = None
 
 
 def _fault(item: object) -> str | None:

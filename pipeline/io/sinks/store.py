@@ -1,9 +1,12 @@
 """The sink for the store of evaluations and results."""
 
+from turnwise.pipeline.io.run_record import RunRecord
 from turnwise.pipeline.io.sinks.base import SinkKind, TableSink, register_sink
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.store.states import Broken
 from turnwise.pipeline.store.urls import SCHEMES, absolute_url
+from turnwise.schemas.values import JsonObject
 
 
 def _open(place: SinkPlace) -> TableSink:
@@ -24,6 +27,24 @@ def _replaced(place: SinkPlace, results: int) -> int | None:
     return replaced_in_store(place, results)
 
 
+def _begin(place: SinkPlace, document: JsonObject) -> None:
+    from turnwise.pipeline.io.store_sink import begin_run
+
+    begin_run(place, document)
+
+
+def _complete(place: SinkPlace, document: JsonObject) -> None:
+    from turnwise.pipeline.io.store_sink import complete_run
+
+    complete_run(place, document)
+
+
+def _break_off(place: SinkPlace, state: Broken, why: str, even_complete: bool) -> None:
+    from turnwise.pipeline.io.store_sink import break_off_run
+
+    break_off_run(place, state, why, even_complete)
+
+
 register_sink(
     SinkKind(
         name="store",
@@ -34,5 +55,6 @@ register_sink(
         absolute=absolute_url,
         left=_left,
         replaced=_replaced,
+        record=RunRecord(_begin, _complete, _break_off),
     )
 )

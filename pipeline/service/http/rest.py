@@ -17,6 +17,11 @@ from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluatio
 from turnwise.pipeline.service.http.api_methods import has_method
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.results import get_evaluation_result, list_evaluation_results
+from turnwise.pipeline.service.runs import (
+    delete_evaluation_run,
+    get_evaluation_run,
+    list_evaluation_runs,
+)
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import MAX_BYTES, check_lists
 from turnwise.schemas.ces.cases import Evaluation
@@ -25,6 +30,7 @@ from turnwise.schemas.ces.requests import (
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,
 )
+from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.json import Message, WireError
 from turnwise.schemas.values import JsonObject
@@ -117,12 +123,28 @@ def _list_results(service: Service, name: str, query: QueryParameters, body: byt
     return list_evaluation_results(service, _listing(ListEvaluationResultsRequest, query, name))
 
 
+def _list_runs(service: Service, name: str, query: QueryParameters, body: bytes) -> JsonObject:
+    return list_evaluation_runs(service, _listing(ListEvaluationRunsRequest, query, name))
+
+
+def _get_run(service: Service, name: str, query: QueryParameters, body: bytes) -> JsonObject:
+    _only(query)
+    return get_evaluation_run(service, name)
+
+
+def _delete_run(service: Service, name: str, query: QueryParameters, body: bytes) -> JsonObject:
+    _only(query)
+    return delete_evaluation_run(service, name)
+
+
 _APP = "projects/[^/]+/locations/[^/]+/apps/[^/]+"
 _ROUTES: list[tuple[re.Pattern[str], dict[str, Handler]]] = [
     (re.compile(rf"({_APP})/evaluations"), {"GET": _list_evaluations, "POST": _create_evaluation}),
     (re.compile(rf"({_APP}/evaluations/[^/]+)"), {"GET": _get_evaluation, "PATCH": _update_evaluation}),
     (re.compile(rf"({_APP}/evaluations/[^/]+)/results"), {"GET": _list_results}),
     (re.compile(rf"({_APP}/evaluations/[^/]+/results/[^/]+)"), {"GET": _get_result}),
+    (re.compile(rf"({_APP})/evaluationRuns"), {"GET": _list_runs}),
+    (re.compile(rf"({_APP}/evaluationRuns/[^/]+)"), {"GET": _get_run, "DELETE": _delete_run}),
 ]
 
 

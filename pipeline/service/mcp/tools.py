@@ -11,6 +11,7 @@ from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluatio
 from turnwise.pipeline.service.history import list_evaluation_revisions
 from turnwise.pipeline.service.mcp.views import SUMMARY, View, read_view, without_details
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
+from turnwise.pipeline.service.runs import list_run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest, CompareAppVersionsResponse
@@ -34,6 +35,7 @@ from turnwise.schemas.ces.requests import (
     UpdateEvaluationRequest,
 )
 from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, ListEvaluationRunsResponse
 from turnwise.schemas.ces.tools import (
     GetEvaluationTool,
     GetFailuresRequest,
@@ -104,6 +106,16 @@ def _list_results(service: Service, request: ListEvaluationResultsTool) -> JsonO
     request.page_size = request.page_size or _PAGE
     view = read_view(EvaluationResult, request.read_mask, without_details(EvaluationResult))
     return _seen(list_evaluation_results(service, request), "evaluationResults", view)
+
+
+def _list_runs(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
+    """Lists the runs of an app (parent: projects/P/locations/L/apps/A): state, counts, judge, criteria, cost.
+
+    Figures and comparisons speak of runs that are COMPLETED or UNKNOWN. filter: such as 'state = RUNNING AND
+    create_time > "2026-11-01T00:00:00Z"'; also name, display_name, update_time.
+    """
+    request.page_size = request.page_size or _PAGE
+    return list_run_summaries(service, request)
 
 
 def _create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
@@ -247,6 +259,7 @@ TOOLS: dict[str, Tool] = {
         _conversations_to_read, ListConversationsToReadRequest, ListConversationsToReadResponse
     ),
     "get_conversation": Tool(_conversation, GetConversationRequest, RecordedConversation),
+    "list_evaluation_runs": Tool(_list_runs, ListEvaluationRunsRequest, ListEvaluationRunsResponse),
     "get_failures": Tool(_get_failures, GetFailuresRequest, GetFailuresResponse),
 }
 """The tools by name."""

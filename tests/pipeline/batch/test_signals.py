@@ -8,13 +8,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from tests import forked
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
+from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.tables import EXECUTIONS, RUNS
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 120
@@ -194,15 +198,44 @@ def test_what_is_left_in_the_store_is_said(
     store = ["--store", f"sqlite:///{tmp_path / 'evals.db'}"]
     for run_id in ("a_b", "A_B", "axb")[: 3 * earlier]:
         arguments = [*sample_arguments, *store, "--judge", "none", "--run_id", run_id]
-        done = turnwise(*arguments, output=tmp_path / f"first-{run_id}")
-        count = len(done.rows("results")) + len(done.rows("failures"))
+        turnwise(*arguments, output=tmp_path / f"first-{run_id}")
     process = judged_run(*store, "--run_id", "a_b")
     until(lambda: own_server.stats()["requests"] >= 64)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE)
-    left = f"holds at least {count}" if earlier else "may hold"
-    said = f"interrupted by SIGTERM; no file of this run was kept; the store {left} rows of run a_b"
+    left = "keeps the earlier execution" if earlier else "may hold rows"
+    said = f"interrupted by SIGTERM; no file of this run was kept; the store {left} of run a_b"
     assert err == f"turnwise: {said}\n"
+    after = ("COMPLETED", ["CANCELLED", "COMPLETED"]) if earlier else ("CANCELLED", ["CANCELLED"])
+    assert states(store[1], "a_b") == after
+
+
+def states(store_url: str, run_id: str) -> tuple[str, list[str]]:
+    """Returns the state of a run that is read, and those of all of its executions."""
+    queries = [select(table.c.state).where(table.c.run_id == run_id) for table in (RUNS, EXECUTIONS)]
+    with closing(open_store(store_url)) as store:
+        shown, every = store.read(lambda c: [set(c.execute(query).scalars()) for query in queries])
+    (state,) = shown
+    return state, sorted(every)
+
+
+def test_a_run_that_is_killed_stays_running_and_leaves_the_earlier_one(
+    judged_run: Callable[..., forked.Process],
+    turnwise: Callable[..., Any],
+    sample_arguments: list[str],
+    own_server: Any,
+    tmp_path: Path,
+) -> None:
+    store = ["--store", f"sqlite:///{tmp_path / 'evals.db'}"]
+    arguments = [*sample_arguments, *store, "--judge", "none", "--run_id", "a"]
+    assert turnwise(*arguments, output=tmp_path / "a").status == 0
+    for number, run_id in enumerate(("a", "b"), 1):
+        process = judged_run(*store, "--run_id", run_id)
+        until(lambda number=number: own_server.stats()["requests"] >= 64 * number)
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+    assert states(store[1], "a") == ("COMPLETED", ["COMPLETED", "RUNNING"])
+    assert states(store[1], "b") == ("RUNNING", ["RUNNING"])
 
 
 SLOW_START = """

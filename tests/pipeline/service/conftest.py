@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 
 from tests import forked
+from tests.store_rows import put_rows
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store, open_store
-from turnwise.pipeline.store.results import result_columns, write_results
+from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.tables import RESULT_ROWS
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 
 ROOT = Path(__file__).parents[3]
@@ -74,7 +76,7 @@ def put_result(service: Service) -> Callable[..., Any]:
         }
         result = {key: value for key, value in result.items() if value not in (None, "")}
         row = result_columns(result, f"conversation-{number}", 1_000_000_000 + number)
-        service.store.write(lambda connection: write_results(connection, [row]))
+        put_rows(service.store, RESULT_ROWS, [row])
         return result
 
     return put

@@ -20,6 +20,9 @@ SERVED = {
     ("POST", "projects/x/locations/x/apps/x/evaluations"),
     ("GET", "projects/x/locations/x/apps/x/evaluations/x"),
     ("PATCH", "projects/x/locations/x/apps/x/evaluations/x"),
+    ("GET", "projects/x/locations/x/apps/x/evaluationRuns"),
+    ("GET", "projects/x/locations/x/apps/x/evaluationRuns/x"),
+    ("DELETE", "projects/x/locations/x/apps/x/evaluationRuns/x"),
     ("GET", "projects/x/locations/x/apps/x/evaluations/x/results"),
     ("GET", "projects/x/locations/x/apps/x/evaluations/x/results/x"),
 }
@@ -72,7 +75,7 @@ def test_the_real_clients_are_told_that_a_method_is_not_implemented(server: Any)
     with pytest.raises(exceptions.MethodNotImplemented):
         evaluations.run_evaluation(app=APP)
     with pytest.raises(exceptions.MethodNotImplemented):
-        evaluations.list_evaluation_runs(parent=APP)
+        evaluations.list_evaluation_datasets(parent=APP)
     with pytest.raises(exceptions.MethodNotImplemented):
         client(ces_v1beta.AgentServiceClient, server).get_app(name=APP)
 

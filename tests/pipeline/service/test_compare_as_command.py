@@ -260,7 +260,10 @@ def test_results_without_scores(put, change, said, versions):
     put("r1", logs("v1"))
     put("r2", logs("v2", bad=range(2, 12)))
     change(
-        *(f"DELETE FROM {table} WHERE version_id IN ({versions})" for table in ("conversations", "scores"))
+        *(
+            f"DELETE FROM {table} WHERE version_id IN ({versions})"
+            for table in ("conversation_rows", "score_rows")
+        )
     )
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
@@ -271,7 +274,7 @@ def test_results_without_scores(put, change, said, versions):
 def test_results_without_scores_beside_conversations_of_the_version(put, change, said):
     put("r1", logs("v1"))
     put("r2", logs("v2", bad=range(2, 12)))
-    for table in ("conversations", "scores"):
+    for table in ("conversation_rows", "score_rows"):
         change(f"DELETE FROM {table} WHERE version_id = 'v2' AND eval_id IN ('e2', 'e3', 'e4')")
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
@@ -284,7 +287,7 @@ def test_results_without_a_case_are_no_runs_of_one_case(put, change, said):
         for one in records:
             del one["eval_id"], one["turns"][0]["expected"]
         put(f"r{number}", records)
-    change("DELETE FROM conversations", "DELETE FROM scores")
+    change("DELETE FROM conversation_rows", "DELETE FROM score_rows")
     answer, _, document, _ = said()
     assert document["pairing"]["by"] == "conversation_id" and document["pairing"]["pairs"] == SIZE
     check_same(answer["verdict"], document)
@@ -296,7 +299,7 @@ def test_what_was_measured_in_another_way_gets_no_word(put, change, said, of):
     put("r2", logs("v2"), TWO if of == "judge" else {**TWO, "response_match_score": 0.3})
     if of == "judge":
         judged = "json_set(content, '$.judge', json_object('model', version_id, 'prompt_version', 1))"
-        change(f"UPDATE scores SET content = {judged} WHERE criterion = 'response_match_score'")
+        change(f"UPDATE score_rows SET content = {judged} WHERE criterion = 'response_match_score'")
     answer, status, document, errors = said()
     refusal = answer["verdict"].pop("refusal")
     assert answer["verdict"] == {} and (status, document) == (2, None)

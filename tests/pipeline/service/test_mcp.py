@@ -15,13 +15,14 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
+from tests.store_rows import put_rows
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.failures import failure_columns
-from turnwise.pipeline.store.results import result_columns, write_results
-from turnwise.pipeline.store.tables import FAILURES, upsert
+from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.tables import FAILURE_ROWS, RESULT_ROWS
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.requests import GetEvaluationResultRequest, UpdateEvaluationRequest
 from turnwise.schemas.ces.results import EvaluationResult
@@ -50,6 +51,7 @@ HINTS = {
     "compare_app_versions": (True, False, True, False),
     "list_conversations_to_read": (True, False, True, False),
     "get_conversation": (True, False, True, False),
+    "list_evaluation_runs": (True, False, True, False),
     "get_failures": (True, False, True, False),
 }
 
@@ -76,12 +78,13 @@ def fill(store: Any, failures: int = 0) -> None:
     results = [result(n, "PASS" if n % 2 else "FAIL") for n in range(25)]
     results += [result(n, version="v8") for n in range(25, 28)]
     rows = [result_columns(one, f"c-{i}", 10**9 + i) for i, one in enumerate(results)]
-    store.write(lambda connection: write_results(connection, rows))
+    put_rows(store, RESULT_ROWS, rows)
     told = [
         Failure("match", "UnknownCaseError", f"no case {n}", "log", n, "r" * 500) for n in range(failures)
     ]
     columns = [failure_columns(failure_rows(one, "run-1")[0], APP, 1) for one in told]
-    store.write(lambda connection: upsert(connection, FAILURES, columns))
+    if columns:
+        put_rows(store, FAILURE_ROWS, columns)
 
 
 @pytest.fixture

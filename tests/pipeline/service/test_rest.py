@@ -12,7 +12,9 @@ from google.cloud import ces_v1beta
 from google.protobuf import field_mask_pb2, json_format
 
 from tests.store_history import read_history
-from turnwise.pipeline.store.results import result_columns, write_results
+from tests.store_rows import put_rows
+from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.tables import RESULT_ROWS
 from turnwise.schemas.ces.cases import Evaluation
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
@@ -35,7 +37,7 @@ def plain(message: Any) -> Any:
 
 def put(server: Any, *results: Any) -> None:
     rows = [result_columns(result, "c", 10**9 + i) for i, result in enumerate(results)]
-    server.store.write(lambda connection: write_results(connection, rows))
+    put_rows(server.store, RESULT_ROWS, rows)
 
 
 def result(number: int, evaluation: str, status: str = "PASS") -> Any:
@@ -260,3 +262,39 @@ def test_answers_are_json_that_no_one_keeps(server: Any, one: str) -> None:
         assert response.headers["Cache-Control"] == "no-store"
         assert "Server" not in response.headers
         json.load(response)
+
+
+def test_the_real_client_reads_and_deletes_runs(client: Any, server: Any) -> None:
+    app = "projects/acme-cx/locations/us/apps/runs"
+    case = f"{app}/evaluations/one"
+    for number, run in enumerate(("first", "second", "third")):
+        told = [
+            {**result(n, "one"), "name": f"{case}/results/{run}-{n}", "evaluationStatus": status}
+            | {"evaluationRun": f"{app}/evaluationRuns/{run}", "appVersion": f"{app}/versions/v1"}
+            for n, status in enumerate(("PASS", "PASS", "FAIL"))
+        ]
+        rows = [result_columns(one, one["name"], 10**9) for one in told]
+        put_rows(server.store, RESULT_ROWS, rows, number + 1, ends=run != "third")
+    found = list(client.list_evaluation_runs(request={"parent": app, "page_size": 2, "order_by": "name"}))
+    state = ces_v1beta.EvaluationRun.EvaluationRunState
+    assert [(one.name.rsplit("/", 1)[-1], one.state) for one in found] == [
+        ("first", state.COMPLETED),
+        ("second", state.COMPLETED),
+        ("third", state.RUNNING),
+    ]
+    assert {one.progress.passed_count for one in found} == {2} and found[0].app_version == "v1"
+    running = client.list_evaluation_runs(request={"parent": app, "filter": "state = RUNNING"})
+    assert [one.display_name for one in running] == ["third"]
+    got = client.get_evaluation_run(name=found[0].name)
+    assert list(got.evaluations) == [case]
+    summary = got.evaluation_run_summaries[case]
+    assert (summary.passed_count, summary.failed_count) == (2, 1)
+    assert list(got.evaluation_results) == [f"{case}/results/first-{n}" for n in range(3)]
+    client.delete_evaluation_run(name=found[0].name)
+    for call in (client.get_evaluation_run, client.delete_evaluation_run):
+        with pytest.raises(exceptions.NotFound):
+            call(name=found[0].name)
+    left = list(client.list_evaluation_results(parent=case))
+    assert {one.evaluation_run.rsplit("/", 1)[-1] for one in left} == {"second", "third"}
+    with pytest.raises(exceptions.BadRequest, match="wrote within"):
+        client.delete_evaluation_run(name=found[2].name)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.store_rows import put_rows
 from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.computed_fields import COMPUTED
@@ -13,8 +14,8 @@ from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
 from turnwise.pipeline.store.failures import failure_columns
-from turnwise.pipeline.store.results import result_columns, write_results
-from turnwise.pipeline.store.tables import FAILURES, upsert
+from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.tables import FAILURE_ROWS, RESULT_ROWS
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest, CompareAppVersionsResponse
 from turnwise.schemas.ces.requests import (
@@ -53,7 +54,7 @@ def test_an_evaluation_reads_back_as_the_sample_of_the_api(service: Any, sample:
     wanted = sample("golden_readback__Evaluation")
     passed, failed = sample("golden_pass__EvaluationResult"), sample("golden_fail__EvaluationResult")
     rows = [result_columns(one, "c", 1) for one in (passed, failed)]
-    service.store.write(lambda connection: write_results(connection, rows))
+    put_rows(service.store, RESULT_ROWS, rows)
     content = {k: v for k, v in wanted.items() if k not in Evaluation.OUTPUT_ONLY}
     parent, _, last = wanted["name"].rpartition("/evaluations/")
     create_evaluation(
@@ -440,7 +441,7 @@ def test_failures_are_listed(service: Any, app: str) -> None:
     rows = [
         failure_columns(failure_rows(one, "run 1")[0], app, 10**9 * (i + 1)) for i, one in enumerate(told)
     ]
-    service.store.write(lambda connection: upsert(connection, FAILURES, rows))
+    put_rows(service.store, FAILURE_ROWS, rows)
 
     def failures(**fields: Any) -> Any:
         return get_failures(service, GetFailuresRequest.from_value({"parent": app, **fields}))

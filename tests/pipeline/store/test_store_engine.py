@@ -96,7 +96,7 @@ def test_the_history_cannot_be_replaced_in_sqlite(tmp_path: Path, columns: str) 
 def test_a_read_only_store_refuses_every_change(store: Store, store_url: str) -> None:
     reader = open_store(store_url, read_only=True)
     with pytest.raises(StoreError, match=r"(?i)read.?only"):
-        reader.write(lambda connection: connection.execute(text("DELETE FROM results")))
+        reader.write(lambda connection: connection.execute(text("DELETE FROM result_rows")))
     reader.close()
 
 

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from tests.store_rows import put_rows
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.naming import LOCAL_APP, full_result
-from turnwise.pipeline.store.pages import Listing, read_page
+from turnwise.pipeline.store.pages import Listing, OrderBy, read_page
 from turnwise.pipeline.store.results import (
     find_result,
-    fingerprints,
     newest_results,
     read_figures,
     result_columns,
-    write_results,
 )
-from turnwise.pipeline.store.tables import FAILURES, RESULTS, key_text, upsert
+from turnwise.pipeline.store.runs import runs_stamp
+from turnwise.pipeline.store.tables import FAILURE_ROWS, FAILURES, RESULT_ROWS, RESULTS, key_text
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.ces.aggregates import aggregated_metrics
@@ -46,15 +46,15 @@ def result(number: int, status: str = "PASS", case: str = CASE, version: str = "
 
 def write(store: Store, *results: Any, nanos: int = 1, conversation: str = "c") -> None:
     rows = [result_columns(one, conversation, nanos) for one in results]
-    store.write(lambda connection: write_results(connection, rows))
+    put_rows(store, RESULT_ROWS, rows)
 
 
-def names(store: Store, **listing: Any) -> list[str]:
+def names(store: Store, order_by: OrderBy = "name") -> list[str]:
     conditions = [RESULTS.c.app == APP]
     found, position = [], None
     while True:
         page = store.read(
-            lambda c, p=position: read_page(c, Listing(RESULTS, (), conditions, **listing), p, 3)
+            lambda c, p=position: read_page(c, Listing(RESULTS, (), conditions, order_by), p, 3)
         )
         found += [row.name for row in page.rows]
         position = page.end
@@ -91,7 +91,7 @@ def test_eight_writers_of_the_same_rows_neither_double_nor_lose_any(store: Store
                 )
                 row = Failure("score", "E", "m", "file", 1, None, f"c{start}", "x")
                 rows = [failure_columns(failure_rows(row, "run-1")[0], APP, part)]
-                store.write(lambda connection, rows=rows: upsert(connection, FAILURES, rows))
+                put_rows(store, FAILURE_ROWS, rows)
         except Exception as error:
             errors.append(error)
 
@@ -117,7 +117,7 @@ def test_pages_hold_every_row_once_in_order(store: Store, order_by: Any) -> None
 
 def test_an_exactly_full_page_is_the_last(store: Store) -> None:
     write(store, *(result(number) for number in range(3)))
-    page = store.read(lambda c: read_page(c, Listing(RESULTS, (), ()), None, 3))
+    page = store.read(lambda c: read_page(c, Listing(RESULTS, (), (), "name"), None, 3))
     assert len(page.rows) == 3 and page.end is None
 
 
@@ -138,15 +138,19 @@ def test_figures_are_those_of_the_results(store: Store) -> None:
     assert latencies == ["6s", "13.428571428s"]
 
 
-def test_the_fingerprint_tells_every_change(store: Store) -> None:
-    seen = set()
-    for number in (1, 2, 2, 3, 3):
+def test_the_stamp_tells_what_counts(store: Store) -> None:
+    seen = [store.read(lambda c: runs_stamp(c, [APP]))]
+    for number in (1, 2, 2):
         write(store, result(number))
-        seen.add(store.read(lambda c: fingerprints(c, APP))[CASE])
-    assert len(seen) == 5
-    assert store.read(lambda c: fingerprints(c, APP, [CASE]))[CASE] in seen
-    assert store.read(lambda c: fingerprints(c, APP, [])) == {}
-    assert store.read(lambda c: fingerprints(c, "another")) == {}
+        seen.append(store.read(lambda c: runs_stamp(c, [APP])))
+    assert len(set(seen)) == 4
+    assert store.read(lambda c: runs_stamp(c, [APP])) == seen[-1]
+    assert store.read(lambda c: runs_stamp(c, ["another"])) == ()
+    rows = [result_columns(result(4, evaluationRun=f"{APP}/evaluationRuns/later"), "c", 9)]
+    for _ in range(2):
+        put_rows(store, RESULT_ROWS, rows, 7, ends=False)
+        seen.append(store.read(lambda c: runs_stamp(c, [APP])))
+    assert len(set(seen)) == 5
 
 
 def test_the_newest_results_are_those_created_last(store: Store) -> None:
@@ -164,7 +168,7 @@ def failure(stage: str = "match", run: str = "run-1", **fields: Any) -> Any:
 
 def written(store: Store, *rows: Any) -> list[Any]:
     columns = [failure_columns(row, APP, 1) for row in rows]
-    store.write(lambda connection: upsert(connection, FAILURES, columns))
+    put_rows(store, FAILURE_ROWS, columns)
     found = store.read(
         lambda c: c.execute(select(FAILURES.c.content).order_by(FAILURES.c.name)).scalars().all()
     )
@@ -188,33 +192,6 @@ def test_a_failure_replaces_itself_and_no_other(store: Store) -> None:
     assert [row["error_type"] for row in again] == ["F"] * len(rows)
     both = written(store, *({**row, "run_id": "run-2"} for row in rows))
     assert sorted(row["run_id"] for row in both) == ["run-1"] * len(rows) + ["run-2"] * len(rows)
-
-
-def test_a_result_ends_the_failures_of_an_earlier_run_of_the_same_name(store: Store) -> None:
-    old, new = failure(conversation_id="c"), failure("score", conversation_id="c", criterion="x")
-    for nanos, row in ((1, old), (2, new)):
-        columns = [failure_columns(row, APP, nanos)]
-        store.write(lambda connection, columns=columns: upsert(connection, FAILURES, columns))
-    columns = [result_columns(result(1), "c", 3)]
-    store.write(lambda connection: write_results(connection, columns, 2))
-    assert [row["stage"] for row in written(store)] == ["score"]
-
-
-def test_a_result_ends_failures_in_the_app_of_its_run(store: Store) -> None:
-    for nanos, row in ((1, failure(conversation_id="c")), (2, failure("score", conversation_id="c"))):
-        columns = [failure_columns(row, LOCAL_APP, nanos)]
-        store.write(lambda connection, columns=columns: upsert(connection, FAILURES, columns))
-    columns = [result_columns(result(1), "c", 3)]
-    store.write(lambda connection: write_results(connection, columns, 2, LOCAL_APP))
-    assert [row["stage"] for row in written(store)] == ["score"]
-
-
-def test_a_result_leaves_the_failures_of_other_runs(store: Store) -> None:
-    rows = [failure("score", conversation_id="c", criterion="x", run=run) for run in ("run-0", "run-1")]
-    written(store, *rows)
-    columns = [result_columns(result(1), "c", 3)]
-    store.write(lambda connection: write_results(connection, columns, 2, LOCAL_APP))
-    assert [row["run_id"] for row in written(store)] == ["run-0"]
 
 
 def test_figures_count_a_conversation_once_as_its_last_run_has_it(store: Store) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from sqlalchemy import create_engine, select, text
@@ -13,26 +13,45 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.migrations import MIGRATIONS, migrate, stored_version
 from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.tables import FAILURES, RESULTS
+from turnwise.pipeline.store.results import read_figures
+from turnwise.pipeline.store.tables import EXECUTIONS, FAILURES, RESULTS, RUNS, SCORES
 from turnwise.pipeline.store.urls import driver_url
 from turnwise.schemas.ces.requests import ListEvaluationResultsRequest
 from turnwise.schemas.ces.tools import GetFailuresRequest
 
-OLD = Path(__file__).parent / "version_2"
-"""`rows.sql` is what the run `nightly` over `logs.jsonl` and `cases.jsonl` left in a store of version 2."""
+FOLDER = Path(__file__).parent
+OLD = FOLDER / "version_2"
+"""`rows.sql` is what the run `nightly` over `logs.jsonl` and `cases.jsonl` left in a store of version 2.
+
+That in `version_5` is what it left in a store of version 5, over the same files.
+"""
 
 
-@pytest.fixture(params=["sqlite_url", "postgres_url"])
-def old_url(request: pytest.FixtureRequest) -> str:
-    """The address of a store of version 2."""
-    url: str = request.getfixturevalue(request.param)
+class OldStore(NamedTuple):
+    """A store that an earlier version filled."""
+
+    url: str
+    version: int
+
+
+@pytest.fixture(params=[(kind, version) for kind in ("sqlite", "postgres") for version in (2, 5)], ids=str)
+def old_store(request: pytest.FixtureRequest) -> OldStore:
+    """A store of an earlier version."""
+    kind, version = request.param
+    url: str = request.getfixturevalue(f"{kind}_url")
     engine = create_engine(driver_url(url))
     with engine.begin() as connection:
-        migrate(connection, MIGRATIONS[:2])
-        for statement in (OLD / "rows.sql").read_text(encoding="utf-8").splitlines():
+        migrate(connection, MIGRATIONS[:version])
+        for statement in (FOLDER / f"version_{version}/rows.sql").read_text(encoding="utf-8").splitlines():
             connection.execute(text(statement.replace(":", "\\:")))
     engine.dispose()
-    return url
+    return OldStore(url, version)
+
+
+@pytest.fixture
+def old_url(old_store: OldStore) -> str:
+    """Its address."""
+    return old_store.url
 
 
 def contents(store: Store, table: Any) -> dict[str, Any]:
@@ -53,19 +72,21 @@ def run(url: str, run_id: str, folder: Path) -> None:
     assert forked.run(command, OLD).returncode == 0
 
 
-def test_a_store_of_version_2_keeps_its_rows_under_the_names_of_their_run(
-    old_url: str, tmp_path: Path
+def test_an_earlier_store_keeps_its_rows_under_the_names_of_their_run(
+    old_store: OldStore, tmp_path: Path
 ) -> None:
+    old_url = old_store.url
     engine = create_engine(driver_url(old_url))
     with engine.begin() as connection:
-        texts = connection.execute(text("SELECT content FROM results")).scalars()
-        old = [json.loads(content) for content in texts]
+        rows = connection.execute(text("SELECT name, content FROM results")).all()
+    old = [json.loads(content) for _, content in rows]
     engine.dispose()
     store = open_store(old_url)
     assert store.read(stored_version) == len(MIGRATIONS)
     upgraded, failures = contents(store, RESULTS), contents(store, FAILURES)
     assert len(upgraded) == len(old) == 3 and len(failures) == 2
-    assert {name.rpartition("-")[0] for name in upgraded} == {one["name"] for one in old}
+    names = upgraded if old_store.version > 2 else {name.rpartition("-")[0] for name in upgraded}
+    assert {*names} == {name for name, _ in rows}
     assert all(one["name"] == name for name, one in upgraded.items())
     kept = sorted(({**one, "name": ""} for one in upgraded.values()), key=str)
     assert kept == sorted(({**one, "name": ""} for one in old), key=str)
@@ -88,4 +109,22 @@ def test_what_was_upgraded_is_read_as_what_is_new(old_url: str) -> None:
     assert [get_evaluation_result(service, one["name"]) for one in listed] == listed
     found = get_failures(service, GetFailuresRequest.from_value({"parent": LOCAL_APP}))["failures"]
     assert {one["name"] for one in found} == contents(store, FAILURES).keys()
+    store.close()
+
+
+def test_runs_and_scores_of_an_earlier_store_are_told_as_far_as_they_are_known(
+    old_store: OldStore, tmp_path: Path
+) -> None:
+    store = open_store(old_store.url)
+    columns = RUNS.c.run_id, RUNS.c.state, RUNS.c.results, RUNS.c.create_nanos
+    told = store.read(lambda c: [tuple(row) for row in c.execute(select(*columns))])
+    assert told == [("nightly", "UNKNOWN", None, 0)] * 2
+    days = store.read(lambda c: [tuple(row) for row in c.execute(select(SCORES.c.day, SCORES.c.language))])
+    assert days == ([] if old_store.version == 2 else [("2026-11-23", None)] * 6)
+    name = next(one for one in contents(store, RESULTS) if one.startswith(LOCAL_APP))
+    evaluation = name.partition("/results/")[0]
+    assert store.read(lambda c: read_figures(c, evaluation)).runs == [f"{LOCAL_APP}/evaluationRuns/nightly"]
+    run(old_store.url, "nightly", tmp_path)
+    states = store.read(lambda c: set(c.execute(select(EXECUTIONS.c.state)).scalars()))
+    assert states == {"COMPLETED"} and len(contents(store, RESULTS)) == 3
     store.close()

@@ -50,6 +50,7 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
         display_name=message.display_name or None,
         tags=message.tags,
         thresholds=_thresholds(message, config),
+        etag=message.etag or None,
     )
     if message.golden is not None:
         _add_golden(case, message.golden)

@@ -1,0 +1,154 @@
+"""Reads and deletes evaluation runs."""
+
+import json
+from time import time_ns
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, select
+
+from turnwise.pipeline.service.errors import ServiceError, field_errors, not_found
+from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.conditions import runs_table_fields
+from turnwise.pipeline.store.executions import delete_rows, forget_run
+from turnwise.pipeline.store.pages import Listing, read_page
+from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
+from turnwise.pipeline.store.states import RUNNING, UNKNOWN
+from turnwise.pipeline.store.tables import RESULTS, RUNS, key_text
+from turnwise.schemas.ces.names import checked_name
+from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, RunSummary
+from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.schemas.values import JsonObject
+
+_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
+_RECENT = 24 * 3600 * 10**9
+
+
+def list_evaluation_runs(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
+    """Returns a page of the runs of an app, without the names of their results. Raises ServiceError."""
+    return _listed(service, request, _run_value)
+
+
+def list_run_summaries(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
+    """Returns a page of the runs of an app as turnwise tells them. Raises ServiceError."""
+    return _listed(service, request, _summary)
+
+
+def get_evaluation_run(service: Service, name: str) -> JsonObject:
+    """Returns a run with the names of its results and its counts by evaluation.
+
+    Raises:
+        ServiceError: There is none of that name.
+    """
+
+    def work(connection: Connection) -> JsonObject:
+        row = _find(connection, name)
+        counted = count_by_evaluation(connection, row["name"], row["execution"])
+        of_run = RESULTS.c.evaluation_run == row["name"]
+        names = connection.execute(select(RESULTS.c.name).where(of_run).order_by(RESULTS.c.name)).scalars()
+        return _run_value(connection, row) | {
+            "evaluationResults": list(names),
+            "evaluations": sorted(counted),
+            "evaluationRunSummaries": {key: _stated(counts) for key, counts in sorted(counted.items())},
+        }
+
+    return service.store.read(work)
+
+
+def delete_evaluation_run(service: Service, name: str) -> JsonObject:
+    """Deletes a run with its rows in its app.
+
+    Raises:
+        ServiceError: There is none of that name, it may still be running, or the service is read-only.
+    """
+    service.check_writable()
+
+    def work(connection: Connection) -> str:
+        row = _find(connection, name)
+        if row["state"] == RUNNING and time_ns() - row["update_nanos"] < _RECENT:
+            raise ServiceError("FAILED_PRECONDITION", f"{name} runs: it wrote within the last 24 hours")
+        forget_run(connection, row["name"])
+        return str(row["name"])
+
+    delete_rows(service.store, service.store.write(work))
+    return {}
+
+
+def _find(connection: Connection, name: str) -> RowMapping:
+    with field_errors("name"):
+        checked_name("run", name)
+    query = select(*(RUNS.c[column] for column in _COLUMNS)).where(RUNS.c.name == key_text(name))
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        raise not_found(name)
+    return row
+
+
+def _listed(service: Service, request: ListEvaluationRunsRequest, told: Any) -> JsonObject:
+    with field_errors("parent"):
+        app = checked_name("app", request.parent)
+    identity = ("runs", app, request.filter, request.order_by)
+    paging = read_paging(request.page_size, request.page_token, *identity)
+    conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
+    listing = Listing(RUNS, _COLUMNS, conditions, read_order(request.order_by))
+
+    def work(connection: Connection) -> JsonObject:
+        page = read_page(connection, listing, paging.after, paging.size)
+        found = [told(connection, row._mapping) for row in page.rows]
+        return ({"evaluationRuns": found} if found else {}) | next_token(paging, page.end)
+
+    return service.store.read(work)
+
+
+def _counted(connection: Connection, row: RowMapping) -> JsonObject:
+    """Returns the counts of a run: those of its end, else of its rows as they are now."""
+    known = row["results"] is not None
+    return dict(row) if known else count_rows(connection, row["name"], row["execution"])
+
+
+def _run_value(connection: Connection, row: RowMapping) -> JsonObject:
+    """Returns an EvaluationRun in proto3 JSON."""
+    counts = _counted(connection, row)
+    progress = {
+        "totalCount": counts["results"],
+        "completedCount": counts["results"],
+        "passedCount": counts["passes"],
+        "failedCount": counts["fails"],
+    }
+    versions = json.loads(counts["app_versions"])
+    error = {"error": {"code": 13, "message": row["error"]}} if row["error"] else {}
+    return {
+        "name": row["name"],
+        "displayName": row["run_id"],
+        **({"createTime": nanos_timestamp(row["create_nanos"])} if row["create_nanos"] else {}),
+        **({"appVersion": versions[0]} if len(versions) == 1 and versions[0] else {}),
+        **({} if row["state"] == UNKNOWN else {"state": row["state"]}),
+        "progress": _stated(progress),
+        **error,
+    }
+
+
+def _stated(counts: JsonObject) -> JsonObject:
+    return {name: count for name, count in counts.items() if count}
+
+
+def _summary(connection: Connection, row: RowMapping) -> JsonObject:
+    """Returns a RunSummary in proto3 JSON."""
+    counts, times = _counted(connection, row), ("create", "update", "end")
+    known = {
+        **{name: row[name] for name in ("name", "run_id", "state", "day", "exit_status", "cost")},
+        **{f"{name}_time": nanos_timestamp(row[f"{name}_nanos"]) for name in times if row[f"{name}_nanos"]},
+        "error": row["error"],
+        "config_digest": row["config_digest"],
+        "judge": row["judge"],
+        "judge_model": row["judge_model"],
+        "criteria": json.loads(row["criteria"] or "[]"),
+        "app_versions": [version for version in json.loads(counts["app_versions"]) if version],
+        "conversation_count": counts["conversations"],
+        "result_count": counts["results"],
+        "pass_count": counts["passes"],
+        "fail_count": counts["fails"],
+        "undecided_count": counts["undecided"],
+        "lost_record_count": counts["lost"],
+    }
+    return RunSummary.from_value({k: v for k, v in known.items() if v is not None}).to_value()

@@ -1,0 +1,232 @@
+"""Writes executions of runs: their rows, how they stand, and which one of a run is read.
+
+Each execution of a run writes rows of its own. The first one is read at once; a later one when it is
+complete, instead of the earlier one, in one transaction.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Delete, Table, delete, select, tuple_, update
+
+from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.naming import run_name
+from turnwise.pipeline.store.run_counts import count_rows
+from turnwise.pipeline.store.states import COMPLETED, RUNNING, Broken
+from turnwise.pipeline.store.tables import (
+    CURRENT,
+    EXECUTIONS,
+    RUN_TABLES,
+    insert_new,
+    key_text,
+    plain_text,
+    upsert,
+)
+from turnwise.pipeline.store.urls import StoreError
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.values import JsonObject
+
+_PIECE = 2_000
+_SECOND = 10**9
+_ALL = 2**63 - 1
+
+
+class Execution(NamedTuple):
+    """One execution of a run.
+
+    Attributes:
+        run_id: Id of the run.
+        number: Its start, nanoseconds since 1970: the same for all of its workers.
+        app: App of what names none.
+        day: Day of the run, as ISO text.
+    """
+
+    run_id: str
+    number: int
+    app: str
+    day: str
+
+    @property
+    def home(self) -> str:
+        """Name of the run in the app of what names none."""
+        return run_key(self.app, self.run_id)
+
+
+def run_key(app: str, run_id: str) -> str:
+    """Returns the name of a run as the columns of all tables have it."""
+    return key_text(run_name(app, run_id))
+
+
+def begin(connection: Connection, execution: Execution, document: JsonObject, nanos: int) -> None:
+    """Writes that an execution runs; `document` is what is known of its `run.json`."""
+    stated = _stated(document) | {"create_nanos": execution.number}
+    upsert(connection, EXECUTIONS, [_new(execution, nanos) | stated])
+    insert_new(connection, CURRENT, [{"name": execution.home, "execution": execution.number}])
+
+
+def write_rows(
+    connection: Connection, execution: Execution, table: Table, rows: Sequence[JsonObject], nanos: int
+) -> None:
+    """Writes rows of an execution; each replaces one of the same name, if it wrote one.
+
+    Args:
+        connection: Connection to the store.
+        execution: The execution.
+        table: One of `RUN_TABLES`.
+        rows: The rows, without their execution.
+        nanos: Time of writing, nanoseconds since 1970.
+    """
+    _add_places(connection, execution, {(row["evaluation_run"], row["app"]) for row in rows}, nanos)
+    upsert(connection, table, [{**row, "execution": execution.number} for row in rows])
+
+
+def touch(connection: Connection, execution: Execution, nanos: int) -> None:
+    """Writes when an execution that runs wrote last, at most once a second."""
+    is_running = *_is_own(execution), EXECUTIONS.c.state == RUNNING
+    is_due = EXECUTIONS.c.update_nanos < nanos - _SECOND
+    connection.execute(update(EXECUTIONS).where(*is_running, is_due).values(update_nanos=nanos))
+
+
+def complete(connection: Connection, execution: Execution, document: JsonObject, nanos: int) -> None:
+    """Writes how an execution ended, and lets it be read instead of earlier ones.
+
+    Args:
+        connection: Connection to the store.
+        execution: The execution.
+        document: Its `run.json`.
+        nanos: Its end, nanoseconds since 1970.
+
+    Raises:
+        StoreError: A later execution of the run was complete before.
+    """
+    _add_places(connection, execution, {(execution.home, execution.app)}, nanos)
+    ended = {"state": COMPLETED, "error": None, "update_nanos": nanos, "end_nanos": nanos}
+    for name in own_names(connection, execution):
+        counts = count_rows(connection, name, execution.number)
+        is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution.number
+        connection.execute(update(EXECUTIONS).where(*is_it).values(**ended, **_stated(document), **counts))
+        _make_current(connection, name, execution)
+
+
+def break_off(
+    connection: Connection, execution: Execution, state: Broken, why: str, nanos: int, even_complete: bool
+) -> None:
+    """Writes that an execution broke off.
+
+    Args:
+        connection: Connection to the store.
+        execution: The execution.
+        state: ERROR or CANCELLED.
+        why: The reason, in one line.
+        nanos: Its end, nanoseconds since 1970.
+        even_complete: Whether that also holds if all of its rows were written.
+    """
+    is_it = [*_is_own(execution)] if even_complete else [*_is_own(execution), EXECUTIONS.c.state == RUNNING]
+    ended = {"state": state, "error": plain_text(why), "update_nanos": nanos, "end_nanos": nanos}
+    connection.execute(update(EXECUTIONS).where(*is_it).values(**ended))
+
+
+def delete_superseded(store: Store, execution: Execution) -> None:
+    """Deletes the rows of earlier executions of a complete one, which nothing reads."""
+    names = store.read(lambda connection: own_names(connection, execution))
+    for name in names:
+        delete_rows(store, name, execution.number)
+    is_old = EXECUTIONS.c.name.in_(names), EXECUTIONS.c.execution < execution.number
+    store.write(lambda connection: connection.execute(delete(EXECUTIONS).where(*is_old)))
+
+
+def forget_run(connection: Connection, name: str) -> None:
+    """Removes a run, so that nothing reads its rows."""
+    connection.execute(delete(CURRENT).where(CURRENT.c.name == name))
+    connection.execute(delete(EXECUTIONS).where(EXECUTIONS.c.name == name))
+
+
+def delete_rows(store: Store, name: str, before: int = _ALL) -> None:
+    """Deletes rows of a run that nothing reads, in small pieces.
+
+    Args:
+        store: The store.
+        name: Name of the run.
+        before: Delete the rows of executions with a smaller number.
+    """
+    for table in RUN_TABLES:
+        old = table.c.evaluation_run == name, table.c.execution < before
+        keys = select(table.c.name, table.c.execution).where(*old).limit(_PIECE)
+        _delete_all(store, delete(table).where(tuple_(table.c.name, table.c.execution).in_(keys)))
+
+
+def _delete_all(store: Store, piece: Delete) -> None:
+    while store.write(lambda connection: connection.execute(piece).rowcount):
+        pass
+
+
+def own_names(connection: Connection, execution: Execution) -> list[str]:
+    """Returns the names of an execution's run, one in every app that it wrote rows of."""
+    query = select(EXECUTIONS.c.name).where(*_is_own(execution)).order_by(EXECUTIONS.c.name)
+    return list(connection.execute(query).scalars())
+
+
+def _is_own(execution: Execution) -> tuple[ColumnElement[bool], ...]:
+    return EXECUTIONS.c.home == execution.home, EXECUTIONS.c.execution == execution.number
+
+
+def _make_current(connection: Connection, name: str, execution: Execution) -> None:
+    is_earlier = CURRENT.c.name == name, CURRENT.c.execution <= execution.number
+    changed = connection.execute(update(CURRENT).where(*is_earlier).values(execution=execution.number))
+    if not changed.rowcount:
+        raise StoreError(
+            f"run {execution.run_id} was started again later, and that execution is complete: "
+            "the store keeps nothing of this one"
+        )
+
+
+def _add_places(
+    connection: Connection, execution: Execution, places: Iterable[tuple[str, str]], nanos: int
+) -> None:
+    """Adds a row of the run in each app that has none yet: a copy of the one in its default app."""
+    names = set(own_names(connection, execution))
+    new = sorted({place for place in places if place[0] not in names})
+    if not new:
+        return
+    query = select(EXECUTIONS).where(*_is_own(execution), EXECUTIONS.c.name == execution.home)
+    begun = connection.execute(query).mappings().first()
+    known = dict(begun) if begun else _new(execution, nanos)
+    insert_new(connection, EXECUTIONS, [{**known, "name": name, "app": app} for name, app in new])
+    insert_new(connection, CURRENT, [{"name": name, "execution": execution.number} for name, _ in new])
+
+
+def _new(execution: Execution, nanos: int) -> JsonObject:
+    empty: JsonObject = dict.fromkeys(EXECUTIONS.c.keys())
+    return empty | {
+        "name": execution.home,
+        "execution": execution.number,
+        "home": execution.home,
+        "app": execution.app,
+        "run_id": key_text(execution.run_id),
+        "state": RUNNING,
+        "day": execution.day,
+        "create_nanos": execution.number,
+        "update_nanos": nanos,
+    }
+
+
+def _stated(document: JsonObject) -> JsonObject:
+    """Returns the columns that `run.json` states, as far as it is known."""
+    judge = document["judge"]
+    return {
+        "config_digest": _config_digest(document["config"]),
+        "judge": judge["backend"],
+        "judge_model": judge.get("model"),
+        "cost": judge.get("cost"),
+        "criteria": dump_json(sorted(document["criteria"])).decode(),
+        "exit_status": document.get("exit_status"),
+        "content": dump_json(document).decode(),
+    }
+
+
+def _config_digest(config: JsonObject) -> str:
+    """Returns 16 hexadecimal digits that are the same for equal configs; paths of caches do not count."""
+    counted = {**config, "judge": {**config["judge"], "cache": None}}
+    return sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16]

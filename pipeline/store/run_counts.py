@@ -1,0 +1,62 @@
+"""Counts the rows of one execution of a run."""
+
+import json
+
+from sqlalchemy import Connection, func, select
+
+from turnwise.pipeline.store.tables import CONVERSATION_ROWS, FAILURE_ROWS, RESULT_ROWS
+from turnwise.schemas.values import JsonObject
+
+LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")
+"""Stages at which a failure without a criterion is a lost record, case or conversation."""
+_FINDING = "check"
+_VERDICTS = ("PASS", "FAIL")
+
+
+def count_rows(connection: Connection, run: str, execution: int) -> JsonObject:
+    """Returns the counts and app versions of an execution in one app, by column of `run_executions`."""
+    table = RESULT_ROWS
+    is_own = table.c.evaluation_run == run, table.c.execution == execution
+    columns = table.c.version_id, table.c.evaluation_status
+    found = connection.execute(select(*columns, func.count()).where(*is_own).group_by(*columns)).all()
+    statuses = [(status, count) for _, status, count in found]
+    versions = sorted({version for version, _, _ in found})
+    return {
+        "results": sum(count for _, count in statuses),
+        "passes": sum(count for status, count in statuses if status == "PASS"),
+        "fails": sum(count for status, count in statuses if status == "FAIL"),
+        "undecided": sum(count for status, count in statuses if status not in _VERDICTS),
+        "app_versions": json.dumps(versions, ensure_ascii=False),
+        "conversations": _conversations(connection, run, execution),
+        **_failures(connection, run, execution),
+    }
+
+
+def count_by_evaluation(connection: Connection, run: str, execution: int) -> dict[str, dict[str, int]]:
+    """Returns evaluation -> counts of its results by verdict, by name in an EvaluationRunSummary."""
+    table = RESULT_ROWS
+    columns = table.c.evaluation, table.c.evaluation_status
+    is_own = table.c.evaluation_run == run, table.c.execution == execution
+    found: dict[str, dict[str, int]] = {}
+    query = select(*columns, func.count()).where(*is_own).group_by(*columns)
+    for evaluation, status, count in connection.execute(query):
+        name = {"PASS": "passedCount", "FAIL": "failedCount"}.get(status)
+        found.setdefault(evaluation, {}).update({name: count} if name else {})
+    return found
+
+
+def _conversations(connection: Connection, run: str, execution: int) -> int:
+    table = CONVERSATION_ROWS
+    query = select(func.count()).where(table.c.evaluation_run == run, table.c.execution == execution)
+    return int(connection.execute(query).scalar_one())
+
+
+def _failures(connection: Connection, run: str, execution: int) -> dict[str, int]:
+    table = FAILURE_ROWS
+    columns = table.c.stage, table.c.criterion
+    is_own = table.c.evaluation_run == run, table.c.execution == execution
+    rows = connection.execute(select(*columns, func.count()).where(*is_own).group_by(*columns)).all()
+    return {
+        "failures": sum(count for stage, _, count in rows if stage != _FINDING),
+        "lost": sum(count for stage, criterion, count in rows if stage in LOSING and not criterion),
+    }

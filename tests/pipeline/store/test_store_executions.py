@@ -1,0 +1,274 @@
+"""Executions of runs: how they stand, which one is read, and what their results were scored against."""
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text
+
+from tests.store_rows import DOCUMENT, put_rows
+from turnwise.pipeline.comparison.store_sides import read_sides
+from turnwise.pipeline.io.run_record import recorded
+from turnwise.pipeline.io.sinks.base import find_service
+from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.executions import Execution, begin, complete, delete_superseded, write_rows
+from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.results import newest_results, read_figures, result_columns
+from turnwise.pipeline.store.tables import (
+    CONVERSATIONS,
+    METRICS,
+    RESULT_ROWS,
+    RESULTS,
+    RUN_TABLES,
+    RUNS,
+    SCORES,
+)
+from turnwise.pipeline.store.urls import StoreError
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.requests import CreateEvaluationRequest
+from turnwise.schemas.config import ConfigError
+
+APP = "projects/p/locations/l/apps/a"
+CASE = f"{APP}/evaluations/one"
+DOCS = Path(__file__).parents[3] / "docs/store.md"
+
+
+def row(number: int, run: str = "nightly", status: str = "PASS", version: str = "v1") -> Any:
+    result = {
+        "name": f"{CASE}/results/r-{number}",
+        "evaluationRun": f"{APP}/evaluationRuns/{run}",
+        "executionState": "COMPLETED",
+        "evaluationStatus": status,
+        "appVersion": version,
+        "goldenResult": {},
+    }
+    return result_columns(result, f"c-{number}", number)
+
+
+def read(store: Store, *columns: Any) -> list[Any]:
+    return store.read(lambda c: sorted((tuple(found) for found in c.execute(select(*columns))), key=str))
+
+
+def shown(store: Store) -> list[Any]:
+    return [status for _, status in read(store, RESULTS.c.name, RESULTS.c.evaluation_status)]
+
+
+def state(store: Store) -> list[Any]:
+    return read(store, RUNS.c.run_id, RUNS.c.state, RUNS.c.results)
+
+
+def started(store: Store, number: int, *rows: Any) -> Execution:
+    """Begins an execution of the run `nightly` and writes rows of it."""
+    return put_rows(store, RESULT_ROWS, list(rows), number, ends=False)
+
+
+def end(store: Store, execution: Execution) -> None:
+    store.write(lambda c: complete(c, execution, DOCUMENT, execution.number + 1))
+    delete_superseded(store, execution)
+
+
+def test_the_first_execution_is_read_while_it_runs(store: Store) -> None:
+    execution = started(store, 1, row(1))
+    assert shown(store) == ["PASS"] and state(store) == [("nightly", "RUNNING", None)]
+    end(store, execution)
+    assert shown(store) == ["PASS"] and state(store) == [("nightly", "COMPLETED", 1)]
+
+
+def test_a_repeated_run_is_replaced_at_once_when_it_is_complete(store: Store) -> None:
+    end(store, started(store, 1, row(1), row(2)))
+    again = started(store, 2, row(2, status="FAIL"), row(3, status="FAIL"))
+    assert shown(store) == ["PASS", "PASS"] and state(store) == [("nightly", "COMPLETED", 2)]
+    store.write(lambda c: complete(c, again, DOCUMENT, 3))
+    assert shown(store) == ["FAIL", "FAIL"]
+    delete_superseded(store, again)
+    assert shown(store) == ["FAIL", "FAIL"] and read(store, RESULT_ROWS.c.execution) == [(2,), (2,)]
+
+
+def test_an_execution_that_is_killed_leaves_the_earlier_one(store: Store) -> None:
+    end(store, started(store, 1, row(1)))
+    started(store, 2, row(1, status="FAIL"), row(2, status="FAIL"))
+    assert shown(store) == ["PASS"]
+    end(store, started(store, 3, row(4), row(5), row(6)))
+    assert len(shown(store)) == 3 and {*read(store, RESULT_ROWS.c.execution)} == {(3,)}
+
+
+def test_an_execution_that_began_earlier_replaces_no_later_one(store: Store) -> None:
+    first, second = started(store, 1, row(1)), started(store, 2, row(2, status="FAIL"))
+    end(store, second)
+    with pytest.raises(StoreError, match="started again later"):
+        end(store, first)
+    assert shown(store) == ["FAIL"]
+
+
+def test_a_run_is_replaced_in_every_app_that_its_execution_writes_rows_of(store: Store) -> None:
+    other = {**row(7), "app": "b", "evaluation_run": "b/evaluationRuns/nightly", "evaluation": "b/e"}
+    end(store, started(store, 1, row(1), other))
+    again = started(store, 2, row(1, status="FAIL"), {**other, "evaluation_status": "FAIL"})
+    assert shown(store) == ["PASS", "PASS"]
+    end(store, again)
+    assert shown(store) == ["FAIL", "FAIL"]
+    assert read(store, RUNS.c.app, RUNS.c.results) == [("b", 1), (APP, 1)]
+
+
+def test_runs_of_one_id_in_two_apps_leave_each_other(store: Store) -> None:
+    put_rows(store, RESULT_ROWS, [row(1)])
+    other = {**row(7), "app": "b", "evaluation_run": "b/evaluationRuns/nightly"}
+    end(store, put_rows(store, RESULT_ROWS, [other], 5))
+    assert len(shown(store)) == 2
+
+
+@pytest.mark.parametrize("broken", ["RUNNING", "ERROR", "CANCELLED"])
+def test_figures_and_comparisons_speak_of_runs_that_have_ended(
+    store: Store, store_url: str, broken: str
+) -> None:
+    put_rows(store, RESULT_ROWS, [row(1)])
+    put_rows(store, RESULT_ROWS, [row(2, "other", "FAIL"), row(3, "other", "FAIL", "v2")], 7, ends=False)
+    statement = text("UPDATE run_executions SET state = :state WHERE run_id = 'other'")
+    store.write(lambda c: c.execute(statement, {"state": broken}))
+    figures = store.read(lambda c: read_figures(c, CASE))
+    assert {v: (own.passes, own.fails) for v, own in figures.versions.items()} == {"v1": (1, 0)}
+    assert figures.runs == [f"{APP}/evaluationRuns/nightly"]
+    assert len(store.read(lambda c: newest_results(c, CASE, 10))) == 1
+    put_rows(store, RESULT_ROWS, [row(9, "third", "PASS", "v3")])
+    a, b = store.read(lambda c: read_sides(c, APP, ("v1", "v3"), "s"))
+    assert [len(side.conversations) for side in (a, b)] == [1, 1] and b.notes == []
+    (note,) = a.notes
+    assert note.startswith("v1: run other ") and broken in note
+    for named in ("v2", "other"):
+        with pytest.raises(ConfigError, match=f"run other .*{broken}"):
+            store.read(lambda c, named=named: read_sides(c, APP, ("v1", named), "s"))
+
+
+@pytest.mark.parametrize(
+    ("error", "wanted"),
+    [(KeyboardInterrupt(), ("CANCELLED", "interrupted")), (OSError("disk full"), ("ERROR", "disk full"))],
+)
+def test_a_run_that_breaks_off_says_so(store: Store, store_url: str, error: Any, wanted: Any) -> None:
+    place = SinkPlace(store_url, APP, "nightly", "2026-11-01T00:00:00.000Z", "2026-11-01", "out")
+    record = find_service("--store", store_url).record
+    assert record
+    with suppress(type(error)), recorded(record, place, DOCUMENT):
+        raise error
+    ((found, why),) = read(store, RUNS.c.state, RUNS.c.error)
+    assert found == wanted[0] and wanted[1] in why
+    with suppress(type(error)), recorded(record, place._replace(run_id="far"), DOCUMENT, goes_on=True):
+        raise error
+    states = dict(read(store, RUNS.c.run_id, RUNS.c.state))
+    assert states["far"] == ("RUNNING" if wanted[0] == "CANCELLED" else "ERROR")
+
+
+def test_the_row_of_a_run_says_what_run_json_says(
+    turnwise: Callable[..., Any], sample_arguments: list[str], store_url: str, tmp_path: Path
+) -> None:
+    options = ("--judge", "none", "--store", store_url, "--run_id", "nightly")
+    done = turnwise(
+        *sample_arguments, *options, "--fail_on", "tool_trajectory_avg_score", output=tmp_path / "out"
+    )
+    assert done.status == 1
+    store, document = open_store(store_url), done.document("run.json")
+    rows = store.read(lambda c: c.execute(select(RUNS)).mappings().all())
+    assert {own["state"] for own in rows} == {"COMPLETED"} and {own["exit_status"] for own in rows} == {1}
+    assert all(json.loads(own["content"]) == document for own in rows)
+    day = document["create_time"][:10]
+    assert {(own["day"], own["judge"]) for own in rows} == {(day, "none")}
+    counts = document["counts"]
+    assert sum(own["results"] for own in rows) == counts["results"]
+    assert sum(own["conversations"] for own in rows) == counts["results"]
+    lost = counts["lost_records"] + counts["lost_conversations"]
+    assert sum(own["lost"] for own in rows) == lost + counts["lost_cases"] > 0
+    assert {LOCAL_APP, "projects/kettenblau-care/locations/eu/apps/front-desk"} <= {o["app"] for o in rows}
+    passed = [row for row in done.rows("results") if row.get("evaluationStatus") == "PASS"]
+    assert sum(own["passes"] for own in rows) == len(passed)
+    metrics = done.rows("metrics_by_app_version") + done.rows("metrics_by_turn")
+    key = ("criterion", "level", "count", "mean", "pass_rate")
+    found = read(store, *(METRICS.c[name] for name in (*key, "turn_index")))
+    assert found == sorted((tuple(m.get(k) for k in (*key, "turn_index")) for m in metrics), key=str)
+    times = {(own["event_time"] or day)[:10] for own in done.rows("scores")}
+    assert {day for (day,) in read(store, SCORES.c.day)} == times
+    store.close()
+
+
+def test_a_result_says_which_revision_it_was_scored_against(
+    turnwise: Callable[..., Any], store: Store, store_url: str, tmp_path: Path
+) -> None:
+    service, logs = Service(store, "tester"), tmp_path / "logs.jsonl"
+    turns = [
+        {
+            "steps": [
+                {"userInput": {"text": "hi"}},
+                {"expectation": {"agentResponse": {"chunks": [{"text": "hello"}]}}},
+            ]
+        }
+    ]
+    content = {"displayName": "One", "golden": {"turns": turns}}
+    asked = {"parent": APP, "evaluationId": "one", "evaluation": content}
+    create_evaluation(service, CreateEvaluationRequest.from_value(asked))
+    named = {"conversation_id": "c", "eval_id": CASE, "turns": [{"user": "hi", "agent": "hello"}]}
+    own = {"conversation_id": "d", "turns": [{**named["turns"][0], "expected": {"response": "hello"}}]}
+    logs.write_text("".join(json.dumps(one) + "\n" for one in (named, own)))
+    run = ("run", "--input", logs, "--eval_cases", store_url, "--store", store_url, "--judge", "none")
+    assert turnwise(*run, "--run_id", "r1", output=tmp_path / "1").status == 0
+    update_evaluation(service, Evaluation.from_value({"name": CASE, "displayName": "Two"}), "displayName")
+    assert turnwise(*run, "--run_id", "r2", output=tmp_path / "2").status == 0
+    columns = RESULTS.c.conversation_id, RESULTS.c.evaluation_run, RESULTS.c.evaluation_revision
+    found = [(who, name[-2:], revision) for who, name, revision in read(store, *columns)]
+    assert found == [("c", "r1", 1), ("c", "r2", 2), ("d", "r1", None), ("d", "r2", None)]
+    digests = read(store, RESULTS.c.conversation_id, RESULTS.c.case_digest)
+    assert digests == read(store, CONVERSATIONS.c.conversation_id, CONVERSATIONS.c.case_digest)
+    assert all(digest for _, digest in digests)
+
+
+def test_views_show_the_last_run_of_each_conversation(
+    turnwise: Callable[..., Any], store_url: str, tmp_path: Path
+) -> None:
+    said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
+    logs = tmp_path / "logs.jsonl"
+    for number, names in enumerate(("ab", "bc", "c")):
+        records = [{"conversation_id": name, "app_version": "v1", "turns": [said, said]} for name in names]
+        logs.write_text("".join(json.dumps(one) + "\n" for one in records))
+        run = ("run", "--input", logs, "--judge", "none", "--store", store_url, "--run_id", f"r{number}")
+        assert turnwise(*run, output=tmp_path / str(number)).status == 0
+    store = open_store(store_url)
+    broken = text("UPDATE run_executions SET state = 'ERROR' WHERE run_id = 'r2'")
+    store.write(lambda c: c.execute(broken))
+    wanted = {("a", "r0"), ("b", "r1"), ("c", "r1")}
+    for view in ("latest_scores", "latest_results"):
+        query = text(f"SELECT conversation_id, evaluation_run FROM {view}")
+        rows = store.read(lambda c, query=query: c.execute(query).all())
+        assert {(name, run[-2:]) for name, run in rows} == wanted
+    query = text("SELECT run_id, count FROM metrics_by_app_version WHERE criterion = 'evaluation_status'")
+    assert sorted(store.read(lambda c: [tuple(row) for row in c.execute(query)])) == [("r0", 2), ("r1", 2)]
+    queries = re.findall(r"```sql\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    assert queries
+    for own in queries:
+        assert store.read(lambda c, own=own: c.execute(text(own)).all())
+    store.close()
+
+
+def test_all_rows_of_an_earlier_execution_are_deleted(
+    turnwise: Callable[..., Any], sample_arguments: list[str], store_url: str, tmp_path: Path
+) -> None:
+    for number in ("1", "2"):
+        options = ("--judge", "none", "--store", store_url, "--run_id", "nightly")
+        assert turnwise(*sample_arguments, *options, output=tmp_path / number).status == 0
+    store = open_store(store_url)
+    for table in RUN_TABLES:
+        assert len({*read(store, table.c.execution)}) == 1
+    store.close()
+
+
+def test_rows_of_a_run_that_no_one_began_are_kept(store: Store) -> None:
+    execution = Execution("template", 5, APP, "2026-11-01")
+    store.write(lambda c: write_rows(c, execution, RESULT_ROWS, [row(1, "template")], 6))
+    assert state(store) == [("template", "RUNNING", None)] and shown(store) == ["PASS"]
+    end(store, execution)
+    assert state(store) == [("template", "COMPLETED", 1)]
+    store.write(lambda c: begin(c, execution, DOCUMENT, 7))
+    assert state(store) == [("template", "RUNNING", None)]

@@ -1,0 +1,28 @@
+"""Writes rows into a store as a run that has ended does."""
+
+from time import time_ns
+from typing import Any
+
+from sqlalchemy import Table
+
+from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
+
+DOCUMENT: dict[str, Any] = {
+    "judge": {"backend": "none"},
+    "config": {"judge": {}},
+    "criteria": {"b": {}, "a": {}},
+}
+"""What is known of a run that begins."""
+ENDED = {**DOCUMENT, "exit_status": 0}
+
+
+def put_rows(store: Store, table: Table, rows: list[Any], number: int = 1, *, ends: bool = True) -> Execution:
+    """Writes rows of `result_columns`, `failure_columns` and so on; returns their execution."""
+    app, run = rows[0]["app"], rows[0]["evaluation_run"].rsplit("/", 1)[-1]
+    execution = Execution(run, number, app, "2026-11-01")
+    store.write(lambda connection: begin(connection, execution, DOCUMENT, time_ns()))
+    store.write(lambda connection: write_rows(connection, execution, table, rows, time_ns()))
+    if ends:
+        store.write(lambda connection: complete(connection, execution, ENDED, time_ns()))
+    return execution
