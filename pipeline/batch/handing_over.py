@@ -1,5 +1,6 @@
 """Hands what the first half of a run gave from a worker process to the one that ends the run."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +38,16 @@ def take_over(root: beam.Pipeline, files: Sequence[Path]) -> Scored:
         | "TakeOver" >> beam.ParDo(_TakeOverFn()).with_outputs(_STATE, main=_TOLD)
     )
     return Scored([taken[_STATE]], [taken[_TOLD]])
+
+
+def handed_counts(files: Sequence[Path]) -> Counter[str]:
+    """Returns the sum of the counts that workers wrote."""
+    counts = Counter[str]()
+    for file in files:
+        for kind, value in _CODER.decode(file.read_bytes()):
+            if kind == _TOLD and isinstance(value, dict):
+                counts.update(value)
+    return counts
 
 
 class _Packed(NamedTuple):

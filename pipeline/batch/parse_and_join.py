@@ -8,6 +8,7 @@ from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.pipeline.io.event_join import EventJoin
+from turnwise.pipeline.io.shards import STOPPING
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
@@ -17,15 +18,11 @@ from turnwise.transforms.formats.parsing import parse_record
 from turnwise.transforms.formats.readers import LogReader
 
 
-class EventFoundError(Exception):
-    """A worker process has read an event, which only one process can join with others."""
-
-
 class ParseAndJoinFn(CountingDoFn):
     """Yields the conversations of records, and in the end those that events make."""
 
     def __init__(self, reader: LogReader, is_alone: bool = True) -> None:
-        """Sets the reader, and whether this process reads all records; else an event is an error."""
+        """Sets the reader, and whether this process reads all records; else an event stops the reading."""
         super().__init__()
         self._reader, self._is_alone = reader, is_alone
         self._joining: EventJoin | None = None
@@ -43,7 +40,8 @@ class ParseAndJoinFn(CountingDoFn):
 
     def _keep(self, event: ConversationEvent) -> None:
         if not self._is_alone:
-            raise EventFoundError("an event")  # Beam raises it again if it has a text
+            STOPPING.is_asked = True
+            return
         if self._joining is None:
             if self._has_joined:
                 raise RuntimeError("events came in several bundles: the runner is not the in-process one")
@@ -67,7 +65,7 @@ class ParseAndJoin(beam.PTransform[PCollection[Record], Joined]):
     """Turns all records, which are one bundle, into conversations; events are joined when it ends."""
 
     def __init__(self, reader: LogReader, *, is_alone: bool = True) -> None:
-        """Sets the reader, and whether one process reads all records; else an event is an EventFoundError."""
+        """Sets the reader, and whether one process reads all records; else an event stops the reading."""
         super().__init__()
         self._parse = ParseAndJoinFn(reader, is_alone)
 

@@ -112,7 +112,13 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
         except Interrupted as error:
             _clear(settings)
             raise Interrupted(error.number, _left(settings), _kept(settings)) from None
-        except (KeyboardInterrupt, AuthenticationError, RemoteRunError):
+        except RemoteRunError as error:
+            _clear(settings)
+            if settings.workers == 1:
+                raise
+            parts = filter(None, (f"{error}{_kept(settings)}", _left(settings)))
+            raise RemoteRunError("; ".join(parts)) from None
+        except (KeyboardInterrupt, AuthenticationError):
             _clear(settings)
             raise
 

@@ -2,12 +2,13 @@
 
 import json
 import os
+import pickle
 import signal
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import MutableSequence
+from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,20 +20,22 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from turnwise.pipeline.batch.build import build_scoring
 from turnwise.pipeline.batch.execution import run_to_the_end
 from turnwise.pipeline.batch.handing_over import hand_over
-from turnwise.pipeline.batch.parse_and_join import EventFoundError
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.remote import RemoteRunError, cause_text
 from turnwise.pipeline.io.run_files import ShardSink
-from turnwise.pipeline.io.shards import Shards, ShardSource
+from turnwise.pipeline.io.shards import STOPPING, Shards, ShardSource
 from turnwise.pipeline.io.sinks.base import completes, open_service
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.extension.registry import error_text
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.judging.backends.base import AuthenticationError
 
-_EVERY = 1.0
-_KNOWN = (EventFoundError, AuthenticationError, ConfigError, OSError)
+_EVERY = 0.2
+_KNOWN = (AuthenticationError, ConfigError, OSError, KeyboardInterrupt)
+_LONGEST = 8_000
+"""Characters of a text at most, so that a fault fits into a pipe that nobody reads yet."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,6 @@ class Work:
         cases: Source of eval cases; None: there are none.
         folder: Name of the folder in the output directory that all write tables into.
         place: A temporary directory of the run.
-        parent: The process that ends the run.
     """
 
     settings: RunSettings
@@ -55,15 +57,44 @@ class Work:
     cases: Source | None
     folder: str | None
     place: Path
-    parent: int
 
     def handed(self, number: int) -> Path:
         """Returns the file in which a worker hands over what it has found."""
         return self.place / f"{number}.handed"
 
-    def fault(self, number: int) -> Path:
-        """Returns the file in which a worker says why it failed."""
-        return self.place / f"{number}.fault"
+
+class Sealed:
+    """Work that a process which is started anew unpacks itself, so that it can say why it could not."""
+
+    def __init__(self, work: Work) -> None:
+        self._work: Work | bytes = work
+
+    def __getstate__(self) -> bytes:
+        return pickle.dumps(self._work)
+
+    def __setstate__(self, packed: bytes) -> None:
+        self._work = packed
+
+    def opened(self) -> Work:
+        """Returns the work."""
+        work: Work = pickle.loads(self._work) if isinstance(self._work, bytes) else self._work
+        return work
+
+
+class Links(NamedTuple):
+    """What connects workers with the process that ends the run.
+
+    Attributes:
+        queue: Pipe with the shards.
+        progress: Conversations and turns of all workers, in turn.
+        stop: Whether the workers shall end because one has met an event; it holds a 1 then.
+        faults: A pipe for each worker, in which it says why it failed.
+    """
+
+    queue: Connection
+    progress: MutableSequence[int]
+    stop: MutableSequence[int]
+    faults: Sequence[Connection]
 
 
 class WorkerFault(NamedTuple):
@@ -73,7 +104,7 @@ class WorkerFault(NamedTuple):
     text: str
     traceback: str
 
-    def error(self) -> Exception:
+    def error(self) -> BaseException:
         """Returns the error that ends the run."""
         for kind in _KNOWN:
             if kind.__name__ == self.kind:
@@ -81,30 +112,36 @@ class WorkerFault(NamedTuple):
         return RemoteRunError(f"a worker process failed: {self.text}")
 
 
-def run_worker(work: Work, number: int, queue: Connection, progress: MutableSequence[int]) -> None:
+def run_worker(sealed: Sealed, number: int, parent: int, links: Links) -> None:
     """Does the part of one worker process, and ends it with status 1 if that fails.
 
     Args:
-        work: What is to be done.
+        sealed: What is to be done.
         number: Number of the worker, from 0.
-        queue: Pipe with the shards.
-        progress: Conversations and turns of all workers, in turn.
+        parent: The process that ends the run.
+        links: What connects the worker with it.
     """
     # Signals reach all processes of a terminal; the one that ends the run ends its workers.
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, signal.SIG_IGN)
-    tempfile.tempdir = str(work.place)
     PROGRESS.conversations = PROGRESS.turns = 0
-    threading.Thread(target=_accompany, args=(work.parent, number, progress), daemon=True).start()
+    threading.Thread(target=_accompany, args=(parent, number, links), daemon=True).start()
     try:
-        _score(work, number, queue.fileno())
-        _tell_progress(number, progress)
+        work = sealed.opened()
+        tempfile.tempdir = str(work.place)
+        _score(work, number, links.queue.fileno())
+        _tell(number, links)
     except BaseException as error:
-        kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
-        text = str(error) if kind else cause_text(error)
-        fault = WorkerFault(kind, text, "".join(format_exception(error)))
-        work.fault(number).write_text(json.dumps(fault))
+        links.faults[number].send_bytes(json.dumps(_fault(error)).encode())
         sys.exit(1)
+
+
+def _fault(error: BaseException) -> WorkerFault:
+    kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
+    text = str(error) if kind else cause_text(error)
+    if isinstance(error, SystemExit | GeneratorExit):
+        text = error_text(error)
+    return WorkerFault(kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :])
 
 
 def _score(work: Work, number: int, queue: int) -> None:
@@ -130,13 +167,18 @@ def _of_one(settings: RunSettings) -> RunSettings:
     return replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
 
 
-def _accompany(parent: int, number: int, progress: MutableSequence[int]) -> None:
+def _accompany(parent: int, number: int, links: Links) -> None:
     """Tells the progress, and ends the process when the one that started it has ended."""
     while os.getppid() == parent:
-        _tell_progress(number, progress)
+        _tell(number, links)
         time.sleep(_EVERY)
     os._exit(1)
 
 
-def _tell_progress(number: int, progress: MutableSequence[int]) -> None:
-    progress[2 * number : 2 * number + 2] = [PROGRESS.conversations, PROGRESS.turns]
+def _tell(number: int, links: Links) -> None:
+    """Tells the progress, and that all shall stop; learns it from others."""
+    links.progress[2 * number : 2 * number + 2] = [PROGRESS.conversations, PROGRESS.turns]
+    if STOPPING.is_asked:
+        links.stop[0] = 1
+    elif links.stop[0]:
+        STOPPING.is_asked = True

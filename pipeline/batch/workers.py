@@ -8,23 +8,22 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from signal import Signals
+from signal import SIGKILL, Signals
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import apache_beam as beam
 
-from turnwise.pipeline.batch.build import build, build_end
+from turnwise.pipeline.batch.build import build_end
 from turnwise.pipeline.batch.execution import calm_collector, run_to_the_end
-from turnwise.pipeline.batch.handing_over import take_over
-from turnwise.pipeline.batch.parse_and_join import EventFoundError
+from turnwise.pipeline.batch.handing_over import handed_counts, take_over
 from turnwise.pipeline.batch.remote import RemoteRunError
-from turnwise.pipeline.batch.worker import Work, WorkerFault, run_worker
+from turnwise.pipeline.batch.second_attempt import build_again
+from turnwise.pipeline.batch.worker import Links, Sealed, Work, WorkerFault, run_worker
 from turnwise.pipeline.io.run_files import RunSink
 from turnwise.pipeline.io.shards import find_shards, put_shards
 from turnwise.pipeline.io.sources import FileSource, Source
@@ -36,6 +35,7 @@ from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.judging.worker import close_judges
 
 _EVERY = 1.0
+_AGAIN = "records of several files are joined: the run starts again in one process (--workers 1)"
 
 
 def run_in_workers(
@@ -61,24 +61,16 @@ def run_in_workers(
     calm_collector()
     shards = find_shards(logs, settings.workers)
     with TemporaryDirectory(prefix="turnwise-") as place:
-        work = Work(settings, pipeline.options, shards, cases, sink.folder_name, Path(place), os.getpid())
-        if _is_done(work):
-            files = [work.handed(number) for number in range(settings.workers)]
+        work = Work(settings, pipeline.options, shards, cases, sink.folder_name, Path(place))
+        is_done = _work(work)
+        files = [work.handed(number) for number in range(settings.workers)]
+        if is_done:
             build_end(pipeline, take_over(pipeline, files), settings, sink)
         else:
-            build(pipeline, logs, cases, replace(settings, workers=1), sink)
+            complain(_AGAIN)
+            build_again(pipeline, logs, cases, settings, sink, handed_counts(files))
         with show_progress():
             run_to_the_end(pipeline)
-
-
-def _is_done(work: Work) -> bool:
-    """Lets workers do their part; returns False if only one process can."""
-    try:
-        _work(work)
-    except EventFoundError:
-        complain("records of several files are joined: the run starts again in one process (--workers 1)")
-        return False
-    return True
 
 
 def _close_shared(settings: RunSettings) -> None:
@@ -90,22 +82,29 @@ def _close_shared(settings: RunSettings) -> None:
         close_shared_stores()
 
 
-def _work(work: Work) -> None:
-    """Starts all workers and waits for them; raises what the first one to fail says."""
+def _work(work: Work) -> bool:
+    """Starts all workers and waits for them; raises what the first one to fail says.
+
+    Returns:
+        Whether they did their part; False: they stopped at records that only one process can join.
+    """
     count = work.settings.workers
     context = _context()
     queue, feed = context.Pipe(duplex=False)
-    progress = context.RawArray("Q", 2 * count)
-    workers = [
-        context.Process(target=run_worker, args=(work, number, queue, progress)) for number in range(count)
-    ]
+    pipes = [context.Pipe(duplex=False) for _ in range(count)]
+    links = Links(
+        queue, context.RawArray("Q", 2 * count), context.RawArray("b", 1), [told for _, told in pipes]
+    )
+    arguments = [(Sealed(work), number, os.getpid(), links) for number in range(count)]
+    workers = [context.Process(target=run_worker, args=each) for each in arguments]
     with ThreadPoolExecutor(1) as feeder, _ending(workers):
         for worker in workers:
             worker.start()
         queue.close()
         with show_progress():
             fed = feeder.submit(put_shards, feed.fileno(), work.shards, count)
-            _wait(work, workers, progress, fed)
+            _wait(work, workers, links.progress, fed, [fault for fault, _ in pipes])
+    return not links.stop[0]
 
 
 @contextmanager
@@ -129,28 +128,41 @@ def _context() -> SpawnContext | ForkContext:
     return multiprocessing.get_context("fork") if is_safe else multiprocessing.get_context("spawn")
 
 
-def _wait(work: Work, workers: Sequence[BaseProcess], progress: Sequence[int], fed: "Future[None]") -> None:
+def _wait(
+    work: Work,
+    workers: Sequence[BaseProcess],
+    progress: Sequence[int],
+    fed: "Future[None]",
+    faults: Sequence[Connection],
+) -> None:
     waiting: dict[Any, int] = {worker.sentinel: number for number, worker in enumerate(workers)}
     before = PROGRESS.conversations, PROGRESS.turns
     while waiting:
         for sentinel in wait(list(waiting), _EVERY):
             number = waiting.pop(sentinel)
             workers[number].join()
-            if workers[number].exitcode:
-                raise _error(work, number, workers[number].exitcode or 0)
+            status = workers[number].exitcode or 0
+            if status or not work.handed(number).exists():
+                raise _error(work, faults[number], status)
         if fed.done():
             fed.result()
         PROGRESS.conversations = before[0] + sum(progress[::2])
         PROGRESS.turns = before[1] + sum(progress[1::2])
 
 
-def _error(work: Work, number: int, status: int) -> Exception:
+def _error(work: Work, told: Connection, status: int) -> BaseException:
     """Returns why a worker failed; with `--verbose`, its traceback is printed."""
-    try:
-        fault = WorkerFault(*json.loads(work.fault(number).read_text()))
-    except (OSError, ValueError):
-        how = f"was killed by {Signals(-status).name}" if status < 0 else f"ended with status {status}"
-        return RemoteRunError(f"a worker process {how} (out of memory?); no file of this run was kept")
+    if not told.poll():
+        return RemoteRunError(f"a worker process {_how_ended(status)}")
+    fault = WorkerFault(*json.loads(told.recv_bytes()))
     if work.options.get_all_options().get("verbose"):
         complain_at_length(fault.traceback)
     return fault.error()
+
+
+def _how_ended(status: int) -> str:
+    if status >= 0:
+        return f"ended early, with status {status}"
+    known = [each.name for each in Signals if each == -status]
+    name = known[0] if known else f"signal {-status}"
+    return f"was killed by {name}{' (out of memory?)' if -status == SIGKILL else ''}"

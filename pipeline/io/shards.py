@@ -6,6 +6,7 @@ The queue is a pipe whose entries are read one by one: a worker that is done wit
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import groupby
 from struct import Struct
 from typing import Any, NamedTuple
@@ -20,9 +21,19 @@ from turnwise.schemas.paths import is_local
 from turnwise.transforms.beam.counters import COUNTS
 from turnwise.transforms.beam.parse import FAILURES
 
-_ENTRY = Struct("=qq")
+_ENTRY = Struct("=qqq")
 _OVER, _WHOLE = -1, -1
 _SHARDS_EACH = 32
+
+
+@dataclass(slots=True)
+class Stopping:
+    """Whether this process shall read no further record, because nothing of this attempt is kept."""
+
+    is_asked: bool = False
+
+
+STOPPING = Stopping()
 
 
 class Shards(NamedTuple):
@@ -63,32 +74,36 @@ def put_shards(queue: int, shards: Shards, workers: int) -> None:
         for entry in _numbered(shards):
             os.write(queue, _ENTRY.pack(*entry))
         for _ in range(workers):
-            os.write(queue, _ENTRY.pack(_OVER, 0))
+            os.write(queue, _ENTRY.pack(_OVER, 0, 0))
 
 
-def _numbered(shards: Shards) -> Iterator[tuple[int, int]]:
-    """Yields the index of each part with the number of lines before it, or -1: the file as a whole."""
-    for _, parts in groupby(enumerate(shards.parts), key=lambda entry: getattr(entry[1], "path", "")):
-        lines = 0
+def _numbered(shards: Shards) -> Iterator[tuple[int, int, int]]:
+    """Yields indexes of parts: the first and last of a shard, with the number of lines before it.
+
+    -1 lines: the file as a whole. Behind a range whose lines cannot be counted, those of the file are one.
+    """
+    for _, group in groupby(enumerate(shards.parts), key=lambda entry: getattr(entry[1], "path", "")):
+        parts, lines = list(group), 0
         for index, part in parts:
             if isinstance(part, Failure) or not part.stop:
-                yield index, _WHOLE
+                yield index, index, _WHOLE
                 continue
             line_ends = measure(part, shards.files.limit).line_ends
-            if line_ends is None and part.start == 0:
-                yield index, _WHOLE
+            if line_ends is None:
+                yield index, parts[-1][0], lines if part.start else _WHOLE
                 break
-            yield index, lines
-            lines += line_ends or 0
+            yield index, index, lines
+            lines += line_ends
 
 
 def take_shards(queue: int, parts: Sequence[FileRange | Failure]) -> Iterator[FileRange | Failure]:
     """Yields the parts that no other worker has taken; each is taken when it is asked for."""
     while (entry := _ENTRY.unpack(os.read(queue, _ENTRY.size)))[0] != _OVER:
-        index, lines = entry
-        part = parts[index]
-        if isinstance(part, FileRange):
-            part = FileRange(part.path) if lines == _WHOLE else part._replace(lines=lines)
+        index, end, lines = entry
+        part, last = parts[index], parts[end]
+        if isinstance(part, FileRange) and isinstance(last, FileRange):
+            is_whole = lines == _WHOLE
+            part = FileRange(part.path) if is_whole else part._replace(stop=last.stop, lines=lines)
         yield part
 
 
@@ -103,7 +118,10 @@ class _ReadShardsFn(ReadingRangesFn):
     def process(self, start: bytes) -> Iterator[Any]:
         for part in take_shards(self._queue, self._parts):
             first, stop = (part.start, part.stop) if isinstance(part, FileRange) else (0, 0)
-            yield from self.read(part, first, _before(stop) if stop else _always)
+            for found in self.read(part, first, _before(stop) if stop else _always):
+                if STOPPING.is_asked:
+                    return
+                yield found
 
 
 def _before(stop: int) -> Callable[[int], bool]:

@@ -15,7 +15,7 @@ from turnwise.transforms.judging.judges.base import JudgeKind, find_judge
 from turnwise.transforms.judging.limits.budget import Budget
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.limits.estimate import Estimator
-from turnwise.transforms.judging.limits.ledger import Ledger, limits_of
+from turnwise.transforms.judging.limits.ledger import NOTHING, Amounts, Ledger, limits_of
 from turnwise.transforms.judging.limits.pace import Pace
 from turnwise.transforms.judging.limits.shares import divided
 from turnwise.transforms.judging.places.base import PATIENCE_S, ReplyPlace
@@ -35,6 +35,7 @@ class JudgeSettings:
         shares_limits: Whether the place of the cache holds the limits, for all worker processes together.
         only_estimates: Count what would be asked of a model, and ask nothing.
         own: A judge that was handed in, in place of the one that the config names.
+        spent: What an earlier attempt of the run spent of limits that nothing else remembers.
     """
 
     config: JudgeConfig
@@ -44,6 +45,7 @@ class JudgeSettings:
     own: JudgeKind | None = None
     workers: int = 1
     shares_limits: bool = False
+    spent: Amounts = NOTHING
 
     @property
     def most_waiting(self) -> int:
@@ -57,7 +59,7 @@ class JudgeSettings:
 
     def key(self) -> str:
         """Returns a text that is the same for equal settings."""
-        limits = f"{self.workers}\n{self.shares_limits}"
+        limits = f"{self.workers}\n{self.shares_limits}\n{self.spent}"
         config = self.config.model_dump_json()
         return f"{self.run_id}\n{self.concurrency}\n{self.only_estimates}\n{limits}\n{config}"
 
@@ -105,7 +107,8 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     fault = backend_fault(backend)
     if fault:
         raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")
-    judge = Judge(config, backend, requests, counts, pace, Budget(own, ledger), settings.concurrency, cache)
+    budget = Budget(own, ledger, settings.spent)
+    judge = Judge(config, backend, requests, counts, pace, budget, settings.concurrency, cache)
     return BuiltJudge(judge, judge.aclose, judge.rest if ledger else None)
 
 

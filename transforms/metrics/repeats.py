@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import fsum
 
 from turnwise.schemas.score import Outcome
 from turnwise.schemas.values import JsonObject
@@ -90,12 +91,12 @@ def _all_pass(count: int, passes: int, largest: int) -> Iterator[float]:
 
 def _means(by_case: list[list[float]], largest: int) -> list[tuple[float, int]]:
     """Returns, for k = 1, 2, ..., the mean over the cases that have k runs, and how many these are."""
-    sums, cases = [0.0] * largest, [0] * largest
+    by_k: list[list[float]] = [[] for _ in range(largest)]
     for values in by_case:
         for i, value in enumerate(values):
-            sums[i] += value
-            cases[i] += 1
-    return [(total / count, count) for total, count in zip(sums, cases, strict=True)]
+            by_k[i].append(value)
+    # Rounded once: the same in whatever order workers add up their cases.
+    return [(fsum(values) / len(values), len(values)) for values in by_k]
 
 
 def _figure(k: int, value: float, cases: int) -> JsonObject:

@@ -4,7 +4,8 @@ import gzip
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,17 +91,23 @@ def test_workers_give_what_one_process_gives(
     assert not list((tmp_path / "three").rglob("*.partial"))
 
 
-def test_where_a_fork_is_not_safe_workers_are_started_anew(
-    inputs: list[str], turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+@contextmanager
+def another_thread() -> Iterator[None]:
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
     try:
-        done = turnwise(*inputs, "--workers", "2", output=tmp_path / "out")
+        yield
     finally:
         stop.set()
         thread.join()
+
+
+def test_where_a_fork_is_not_safe_workers_are_started_anew(
+    inputs: list[str], turnwise: Callable[..., Any], tmp_path: Path
+) -> None:
+    with another_thread():
+        done = turnwise(*inputs, "--workers", "2", output=tmp_path / "out")
     assert (done.status, len(done.rows("results"))) == (1, 1412), done.err
     assert len(done.document("run.json")["records_by_worker"]) == 2
 
@@ -127,10 +134,12 @@ def test_events_that_are_found_late_are_joined(turnwise: Callable[..., Any], tmp
     assert outcome(tmp_path / "two")["counts"]["results"] == 3
 
 
-def test_a_full_disk_is_said_as_by_one_process(inputs: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("file_size", [1 << 16, 1 << 12])
+def test_a_full_disk_is_said_as_by_one_process(inputs: list[str], tmp_path: Path, file_size: int) -> None:
+    """The smaller one has no room for a traceback in the temporary directory either."""
     out = tmp_path / "out"
     command = [*inputs, "--workers", "2", "--output", out]
-    done = forked.run_text(command, ROOT, file_size=1 << 16)
+    done = forked.run_text(command, ROOT, file_size=file_size)
     assert (done.returncode, done.stderr) == (1, "turnwise: [Errno 27] File too large\n")
     assert [path.name for path in out.rglob("*") if path.is_file() and path.suffix != ".partial"] == []
 
@@ -150,3 +159,99 @@ def test_a_refused_judge_is_said_as_by_one_process(inputs: list[str], server: An
     [(status, said), other] = ends
     assert other == (status, said) and (status, said.count("\n")) == (2, 1)
     assert said.startswith("turnwise: judge: the credentials are refused")
+
+
+LIMITS = {
+    "each has its part": ("none", {"max_calls": 200}),
+    "the cache holds it": ("cache", {"max_calls": 60}),
+}
+
+
+@pytest.mark.parametrize(("cache", "limit"), LIMITS.values(), ids=LIMITS)
+def test_limits_hold_over_both_attempts(server: Any, tmp_path: Path, cache: str, limit: Any) -> None:
+    """Both files end with an event: the run starts again, with what is left of the limit."""
+    (tmp_path / "logs").mkdir()
+    for number in range(2):
+        rows = [conversation(number * 100 + i, conversation_id=f"c{number}-{i}") for i in range(60)]
+        turn = {"user": "Hi", "agent": "Yes", "expected": {"response": "Yes"}}
+        event = {"conversation_id": "joined", "turn_index": number, "turn": turn}
+        (tmp_path / f"logs/{number}.jsonl").write_text(text(*rows, event))
+    criterion = {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}
+    judge = {"base_url": server.url, **limit}
+    (tmp_path / "config.json").write_text(
+        json.dumps({"criteria": {"final_response_match_v2": criterion}, "judge": judge})
+    )
+    given = ["--input", tmp_path / "logs", "--config", tmp_path / "config.json", "--judge", "gemini"]
+    place = cache if cache == "none" else tmp_path / cache
+    out = tmp_path / "out"
+    command = ["run", *given, "--judge_cache", place, "--workers", "2", "--output", out]
+    done = forked.run_text(command, ROOT, {**os.environ, "GOOGLE_API_KEY": server.key})
+    assert "the run starts again in one process" in done.stderr
+    document = json.loads((out / "run.json").read_text())
+    [usage] = document["judge"]["usage"].values()
+    requests = server.stats()["requests"]
+    assert usage["calls"] == requests >= 60
+    assert requests == limit["max_calls"] or not usage["unusable"].get("budget")
+    assert requests <= limit["max_calls"]
+
+
+PLUGIN = """
+import os, signal, sys, threading, time
+import turnwise
+
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()  # workers are no forks
+if "--multiprocessing-fork" in sys.orig_argv:
+    {at_start}
+
+
+class Deadly(turnwise.MeasuredCriterion):
+    name = "deadly"
+
+    def score(self, sample, pair):
+        {at_work}
+        return turnwise.Score(1.0)
+"""
+NOTHING_KEPT = "; no file of this run was kept"
+ENDS = {
+    "error": ("raise ValueError('broke')", "pass", "failed: broke"),
+    "exit": ("os._exit(0)", "pass", "ended early, with status 0"),
+    "raised exit": ("raise SystemExit(0)", "pass", "failed: SystemExit: 0"),
+    "odd signal": ("pass", "os.kill(os.getpid(), 40)", "was killed by signal 40"),
+}
+
+
+def end_of(tmp_path: Path, at_start: str, at_work: str, *options: object) -> tuple[int, str]:
+    """Returns how a run of two files ended whose workers have a plugin with that code."""
+    (tmp_path / "plugin.py").write_text(PLUGIN.format(at_start=at_start, at_work=at_work))
+    (tmp_path / "logs").mkdir(exist_ok=True)
+    for number in range(2):
+        (tmp_path / f"logs/{number}.jsonl").write_text(
+            text(conversation(number, conversation_id=f"c{number}"))
+        )
+    (tmp_path / "config.json").write_text(json.dumps({"criteria": {"deadly": 0.5}}))
+    given = ["--input", tmp_path / "logs", "--config", tmp_path / "config.json", "--run_id", "r"]
+    command = ["run", *given, "--plugin", tmp_path / "plugin.py", "--output", tmp_path / "out", *options]
+    done = forked.run_text(command, ROOT)
+    assert not [path for path in (tmp_path / "out").rglob("*") if not path.name.startswith(".")]
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(("at_start", "at_work", "said"), ENDS.values(), ids=ENDS)
+def test_the_end_of_a_worker_is_one_line(at_start: str, at_work: str, said: str, tmp_path: Path) -> None:
+    line = f"turnwise: a worker process {said}; no file of this run was kept\n"
+    assert end_of(tmp_path, at_start, at_work, "--workers", 2) == (1, line)
+
+
+def test_a_killed_worker_may_leave_rows_in_a_store(tmp_path: Path) -> None:
+    store = ("--store", f"sqlite:///{tmp_path / 'evals.db'}")
+    status, said = end_of(tmp_path, "pass", "os.kill(os.getpid(), 9)", "--workers", 2, *store)
+    how = "was killed by SIGKILL (out of memory?); no file of this run was kept"
+    assert (status, said) == (
+        1,
+        f"turnwise: a worker process {how}; the store may hold rows of run r\n",
+    )
+
+
+def test_an_interrupt_in_a_criterion_is_said_as_by_one_process(tmp_path: Path) -> None:
+    one, two = (end_of(tmp_path, "pass", "raise KeyboardInterrupt", "--workers", n) for n in (1, 2))
+    assert one == two and one[0] == 130

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from turnwise.schemas.judge_config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
 from turnwise.transforms.judging.limits.counts import JudgeCounts, JudgeUsage, total_cost
+from turnwise.transforms.judging.limits.ledger import spent_on
 from turnwise.transforms.judging.limits.pace import Pace
 
 
@@ -129,6 +130,20 @@ def test_a_budget_one_call_at_a_time(costs, max_calls, max_tokens):
     calls, spent = asyncio.run(use())
     assert calls <= max_calls
     assert spent <= max_tokens + 100
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 3}, {"max_tokens": 450}, {"max_cost": 450}], ids=str)
+def test_what_was_spent_before_counts(limit):
+    """Two calls of 100 tokens, at a price of 1 a token, were made before; a third fits, a fourth does not."""
+    prices = {"m": TokenPrices(input_per_million=1e6, output_per_million=1e6)}
+    usage = {"m": JudgeUsage(calls=2, tokens_in=120, tokens_out=80)}
+    config = JudgeConfig(**limit, prices=prices)
+    limited = Budget(config, spent=spent_on(usage, prices))
+
+    async def reserved():
+        return [await limited.reserve("m", 50) is not None for _ in range(2)]
+
+    assert asyncio.run(reserved()) == [True, False]
 
 
 @given(prompts=st.lists(st.integers(1, 50), max_size=60), max_tokens=st.integers(0, 2_000))

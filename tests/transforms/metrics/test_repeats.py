@@ -59,6 +59,14 @@ def test_the_estimators_are_the_share_of_choices_of_k_runs(cases):
     assert len(figures["pass_hat_k"]) == max(map(len, cases))
 
 
+@given(st.lists(st.text("PF", min_size=1, max_size=7), min_size=2, max_size=30), st.randoms())
+def test_the_order_of_cases_changes_no_bit(cases, random):
+    named = [(f"case{i}", runs) for i, runs in enumerate(cases)]
+    first = repeats(**dict(named)).figures("c")
+    random.shuffle(named)
+    assert repeats(**dict(named)).figures("c") == first
+
+
 RUNS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["PASS", "FAIL", None])), max_size=12)
 
 

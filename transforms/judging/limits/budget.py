@@ -5,7 +5,7 @@ import time
 from math import inf
 
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.transforms.judging.limits.ledger import Amounts, Ledger, limits_of
+from turnwise.transforms.judging.limits.ledger import NOTHING, Amounts, Ledger, limits_of
 from turnwise.transforms.judging.places.base import PlaceError
 
 BYTES_PER_TOKEN = 4
@@ -28,11 +28,12 @@ class Budget:
     workers of the run, and the budget holds a small part of them at a time.
     """
 
-    def __init__(self, config: JudgeConfig, ledger: Ledger | None = None):
+    def __init__(self, config: JudgeConfig, ledger: Ledger | None = None, spent: Amounts = NOTHING):
+        """Sets the limits, who else holds them, and what was spent of them before."""
         self._prices = config.prices
         self._is_priced = config.max_cost is not None
         self._ledger = ledger
-        self._held = Amounts() if ledger else limits_of(config)
+        self._held = Amounts() if ledger else limits_of(config).minus(spent)
         self._refilling = asyncio.Lock()
         self._refused_until = -inf
         self._settled = 0

@@ -1,10 +1,12 @@
 """Leases of a run's limits, and its slots for requests, in a place that its workers share."""
 
 import asyncio
+from collections.abc import Mapping
 from math import floor, inf
 from typing import NamedTuple
 
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.judge_config import JudgeConfig, TokenPrices
+from turnwise.transforms.judging.limits.counts import JudgeUsage
 from turnwise.transforms.judging.places.base import Account, ReplyPlace
 
 LARGEST_LEASE = 32
@@ -34,10 +36,22 @@ class Amounts(NamedTuple):
         return all(one >= two for one, two in zip(self, other, strict=True))
 
 
+NOTHING = Amounts()
+
+
 def limits_of(config: JudgeConfig) -> Amounts:
     """Returns the limits of a run."""
     limits = (config.max_calls, config.max_tokens, config.max_cost)
     return Amounts(*(inf if limit is None else limit for limit in limits))
+
+
+def spent_on(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> Amounts:
+    """Returns what was spent, by model; a model without a price costs nothing, and no cost can be limited."""
+    return Amounts(
+        sum(each.calls for each in usage.values()),
+        sum(each.tokens_in + each.tokens_out for each in usage.values()),
+        sum(each.cost(prices[model]) for model, each in usage.items() if model in prices),
+    )
 
 
 def granted(left: Amounts, lacking: Amounts) -> Amounts | None:
