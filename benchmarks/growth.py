@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.children import Cost, measured
-from benchmarks.figures import Found, Row, Table, run_benchmark
+from benchmarks.figures import Check, Found, Row, Table, run_benchmark
 from benchmarks.growth_shapes import SHAPES, Shape
 
 _ROUNDS = 3
 _NOISE = 0.1
 """CPU seconds that two runs of the same command may differ by; a size that takes less is not fitted."""
+
+_MOST_EXPONENT = 1.4
+_SHORT = 1.0
+"""CPU seconds within which growth that cannot be fitted does not matter."""
 
 
 class Growth(NamedTuple):
@@ -44,6 +48,12 @@ class Growth(NamedTuple):
         x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
         return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
 
+    def check(self, name: str) -> Check:
+        """Returns whether the CPU time is about linear."""
+        is_short = self.costs[-1].cpu < _SHORT
+        holds = is_short if self.exponent is None else self.exponent <= _MOST_EXPONENT
+        return Check(f"{name}: the CPU time grows with an exponent of at most {_MOST_EXPONENT}", holds)
+
     @property
     def kb_each(self) -> float:
         """Peak memory that one more takes, in kB, from the smallest to the largest size."""
@@ -59,7 +69,8 @@ def run(shape: Shape, size: int) -> Cost:
     """Measures one `turnwise run` over an input of a size."""
     with tempfile.TemporaryDirectory(prefix="turnwise-growth-") as place:
         directory = Path(place)
-        arguments = [*shape.write(directory, size), "--output", str(directory / "out"), "--run_id", "growth"]
+        arguments = [*shape.write(directory, size), "--output", str(directory / "out")]
+        arguments += ["--run_id", "growth", "--workers", "1"]
         return measured([sys.executable, "-m", "turnwise", "run", *arguments], directory / "child.log")
 
 
@@ -91,13 +102,15 @@ def row(name: str, shape: Shape, found: Growth) -> Row:
 
 def measure(options: argparse.Namespace) -> Found:
     """Measures the chosen shapes."""
-    base, rows = start_up(), list[Row]()
+    base, rows, checks = start_up(), list[Row](), list[Check]()
     for name in options.shape:
         shape = SHAPES[name]
-        rows.append(row(name, shape, growth(shape, shape.sizes[:-1] if options.small else shape.sizes, base)))
+        found = growth(shape, shape.sizes[:-1] if options.small else shape.sizes, base)
+        rows.append(row(name, shape, found))
+        checks.append(found.check(name))
     columns = ("shape", "unit", "sizes", "CPU s", "exponent", "us a unit", "peak MB", "kB a unit")
     start = Table("start-up", ("CPU s", "peak MB"), [[base.cpu, base.peak_mb]])
-    return Found([start, Table("growth", columns, rows)], [])
+    return Found([start, Table("growth", columns, rows)], checks)
 
 
 def main(argv: Sequence[str]) -> int:
