@@ -11,7 +11,7 @@ from turnwise.schemas.failure import KEPT_RECORD_BYTES
 from turnwise.schemas.values import JsonValue
 
 _BLOCK = 1 << 18
-_SPACE = " \t\n\r\v\f"
+_SPACE = " \t\n\r"
 _NO_SPACE = re.compile(rf"[^{_SPACE}]")
 _MARKS = re.compile(r'\\.?|["\[\]{},]', re.DOTALL)
 _DECODER = json.JSONDecoder()

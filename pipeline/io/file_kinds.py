@@ -49,6 +49,10 @@ _KINDS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\xff\xfe{", "UTF-16 text; only UTF-8 is read"),
     (0, b"\xff\xfe[", "UTF-16 text; only UTF-8 is read"),
     (0, b"\xfe\xff\0", "UTF-16 text; only UTF-8 is read"),
+    (0, b"{\0", "UTF-16 text; only UTF-8 is read"),
+    (0, b"[\0", "UTF-16 text; only UTF-8 is read"),
+    (0, b"\0{", "UTF-16 text; only UTF-8 is read"),
+    (0, b"\0[", "UTF-16 text; only UTF-8 is read"),
 )
 _TEXT = frozenset(b'{["\xef \t\r\n')
 
@@ -59,7 +63,7 @@ class NotTextError(ValueError):
 
 def check_text(head: bytes) -> None:
     """Raises NotTextError if the first bytes of a file are those of a known binary format."""
-    if not head or head[0] in _TEXT:
+    if not head or (head[0] in _TEXT and head[1:2] != b"\0"):
         return
     for offset, mark, kind in _KINDS:
         if head.startswith(mark, offset):

@@ -240,8 +240,13 @@ class LineFile(WatchedFile):
         return items
 
     def unfinished(self) -> str:
-        """Returns a one-line description of a last line that breaks off; empty if there is none."""
+        """Returns a one-line description of a last line that breaks off; empty if there is none.
+
+        Of a file that was not read to its end, what follows is not known to break off.
+        """
         line, rest = self._line + 1, self._splitter.pending
+        if self._offset < self.size and self.source:
+            return ""
         if not self.source:
             rest, is_whole = _first_line(self._opened())
             if is_whole:

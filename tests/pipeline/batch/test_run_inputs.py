@@ -357,6 +357,8 @@ BINARY = {
     "tar.json.gz": (gzip.compress(b"\0" * 257 + b"ustar\0"), "tar"),
     "xz.jsonl": (b"\xfd7zXZ\0\0\n", "xz"),
     "powershell.json": ('\ufeff{"a": 1}'.encode("utf-16-le"), "UTF-16"),
+    "no_mark.json": ('[{"a": 1}]'.encode("utf-16-le"), "UTF-16"),
+    "other_order.jsonl": ('{"a": 1}\n'.encode("utf-16-be"), "UTF-16"),
 }
 
 

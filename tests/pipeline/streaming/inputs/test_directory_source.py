@@ -493,6 +493,14 @@ def test_what_is_whole_without_a_line_end_is_not_unread(tmp_path, watch, clock):
     assert len(watch.source.last_items()) == 1 and watch.source.unread() == []
 
 
+def test_a_line_of_a_file_that_was_not_read_to_its_end_does_not_break_off(tmp_path, watch, clock):
+    lines = "".join(f'{{"i": {i}, "text": "{"x" * 1000}"}}\n' for i in range(1_000))
+    append(tmp_path / "a.jsonl", lines, clock)
+    clock.wait(0.2)
+    items = list(watch.source.poll(10))
+    assert len(items) == 10 and watch.source.unread() == []
+
+
 def test_a_last_line_that_breaks_off_in_a_file_that_is_removed_is_a_failure(tmp_path, watch, clock):
     append(tmp_path / "a.jsonl", '{"i": 1}\n{"i": 2', clock)
     assert watch.texts() == ['{"i": 1}']
