@@ -6,6 +6,7 @@ from typing import Any
 from pydantic.alias_generators import to_snake
 from sqlalchemy import Column, ColumnElement, and_, exists, false, func, not_, or_
 
+from turnwise.pipeline.store.states import STATES
 from turnwise.pipeline.store.tables import (
     EVALUATIONS,
     FAILURES,
@@ -195,13 +196,19 @@ def run_fields(app: str) -> dict[str, Field]:
     }
 
 
+def _run_state(operator: Operator, value: str) -> Sql:
+    if value not in STATES:
+        raise ValueError(f"{shown(value)} is none of {', '.join(STATES)}")
+    return _equal_or_not(operator, RUNS.c.state == value)
+
+
 def runs_table_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of runs."""
     columns = RUNS.c
     return {
         "name": name_field(columns.name, f"{app}/evaluationRuns"),
         "display_name": text_field(columns.run_id),
-        "state": text_field(columns.state),
+        "state": _run_state,
         "create_time": time_field(columns.create_nanos),
         "update_time": time_field(columns.update_nanos),
     }

@@ -184,9 +184,10 @@ _DAY = {
     "sqlite": "date(update_nanos / 1000000000, 'unixepoch')",
     "postgresql": "to_char(to_timestamp(update_nanos / 1000000000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
 }
+# PostgreSQL reads no JSON that holds \u0000. The language stands last but one.
 _LANGUAGE = {
     "sqlite": "json_extract(content, '$.language')",
-    "postgresql": "content::json ->> 'language'",
+    "postgresql": r"""substring(content from '"language":"([^"\\]*)","revision":[^"]*$')""",
 }
 _IS_CURRENT = (
     "EXISTS (SELECT 1 FROM current_runs c WHERE c.name = r.evaluation_run AND c.execution = r.execution)"

@@ -1,6 +1,6 @@
 """The states of runs, without importing a database library."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 RUNNING = "RUNNING"
 COMPLETED = "COMPLETED"
@@ -11,3 +11,6 @@ COUNTED = (COMPLETED, UNKNOWN)
 
 Broken = Literal["ERROR", "CANCELLED"]
 """How a run can break off."""
+
+STATES = (RUNNING, COMPLETED, *get_args(Broken), UNKNOWN)
+"""All states of a run."""

@@ -285,6 +285,9 @@ def test_the_real_client_reads_and_deletes_runs(client: Any, server: Any) -> Non
     assert {one.progress.passed_count for one in found} == {2} and found[0].app_version == "v1"
     running = client.list_evaluation_runs(request={"parent": app, "filter": "state = RUNNING"})
     assert [one.display_name for one in running] == ["third"]
+    for wrong in ("running", "BLAH", "COMP*"):
+        with pytest.raises(exceptions.BadRequest, match="is none of RUNNING, COMPLETED, ERROR"):
+            client.list_evaluation_runs(request={"parent": app, "filter": f"state = {wrong}"})
     got = client.get_evaluation_run(name=found[0].name)
     assert list(got.evaluations) == [case]
     summary = got.evaluation_run_summaries[case]

@@ -128,3 +128,32 @@ def test_runs_and_scores_of_an_earlier_store_are_told_as_far_as_they_are_known(
     states = store.read(lambda c: set(c.execute(select(EXECUTIONS.c.state)).scalars()))
     assert states == {"COMPLETED"} and len(contents(store, RESULTS)) == 3
     store.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_scores_with_nul_characters_are_brought_up_to_date(kind: str, request: pytest.FixtureRequest) -> None:
+    url: str = request.getfixturevalue(f"{kind}_url")
+    details = r'{"tool":"a\u0000\\u0000b","language":"fr","revision":1}'
+    content = f'{{"details":{details},"judge":null,"tags":["de"],"language":"%s","revision":0}}'
+    engine = create_engine(driver_url(url))
+    with engine.begin() as connection:
+        migrate(connection, MIGRATIONS[:5])
+        for language in ("pt-BR", "ja"):
+            columns = {"name": language, "content": content % language}
+            texts = ("app", "evaluation_run", "conversation", "score_id", "conversation_id", "eval_id")
+            names = [*columns, *texts, "version_id", "criterion"]
+            values = {**dict.fromkeys(names, "a"), **columns}
+            connection.execute(
+                text(
+                    f"INSERT INTO scores ({', '.join(names)}, update_nanos) "
+                    f"VALUES ({', '.join(f':{name}' for name in names)}, 1)"
+                ),
+                values,
+            )
+    engine.dispose()
+    store = open_store(url)
+    found = store.read(lambda c: c.execute(select(SCORES.c.language, SCORES.c.content)).all())
+    store.close()
+    assert {language: kept for language, kept in found} == {
+        language: content % language for language in ("pt-BR", "ja")
+    }
