@@ -10,10 +10,10 @@ from turnwise.pipeline.service.errors import ServiceError, field_errors, not_fou
 from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conditions import runs_table_fields
-from turnwise.pipeline.store.executions import delete_rows, forget_run
+from turnwise.pipeline.store.executions import delete_forgotten, forget_run, lock_executions, runs_since
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
-from turnwise.pipeline.store.states import RUNNING, UNKNOWN
+from turnwise.pipeline.store.states import UNKNOWN
 from turnwise.pipeline.store.tables import RESULTS, RUNS, key_text
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, RunSummary
@@ -64,13 +64,15 @@ def delete_evaluation_run(service: Service, name: str) -> JsonObject:
     service.check_writable()
 
     def work(connection: Connection) -> str:
+        lock_executions(connection)
         row = _find(connection, name)
-        if row["state"] == RUNNING and time_ns() - row["update_nanos"] < _RECENT:
-            raise ServiceError("FAILED_PRECONDITION", f"{name} runs: it wrote within the last 24 hours")
+        if runs_since(connection, row["name"], time_ns() - _RECENT):
+            why = "an execution of it wrote within the last 24 hours and has not ended"
+            raise ServiceError("FAILED_PRECONDITION", f"{name} runs: {why}")
         forget_run(connection, row["name"])
         return str(row["name"])
 
-    delete_rows(service.store, service.store.write(work))
+    delete_forgotten(service.store, service.store.write(work))
     return {}
 
 

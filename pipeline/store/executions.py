@@ -30,7 +30,6 @@ from turnwise.schemas.values import JsonObject
 
 _PIECE = 2_000
 _SECOND = 10**9
-_ALL = 2**63 - 1
 
 
 class Execution(NamedTuple):
@@ -137,14 +136,35 @@ def delete_superseded(store: Store, execution: Execution) -> None:
     store.write(lambda connection: connection.execute(delete(EXECUTIONS).where(*is_old)))
 
 
+def lock_executions(connection: Connection) -> None:
+    """Lets no execution begin, write or end until the transaction ends, as SQLite always does."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"LOCK TABLE {EXECUTIONS.name} IN SHARE ROW EXCLUSIVE MODE")
+
+
+def runs_since(connection: Connection, name: str, nanos: int) -> bool:
+    """Returns whether an execution of a run, in any app, is RUNNING and wrote after a time."""
+    homes = select(EXECUTIONS.c.home).where(EXECUTIONS.c.name == name)
+    is_live = EXECUTIONS.c.state == RUNNING, EXECUTIONS.c.update_nanos > nanos
+    query = select(EXECUTIONS.c.name).where(EXECUTIONS.c.home.in_(homes), *is_live).limit(1)
+    return connection.execute(query).first() is not None
+
+
 def forget_run(connection: Connection, name: str) -> None:
     """Removes a run, so that nothing reads its rows."""
     connection.execute(delete(CURRENT).where(CURRENT.c.name == name))
     connection.execute(delete(EXECUTIONS).where(EXECUTIONS.c.name == name))
 
 
-def delete_rows(store: Store, name: str, before: int = _ALL) -> None:
-    """Deletes rows of a run that nothing reads, in small pieces.
+def delete_forgotten(store: Store, name: str) -> None:
+    """Deletes the rows of a run that was forgotten; those of an execution that began since stay."""
+    known = select(EXECUTIONS.c.execution).where(EXECUTIONS.c.name == name)
+    for table in RUN_TABLES:
+        _delete_rows(store, table, name, table.c.execution.not_in(known))
+
+
+def delete_rows(store: Store, name: str, before: int) -> None:
+    """Deletes rows of a run that nothing reads.
 
     Args:
         store: The store.
@@ -152,9 +172,14 @@ def delete_rows(store: Store, name: str, before: int = _ALL) -> None:
         before: Delete the rows of executions with a smaller number.
     """
     for table in RUN_TABLES:
-        old = table.c.evaluation_run == name, table.c.execution < before
-        keys = select(table.c.name, table.c.execution).where(*old).limit(_PIECE)
-        _delete_all(store, delete(table).where(tuple_(table.c.name, table.c.execution).in_(keys)))
+        _delete_rows(store, table, name, table.c.execution < before)
+
+
+def _delete_rows(store: Store, table: Table, name: str, is_old: ColumnElement[bool]) -> None:
+    """Deletes rows in small pieces."""
+    keys = select(table.c.name, table.c.execution).where(table.c.evaluation_run == name, is_old)
+    piece = tuple_(table.c.name, table.c.execution).in_(keys.limit(_PIECE))
+    _delete_all(store, delete(table).where(piece))
 
 
 def _delete_all(store: Store, piece: Delete) -> None:
