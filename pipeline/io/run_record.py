@@ -16,12 +16,12 @@ class RunRecord(NamedTuple):
     Attributes:
         begin: Writes that a run begins, given what is known of its `run.json`.
         complete: Writes that it is complete, given its `run.json`, before that is written; once or again.
-        break_off: Writes that it broke off: the state, why, and whether also if it was complete.
+        break_off: Writes that it broke off, unless it was complete: the state and why.
     """
 
     begin: Callable[[SinkPlace, JsonObject], None]
     complete: Callable[[SinkPlace, JsonObject], None]
-    break_off: Callable[[SinkPlace, Broken, str, bool], None]
+    break_off: Callable[[SinkPlace, Broken, str], None]
 
 
 @contextmanager
@@ -41,8 +41,8 @@ def recorded(
         yield
     except KeyboardInterrupt:
         if not goes_on:
-            record.break_off(place, "CANCELLED", "interrupted", False)
+            record.break_off(place, "CANCELLED", "interrupted")
         raise
     except BaseException as error:
-        record.break_off(place, "ERROR", error_text(error), not goes_on)
+        record.break_off(place, "ERROR", error_text(error))
         raise

@@ -144,15 +144,11 @@ def complete_run(place: SinkPlace, document: JsonObject) -> None:
     delete_superseded(store, execution)
 
 
-def break_off_run(place: SinkPlace, state: Broken, why: str, even_complete: bool) -> None:
-    """Writes that a run broke off; what cannot be written is logged."""
+def break_off_run(place: SinkPlace, state: Broken, why: str) -> None:
+    """Writes that a run broke off, unless it was complete; what cannot be written is logged."""
     try:
         with closing(open_store(place.url)) as store:
-            store.write(
-                lambda connection: break_off(
-                    connection, _execution(place), state, why, time_ns(), even_complete
-                )
-            )
+            store.write(lambda connection: break_off(connection, _execution(place), state, why, time_ns()))
     except (ConfigError, StoreError) as error:
         _LOG.warning("the store still holds run %s as RUNNING: %s", printable(place.run_id), error)
 

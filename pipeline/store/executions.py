@@ -19,6 +19,7 @@ from turnwise.pipeline.store.tables import (
     CURRENT,
     EXECUTIONS,
     RUN_TABLES,
+    RUNS,
     insert_new,
     key_text,
     plain_text,
@@ -89,7 +90,7 @@ def touch(connection: Connection, execution: Execution, nanos: int) -> None:
 
 
 def complete(connection: Connection, execution: Execution, document: JsonObject, nanos: int) -> None:
-    """Writes how an execution ended, and lets it be read instead of earlier ones.
+    """Writes how an execution ended, and lets it be read instead of earlier ones, in every app of those.
 
     Args:
         connection: Connection to the store.
@@ -100,7 +101,8 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
     Raises:
         StoreError: A later execution of the run was complete before.
     """
-    _add_places(connection, execution, {(execution.home, execution.app)}, nanos)
+    places = {(execution.home, execution.app), *_earlier_places(connection, execution)}
+    _add_places(connection, execution, places, nanos)
     ended = {"state": COMPLETED, "error": None, "update_nanos": nanos, "end_nanos": nanos}
     for name in own_names(connection, execution):
         counts = count_rows(connection, name, execution.number)
@@ -109,10 +111,8 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
         _make_current(connection, name, execution)
 
 
-def break_off(
-    connection: Connection, execution: Execution, state: Broken, why: str, nanos: int, even_complete: bool
-) -> None:
-    """Writes that an execution broke off.
+def break_off(connection: Connection, execution: Execution, state: Broken, why: str, nanos: int) -> None:
+    """Writes that an execution broke off; one that is complete stays so: it alone has rows to read.
 
     Args:
         connection: Connection to the store.
@@ -120,9 +120,8 @@ def break_off(
         state: ERROR or CANCELLED.
         why: The reason, in one line.
         nanos: Its end, nanoseconds since 1970.
-        even_complete: Whether that also holds if all of its rows were written.
     """
-    is_it = [*_is_own(execution)] if even_complete else [*_is_own(execution), EXECUTIONS.c.state == RUNNING]
+    is_it = *_is_own(execution), EXECUTIONS.c.state == RUNNING
     ended = {"state": state, "error": plain_text(why), "update_nanos": nanos, "end_nanos": nanos}
     connection.execute(update(EXECUTIONS).where(*is_it).values(**ended))
 
@@ -188,13 +187,21 @@ def _delete_all(store: Store, piece: Delete) -> None:
 
 
 def own_names(connection: Connection, execution: Execution) -> list[str]:
-    """Returns the names of an execution's run, one in every app that it wrote rows of."""
+    """Returns the names of an execution's run: one in every app that it wrote rows of or was complete in."""
     query = select(EXECUTIONS.c.name).where(*_is_own(execution)).order_by(EXECUTIONS.c.name)
     return list(connection.execute(query).scalars())
 
 
 def _is_own(execution: Execution) -> tuple[ColumnElement[bool], ...]:
     return EXECUTIONS.c.home == execution.home, EXECUTIONS.c.execution == execution.number
+
+
+def _earlier_places(connection: Connection, execution: Execution) -> list[tuple[str, str]]:
+    """Returns name and app of the run where an earlier execution of it is read."""
+    is_earlier = RUNS.c.home == execution.home, RUNS.c.execution < execution.number
+    return [
+        (row.name, row.app) for row in connection.execute(select(RUNS.c.name, RUNS.c.app).where(*is_earlier))
+    ]
 
 
 def _make_current(connection: Connection, name: str, execution: Execution) -> None:

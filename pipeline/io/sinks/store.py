@@ -39,10 +39,10 @@ def _complete(place: SinkPlace, document: JsonObject) -> None:
     complete_run(place, document)
 
 
-def _break_off(place: SinkPlace, state: Broken, why: str, even_complete: bool) -> None:
+def _break_off(place: SinkPlace, state: Broken, why: str) -> None:
     from turnwise.pipeline.io.store_sink import break_off_run
 
-    break_off_run(place, state, why, even_complete)
+    break_off_run(place, state, why)
 
 
 register_sink(

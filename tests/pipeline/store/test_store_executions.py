@@ -117,6 +117,35 @@ def test_a_run_is_replaced_in_every_app_that_its_execution_writes_rows_of(store:
     assert read(store, RUNS.c.app, RUNS.c.results) == [("b", 1), (APP, 1)]
 
 
+@pytest.mark.parametrize("ends", [True, False], ids=["complete", "killed"])
+def test_a_run_is_replaced_in_an_app_that_its_execution_writes_no_row_of(store: Store, ends: bool) -> None:
+    other = {**row(7), "app": "b", "evaluation_run": "b/evaluationRuns/nightly", "evaluation": "b/e"}
+    first = started(store, 1, row(1), other)
+    if ends:
+        end(store, first)
+    again = started(store, 2, row(1, status="FAIL"))
+    assert shown(store) == ["PASS", "PASS"]
+    end(store, again)
+    assert shown(store) == ["FAIL"] and {*read(store, RESULT_ROWS.c.execution)} == {(2,)}
+    columns = RUNS.c.app, RUNS.c.execution, RUNS.c.state, RUNS.c.results
+    assert read(store, *columns) == [("b", 2, "COMPLETED", 0), (APP, 2, "COMPLETED", 1)]
+
+
+def test_a_repeat_that_parses_no_record_leaves_no_earlier_row(
+    turnwise: Callable[..., Any], store: Store, store_url: str, tmp_path: Path
+) -> None:
+    said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
+    named = {"conversation_id": "c", "app_version": f"{APP}/versions/v1", "turns": [said]}
+    logs = tmp_path / "logs.jsonl"
+    run = ("run", "--input", logs, "--judge", "none", "--store", store_url, "--run_id", "nightly")
+    for number, (line, status) in enumerate(((json.dumps(named), 0), ('{"turns": 1}', 1))):
+        logs.write_text(line + "\n")
+        assert turnwise(*run, output=tmp_path / str(number)).status == status
+        columns = RUNS.c.state, RUNS.c.exit_status, RUNS.c.results
+        assert read(store, *columns, RUNS.c.app)[-1] == ("COMPLETED", status, 1 - status, APP)
+    assert shown(store) == []
+
+
 def test_runs_of_one_id_in_two_apps_leave_each_other(store: Store) -> None:
     put_rows(store, RESULT_ROWS, [row(1)])
     other = {**row(7), "app": "b", "evaluation_run": "b/evaluationRuns/nightly"}
@@ -162,6 +191,17 @@ def test_a_run_that_breaks_off_says_so(store: Store, store_url: str, error: Any,
         raise error
     states = dict(read(store, RUNS.c.run_id, RUNS.c.state))
     assert states["far"] == ("RUNNING" if wanted[0] == "CANCELLED" else "ERROR")
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_run_that_was_complete_stays_so(store: Store, store_url: str, goes_on: bool) -> None:
+    place = SinkPlace(store_url, APP, "nightly", "2026-11-01T00:00:00.000Z", "2026-11-01", "out")
+    record = find_service("--store", store_url).record
+    assert record
+    with suppress(OSError), recorded(record, place, DOCUMENT, goes_on):
+        record.complete(place, DOCUMENT)
+        raise OSError("no space left to print")
+    assert read(store, RUNS.c.state, RUNS.c.error) == [("COMPLETED", None)]
 
 
 def test_the_row_of_a_run_says_what_run_json_says(
