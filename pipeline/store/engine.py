@@ -32,6 +32,10 @@ class ConflictError(StoreError):
     """A unique name is already in use."""
 
 
+class OldStoreError(StoreError):
+    """An older version of turnwise filled the store."""
+
+
 class Store:
     """A store, safe for concurrent use by threads and processes.
 
@@ -178,7 +182,7 @@ def _check_tables(connection: Connection) -> None:
     if not version:
         raise StoreError("the store is empty; run turnwise serve to create its tables")
     if version < len(MIGRATIONS):
-        raise StoreError("the store is of an older turnwise; run turnwise serve to upgrade it")
+        raise OldStoreError("the store is of an older turnwise; run turnwise serve to upgrade it")
 
 
 def _engine(address: URL, read_only: bool) -> Engine:

@@ -130,6 +130,34 @@ def test_runs_and_scores_of_an_earlier_store_are_told_as_far_as_they_are_known(
     store.close()
 
 
+def read_cases(url: str, folder: Path, *more: str) -> Any:
+    command = ["run", "--input", "logs.jsonl", "--eval_cases", url, "--output", str(folder / "out")]
+    return forked.run([*command, *more], OLD)
+
+
+def test_a_store_of_eval_cases_is_upgraded_by_the_run_that_writes_to_it(old_url: str, tmp_path: Path) -> None:
+    done = read_cases(old_url, tmp_path, "--judge", "none", "--store", old_url, "--run_id", "next")
+    assert done.returncode == 1 and b"--eval_cases holds none" in done.stderr
+    store = open_store(old_url, read_only=True)
+    found = store.read(lambda c: [tuple(row) for row in c.execute(select(RUNS.c.run_id, RUNS.c.state))])
+    assert ("next", "COMPLETED") in found
+    store.close()
+
+
+@pytest.mark.parametrize("writes", ["elsewhere", "nothing"])
+def test_an_older_store_of_eval_cases_is_left_by_a_run_that_does_not_write_to_it(
+    old_store: OldStore, tmp_path: Path, writes: str
+) -> None:
+    estimates = ("--judge", "gemini", "--store", old_store.url, "--estimate")
+    other = ("--judge", "none", "--store", f"sqlite:///{tmp_path}/other.db")
+    done = read_cases(old_store.url, tmp_path, *(other if writes == "elsewhere" else estimates))
+    assert done.returncode == 2 and b"--eval_cases: the store is of an older turnwise" in done.stderr
+    engine = create_engine(driver_url(old_store.url))
+    with engine.begin() as connection:
+        assert stored_version(connection) == old_store.version
+    engine.dispose()
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_scores_with_nul_characters_are_brought_up_to_date(kind: str, request: pytest.FixtureRequest) -> None:
     url: str = request.getfixturevalue(f"{kind}_url")
