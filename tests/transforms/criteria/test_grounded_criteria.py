@@ -336,6 +336,22 @@ def test_a_search_without_its_results_is_not_an_empty_one(score):
     assert score("empty_searches", turn).reason == "the log lacks the results of 1 of 1 searches"
 
 
+def test_searches_without_ids_have_their_own_results(score):
+    calls = [ToolCall("search", {"query": query}) for query in ("a", "b")]
+    answers = [ToolResponse("search", response={"output": {"results": found}}) for found in ([], [{}, {}])]
+    turn = Turn(agent="a", grounded=GroundedAnswer(), tool_calls=calls, tool_responses=answers)
+    found = score("empty_searches", turn)
+    assert found.value == 0.5
+    assert [one["results"] for one in found.details["searches"]] == [0, 2]
+
+
+@pytest.mark.parametrize("content", ["text", ["text"], {"output": "text"}, None])
+def test_a_search_with_results_of_another_form_is_unscored(content, score):
+    call, response = ToolCall("search", {"query": "a"}), ToolResponse("search", response=content)
+    turn = Turn(agent="a", grounded=GroundedAnswer(), tool_calls=[call], tool_responses=[response])
+    assert score("empty_searches", turn).reason == "the log lacks the results of 1 of 1 searches"
+
+
 def test_an_unknown_level_says_so(score):
     found = score("safety_ratings", answered(safety_ratings=[SafetyRating(HATE, "EXTREME")]))
     assert found.reason == f"{HATE}: probability EXTREME, severity None: not a known level"

@@ -8,6 +8,7 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.annotations import listed
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.matching.responses import pair_responses
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
@@ -31,11 +32,10 @@ class EmptySearches(MeasuredCriterion):
         turn = pair.actual
         if turn is None or turn.grounded is None:
             return None
-        searches = [call for call in turn.tool_calls if "query" in (call.args or {})]
-        if not searches:
+        pairs = zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
+        found = [_search(call, response) for call, response in pairs if "query" in (call.args or {})]
+        if not found:
             return None
-        responses = {response.id: response for response in turn.tool_responses}
-        found = [_search(call, responses.get(call.id)) for call in searches]
         details = listed(found, "searches")
         unknown = sum(one["results"] is None and not one["failed"] for one in found)
         if unknown:
@@ -47,7 +47,8 @@ class EmptySearches(MeasuredCriterion):
 
 
 def _search(call: ToolCall, response: ToolResponse | None) -> JsonObject:
-    output = (response.response or {}).get("output") if response is not None else None
+    content = response.response if response is not None else None
+    output = content.get("output") if isinstance(content, dict) else None
     results = output.get("results") if isinstance(output, dict) else None
     return {
         "query": (call.args or {}).get("query"),
