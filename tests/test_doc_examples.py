@@ -24,6 +24,7 @@ from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.cli.report import report_parser
 from turnwise.pipeline.cli.status import status_parser
+from turnwise.pipeline.cli.store.command import store_parser
 from turnwise.pipeline.service.arguments import parse_serve_options
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
@@ -109,6 +110,8 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
             assert gate_parser().parse_args(rest).output
         elif name == "status":
             assert status_parser().parse_args(rest).output
+        elif name == "store":
+            assert store_parser(rest[0]).parse_args(rest[1:]).store
         else:
             assert name in ("tools", "inspect", "convert", "cases", "--version")
 

@@ -23,6 +23,7 @@ from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.inspect_files import inspect_parser
 from turnwise.pipeline.cli.report import report_parser
 from turnwise.pipeline.cli.status import status_parser
+from turnwise.pipeline.cli.store.command import COMMANDS, store_parser
 from turnwise.pipeline.service.arguments import add_serve_arguments
 from turnwise.pipeline.service.mcp.tools import TOOLS
 from turnwise.schemas.alert import AlertRule
@@ -109,7 +110,7 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
         inspect_parser,
         status_parser,
     )
-    parsers = (own, serve, report_parser(), *(make() for make in makers))
+    parsers = (own, serve, report_parser(), *(make() for make in makers), *map(store_parser, COMMANDS))
     for parser in parsers:
         known._add_container_actions(parser)
     for group in (PipelineOptions, *PipelineOptions.__subclasses__()):

@@ -40,7 +40,7 @@ ALLOWED = {
     "discovery_engine": {"transforms/formats/discovery_engine/conversations.py"},
     # Files and keys of that name, and the default of --output_format.
     "avro": {"schemas/avro_schema.py"},
-    "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py"},
+    "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py", "pipeline/cli/main.py"},
     "jsonl": {"pipeline/settings/outputs.py"},
     # The key of the config.
     "mapping": {"pipeline/cli/inspect_files.py", "pipeline/inspection/suggestion.py"},

@@ -32,6 +32,7 @@ commands:
   cases      make eval cases of recorded conversations (turnwise cases --help)
   tools      list the tools of logs and their effects (turnwise tools --help)
   serve      serve a store of evaluations and results over MCP and REST (turnwise serve --help)
+  store      look after a store (turnwise store --help)
 
 options:
   -h, --help  show this help message and exit
@@ -219,6 +220,12 @@ def _serve(argv: Sequence[str]) -> int:
     return serve(options)
 
 
+def _store(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.store.command import look_after_store
+
+    return look_after_store(argv)
+
+
 _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "run": _run,
     "compare": _compare,
@@ -231,4 +238,5 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "cases": _cases,
     "tools": _tools,
     "serve": _serve,
+    "store": _store,
 }

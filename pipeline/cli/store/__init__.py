@@ -1,0 +1,1 @@
+"""The command `turnwise store`, with one module for each of its subcommands."""
