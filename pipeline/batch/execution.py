@@ -8,11 +8,14 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.batch.remote import RemoteRunError, run_remotely
+from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.worker import close_judges
+from turnwise.transforms.judging.progress import JUDGING
+from turnwise.transforms.judging.worker import PATIENCE_S, close_judges
 
+WAITING = f"waiting at most {PATIENCE_S:.0f} s for replies of the judge (press again to stop now)"
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
@@ -52,6 +55,8 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
         cause = error.__cause__ or error.__context__
         raise (cause if isinstance(cause, OSError | SystemExit) else error) from None
     finally:
+        if JUDGING.asking:
+            complain(WAITING)
         close_judges()
 
 

@@ -31,7 +31,9 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.registry import error_text
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.worker import close_judges
 
+ENDING = 2
 _EVERY = 0.2
 _KNOWN = (AuthenticationError, ConfigError, OSError, KeyboardInterrupt)
 _LONGEST = 8_000
@@ -87,7 +89,7 @@ class Links(NamedTuple):
     Attributes:
         queue: Pipe with the shards.
         progress: Conversations and turns of all workers, in turn.
-        stop: Whether the workers shall end because one has met an event; it holds a 1 then.
+        stop: 1: the workers shall end because one has met an event; `ENDING`: because the run ends.
         faults: A pipe for each worker, in which it says why it failed.
     """
 
@@ -168,10 +170,19 @@ def _of_one(settings: RunSettings) -> RunSettings:
 
 
 def _accompany(parent: int, number: int, links: Links) -> None:
-    """Tells the progress, and ends the process when the one that started it has ended."""
+    """Tells the progress, and ends the process when the one that started it has ended, or ends the run."""
+    is_ending = False
     while os.getppid() == parent:
         _tell(number, links)
+        if links.stop[0] == ENDING and not is_ending:
+            is_ending = True
+            threading.Thread(target=_end, daemon=True).start()
         time.sleep(_EVERY)
+    os._exit(1)
+
+
+def _end() -> None:
+    close_judges()
     os._exit(1)
 
 
@@ -179,6 +190,6 @@ def _tell(number: int, links: Links) -> None:
     """Tells the progress, and that all shall stop; learns it from others."""
     links.progress[2 * number : 2 * number + 2] = [PROGRESS.conversations, PROGRESS.turns]
     if STOPPING.is_asked:
-        links.stop[0] = 1
+        links.stop[0] = links.stop[0] or 1
     elif links.stop[0]:
         STOPPING.is_asked = True

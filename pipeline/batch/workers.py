@@ -7,23 +7,24 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from signal import SIGKILL, Signals
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Any
 
 import apache_beam as beam
 
 from turnwise.pipeline.batch.build import build_end
-from turnwise.pipeline.batch.execution import calm_collector, run_to_the_end
+from turnwise.pipeline.batch.execution import WAITING, calm_collector, run_to_the_end
 from turnwise.pipeline.batch.handing_over import handed_counts, take_over
 from turnwise.pipeline.batch.remote import RemoteRunError
 from turnwise.pipeline.batch.second_attempt import build_again
-from turnwise.pipeline.batch.worker import Links, Sealed, Work, WorkerFault, run_worker
+from turnwise.pipeline.batch.worker import ENDING, Links, Sealed, Work, WorkerFault, run_worker
 from turnwise.pipeline.io.run_files import RunSink
 from turnwise.pipeline.io.shards import find_shards, put_shards
 from turnwise.pipeline.io.sources import FileSource, Source
@@ -32,7 +33,7 @@ from turnwise.pipeline.report.live import show_progress
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.transforms.beam.progress import PROGRESS
-from turnwise.transforms.judging.worker import close_judges
+from turnwise.transforms.judging.worker import PATIENCE_S, close_judges
 
 _EVERY = 1.0
 _AGAIN = "records of several files are joined: the run starts again in one process (--workers 1)"
@@ -97,7 +98,7 @@ def _work(work: Work) -> bool:
     )
     arguments = [(Sealed(work), number, os.getpid(), links) for number in range(count)]
     workers = [context.Process(target=run_worker, args=each) for each in arguments]
-    with ThreadPoolExecutor(1) as feeder, _ending(workers):
+    with ThreadPoolExecutor(1) as feeder, _ending(workers, links):
         for worker in workers:
             worker.start()
         queue.close()
@@ -108,15 +109,28 @@ def _work(work: Work) -> bool:
 
 
 @contextmanager
-def _ending(workers: Sequence[BaseProcess]) -> Iterator[None]:
-    """Kills the workers that are left in the end: nothing of theirs is kept then."""
+def _ending(workers: Sequence[BaseProcess], links: Links) -> Iterator[None]:
+    """Ends the workers that are left in the end: of theirs, only the replies of the judge are kept then."""
     try:
         yield
     finally:
+        if any(worker.is_alive() for worker in workers):
+            links.stop[0] = ENDING
+            _wait_for_replies(workers)
         for worker in workers:
             if worker.is_alive():
                 worker.kill()
                 worker.join()
+
+
+def _wait_for_replies(workers: Sequence[BaseProcess]) -> None:
+    start, is_told = monotonic(), False
+    while any(worker.is_alive() for worker in workers) and monotonic() < start + PATIENCE_S + _EVERY:
+        with suppress(KeyboardInterrupt):  # a second signal ends the process
+            wait([worker.sentinel for worker in workers if worker.is_alive()], _EVERY)
+            if not is_told and monotonic() > start + _EVERY:
+                is_told = True
+                complain(WAITING)
 
 
 def _context() -> SpawnContext | ForkContext:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +34,7 @@ from turnwise.transforms.judging.requests import Requests
 
 _LOG = logging.getLogger(__name__)
 _SPENT = Fault("budget", "budget")
+_ENDING = Fault("other", "the run is ending")
 _ASKED_AGAIN: frozenset[FaultKind | None] = frozenset(("json", "schema", "empty"))
 
 
@@ -77,6 +79,8 @@ class Judge:
         self._pending: dict[tuple[bytes, int, type], _PendingSamples] = {}
         self._one_each: set[str] = set()
         self._refused: str | None = None
+        self._asking: Counter[bytes] = Counter()
+        self._is_ending = False
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
         """Asks; see Ask.
@@ -95,6 +99,8 @@ class Judge:
         given = []
         for number, pending, is_own in self._join_or_start(question, request, samples):
             answer = (await asyncio.shield(pending))[number]
+            if self._is_ending:
+                raise asyncio.CancelledError
             given.append(self._given(model, answer, not is_own))
         return given
 
@@ -104,6 +110,17 @@ class Judge:
             await self._budget.give_back()
         except PlaceError as error:
             _LOG.warning("%s; a part of the judge's limits may be lost", error)
+
+    async def finish(self, patience_s: float) -> None:
+        """Starts no more calls and gives no more answers, but waits for replies in flight and keeps them.
+
+        Args:
+            patience_s: Seconds that are waited at most.
+        """
+        self._is_ending = True
+        asking = {task for (question, _, _), task in self._pending.items() if self._asking[question]}
+        if asking and self._cache is not None:
+            await asyncio.wait(asking, timeout=patience_s)
 
     async def aclose(self) -> None:
         """Closes the connections, and the cache when it is written."""
@@ -212,6 +229,8 @@ class Judge:
         async with self._in_flight:
             self._stop_if_refused()
             model = request.template.model
+            if self._is_ending:
+                return [RawReply(None, _ENDING, model)] * count
             prompt = estimated_tokens(request.template.instructions, request.evidence)
             replies: list[RawReply] = []
             try:
@@ -232,6 +251,7 @@ class Judge:
         start = time.perf_counter()
         replies: list[RawReply] = []
         JUDGING.asking += 1
+        self._asking[request.key] += 1
         try:
             replies = await self._backend.generate(request, count)
         except AuthenticationError as error:
@@ -243,6 +263,7 @@ class Judge:
             replies = [RawReply(None, Fault("other", error_text(error)), request.template.model)] * count
         finally:
             JUDGING.asking -= 1
+            self._asking[request.key] -= 1
             self._counts.add_call(request.template.model, time.perf_counter() - start, *_tokens(replies))
         return replies
 

@@ -71,11 +71,13 @@ class BuiltJudge(NamedTuple):
         ask: The judge itself.
         aclose: Closes it.
         rest: Gives back what is leased of shared limits; None: nothing is.
+        finish: Ends its work; see `Judge.finish`. None: it has none in flight.
     """
 
     ask: Ask
     aclose: Callable[[], Awaitable[None]]
     rest: Callable[[], Coroutine[Any, Any, None]] | None = None
+    finish: Callable[[float], Awaitable[None]] | None = None
 
 
 def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: JudgeCounts) -> BuiltJudge:
@@ -109,7 +111,7 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
         raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")
     budget = Budget(own, ledger, settings.spent)
     judge = Judge(config, backend, requests, counts, pace, budget, settings.concurrency, cache)
-    return BuiltJudge(judge, judge.aclose, judge.rest if ledger else None)
+    return BuiltJudge(judge, judge.aclose, judge.rest if ledger else None, judge.finish)
 
 
 def _ledger(settings: JudgeSettings, place: ReplyPlace | None) -> Ledger | None:

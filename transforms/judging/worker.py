@@ -5,7 +5,8 @@ import atexit
 import os
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
-from threading import Lock, Thread
+from contextlib import suppress
+from threading import Event, Lock, Thread
 from typing import Any, TypeVar
 
 from turnwise.transforms.judging.ask import Ask
@@ -13,6 +14,8 @@ from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.setup import JudgeSettings, build_judge
 
 T = TypeVar("T")
+PATIENCE_S = 20.0
+"""Seconds for which a judge that is closed waits for the replies to calls in flight."""
 
 
 def run_loop(loop: asyncio.AbstractEventLoop) -> None:
@@ -45,9 +48,10 @@ class JudgeWorker:
         self.counts = JudgeCounts()
         judge = build_judge(settings, environ, self.counts)
         self.ask: Ask = judge.ask
-        self._aclose, self._rest = judge.aclose, judge.rest
+        self._aclose, self._rest, self._finish = judge.aclose, judge.rest, judge.finish
         self._lock = Lock()
         self._is_closed = False
+        self._has_ended = Event()
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._run, name="turnwise-judge", daemon=True)
         self._thread.start()
@@ -74,12 +78,17 @@ class JudgeWorker:
             self.submit(self._rest()).result()
 
     def close(self) -> None:
-        """Cancels pending calls, closes connections and cache, and ends the thread."""
+        """Ends the thread: waits `PATIENCE_S` for replies in flight, which the cache keeps; cancels the rest.
+
+        It is not left before, whatever interrupts it: a second signal ends the process.
+        """
         with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
-        asyncio.run_coroutine_threadsafe(self._shut(), self._loop)
+            if not self._is_closed:
+                self._is_closed = True
+                asyncio.run_coroutine_threadsafe(self._shut(), self._loop)
+        while not self._has_ended.is_set():
+            with suppress(KeyboardInterrupt):  # which `join` takes for the end of the thread
+                self._has_ended.wait()
         self._thread.join()
 
     def _run(self) -> None:
@@ -88,9 +97,12 @@ class JudgeWorker:
             run_loop(self._loop)
         finally:
             self._loop.close()
+            self._has_ended.set()
 
     async def _shut(self) -> None:
         try:
+            if self._finish is not None:
+                await self._finish(PATIENCE_S)
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
             for task in tasks:
                 task.cancel()
@@ -125,12 +137,14 @@ def open_judge(settings: JudgeSettings, environ: Mapping[str, str] | None = None
 
 
 def close_judges() -> None:
-    """Closes all judges of this process; cancels pending calls and joins all threads."""
+    """Closes all judges of this process, and joins their threads; see `JudgeWorker.close`."""
     with _LOCK:
-        workers = [worker for (pid, _), worker in _WORKERS.items() if pid == os.getpid()]
-        _WORKERS.clear()
-    for worker in workers:
+        workers = {key: worker for key, worker in _WORKERS.items() if key[0] == os.getpid()}
+    for worker in workers.values():
         worker.close()
+    with _LOCK:
+        for key in workers.keys() & _WORKERS.keys():
+            del _WORKERS[key]
 
 
 atexit.register(close_judges)

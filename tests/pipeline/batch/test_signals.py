@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 from sqlalchemy import select
 
 from tests import forked
+from turnwise.pipeline.batch.execution import WAITING
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.tables import EXECUTIONS, RUNS
@@ -82,6 +84,7 @@ def test_other_errors_and_threads_are_left_alone() -> None:
 
 
 STUBBORN = """
+from turnwise.pipeline.batch.execution import WAITING
 from turnwise.pipeline.batch.signals import interrupted_by_signal
 import time
 with interrupted_by_signal():
@@ -169,9 +172,12 @@ def test_a_batch_with_judge_calls_in_flight_ends_soon(
     assert len(started) == (workers if workers > 1 else 0)
     process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE)
-    said = f"turnwise: interrupted by {number.name}; no file of this run was kept\n"
+    said = f"turnwise: {WAITING}\nturnwise: interrupted by {number.name}; no file of this run was kept\n"
     assert (process.returncode, err) == (128 + number, said)
-    assert own_server.stats()["requests"] < 2000, "most were never asked"
+    asked = own_server.stats()["requests"]
+    assert asked < 2000, "most were never asked"
+    with closing(sqlite3.connect(tmp_path / "replies.sqlite")) as cache:
+        assert cache.execute("SELECT count(*) FROM replies").fetchall() == [(asked,)], "each reply is kept"
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.startswith(".")] == []
     assert not any(child.exists() for child in started)
 
@@ -205,7 +211,7 @@ def test_what_is_left_in_the_store_is_said(
     _, err = process.communicate(timeout=PATIENCE)
     left = "keeps the earlier execution" if earlier else "may hold rows"
     said = f"interrupted by SIGTERM; no file of this run was kept; the store {left} of run a_b"
-    assert err == f"turnwise: {said}\n"
+    assert err == f"turnwise: {WAITING}\nturnwise: {said}\n"
     after = ("COMPLETED", ["CANCELLED", "COMPLETED"]) if earlier else ("CANCELLED", ["CANCELLED"])
     assert states(store[1], "a_b") == after
 

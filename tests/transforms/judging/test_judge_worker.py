@@ -107,6 +107,26 @@ def test_one_that_is_cancelled_does_not_hurt_those_that_wait_with_it(server, set
     assert server.stats()["requests"] == 2
 
 
+def test_what_is_in_flight_at_the_end_is_kept_and_nothing_else_is_asked(
+    server, settings, environ, question, tmp_path
+):
+    server.script({"delay_ms": 300})
+    own = settings(cache=str(tmp_path / "replies.sqlite"), concurrency=4)
+    questions = [question() for _ in range(8)]
+    worker = open_judge(own, environ)
+    asked = [worker.submit(worker.ask(each, range(2))) for each in questions]
+    while server.stats()["in_flight"] < 4:
+        assert not asked[0].done()
+    close_judges()
+    assert all(answer.cancelled() for answer in asked)
+    assert server.stats()["statuses"] == {"200": 4}
+    server.script()
+    worker = open_judge(own, environ)
+    again = [worker.submit(worker.ask(each, range(2))) for each in questions]
+    assert sum(sample.is_cached for answer in again for sample in answer.result()) == 4
+    assert server.stats()["requests"] == 12
+
+
 def test_closing_ends_quietly(server, settings, environ, question, caplog):
     caplog.set_level(logging.WARNING)
     worker = open_judge(settings(), environ)
