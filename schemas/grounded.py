@@ -10,7 +10,7 @@ import msgspec
 
 from turnwise.schemas.values import JsonObject
 
-FAILED = "FAILED"
+FAILED, SUCCEEDED = "FAILED", "SUCCEEDED"
 UNFINISHED = ("IN_PROGRESS", "STREAMING")
 _SHOWN = 3
 
@@ -54,6 +54,7 @@ class Reference(msgspec.Struct):
     Attributes:
         texts: Retrieved texts.
         data: Fields or metadata.
+        relevance: Relevance to the query, 0..1: the highest of its texts; None: a text has none.
     """
 
     title: str | None = None
@@ -61,6 +62,22 @@ class Reference(msgspec.Struct):
     document: str | None = None
     texts: list[str] = []
     data: JsonObject | None = None
+    relevance: float | None = None
+
+
+class GroundedStep(msgspec.Struct):
+    """A step on the way to an answer.
+
+    Attributes:
+        state: SUCCEEDED, FAILED or IN_PROGRESS; None: not stated.
+        actions: Number of its actions.
+        observed: Number of its actions with an observation.
+    """
+
+    state: str | None = None
+    description: str | None = None
+    actions: int = 0
+    observed: int = 0
 
 
 class SafetyRating(msgspec.Struct):
@@ -111,6 +128,9 @@ class GroundedAnswer(msgspec.Struct):
         skipped_reasons: Reasons for a refusal in place of an answer.
         query_classes: Classes of the query (ADVERSARIAL_QUERY ...).
         problems: Problems found while reading.
+        related_questions: Further questions that the engine suggests; empty: it states none.
+        steps: Steps on the way to the answer; empty: it states none.
+        unread: Parts of the answer of which something could not be read, such as `citations.sources`.
     """
 
     state: str | None = None
@@ -122,11 +142,25 @@ class GroundedAnswer(msgspec.Struct):
     skipped_reasons: list[str] = []
     query_classes: list[str] = []
     problems: list[Problem] = []
+    related_questions: list[str] = []
+    steps: list[GroundedStep] = []
+    unread: list[str] = []
 
     @property
     def is_evaluable(self) -> bool:
         """Whether the answer is finished and did not fail."""
         return self.state != FAILED and self.state not in UNFINISHED
+
+    def why_unread(self, *parts: str) -> str | None:
+        """Returns why parts of the answer are not known in full; None: they were read.
+
+        A part covers what is below it: `steps` covers `steps.state`.
+        """
+        for unread in self.unread:
+            for part in parts:
+                if f"{unread}.".startswith(f"{part}.") or f"{part}.".startswith(f"{unread}."):
+                    return f"{unread} could not be read"
+        return None
 
     @property
     def skipped_text(self) -> str:

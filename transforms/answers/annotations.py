@@ -10,6 +10,8 @@ from turnwise.transforms.text.offsets import TextRange, Utf8Text
 
 LISTED = 200
 """Maximum number of entries in the details of a score."""
+SOURCES = ("citations.sources", "grounding_supports.sources")
+"""Parts of an answer that name references."""
 _LONGEST_INDEX = 9
 
 
@@ -88,6 +90,12 @@ def marks_of(turn: Turn, answer: GroundedAnswer) -> Marks:
         [mark(text, citation, count) for citation in answer.citations],
         [mark(text, claim, count) for claim in answer.claims],
     )
+
+
+def cited_references(turn: Turn, answer: GroundedAnswer) -> set[int]:
+    """Returns the indexes of the references that a citation or a claim names."""
+    marks = marks_of(turn, answer)
+    return {source for mark in (*marks.citations, *marks.claims) for source in mark.sources}
 
 
 def listed(details: Sequence[JsonObject], name: str) -> JsonObject:

@@ -75,6 +75,9 @@ def _wrong_scores(answer: GroundedAnswer) -> Iterator[tuple[str, str]]:
     for i, claim in enumerate(answer.claims):
         if not is_score(claim.score):
             yield OUT_OF_RANGE, f"groundingSupports[{i}].groundingScore: {claim.score}"
+    for i, reference in enumerate(answer.references):
+        if not is_score(reference.relevance):
+            yield OUT_OF_RANGE, f"references[{i}].relevanceScore: {reference.relevance}"
 
 
 def is_score(value: float | None) -> bool:

@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import (
     Turn,
     Usage,
 )
-from turnwise.schemas.grounded import Citation, GroundedAnswer, Reference, SafetyRating
+from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedStep, Reference, SafetyRating
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import JudgedCriterion
@@ -48,6 +48,15 @@ def checked(*expectations: Expectation) -> EvalCase:
 
 def grounded(**fields) -> Turn:
     return turn(grounded=GroundedAnswer(**{"references": [SOURCE], **fields}))
+
+
+def relevant(*cited: str) -> Turn:
+    references = [Reference(relevance=0.9), Reference(relevance=0.5)]
+    return grounded(references=references, citations=[Citation(0, len(SAID), list(cited))])
+
+
+def stepped(**fields) -> Turn:
+    return grounded(steps=[GroundedStep(**fields)])
 
 
 def searched(results: list) -> Turn:
@@ -104,6 +113,14 @@ MEASURED = {
         PLAIN,
     ),
     "uncited_references": Measured(CITED, UNCITED, PLAIN, None, 0.0),
+    "cited_relevance_difference": Measured(
+        relevant("0"), relevant("1"), grounded(citations=[Citation(0, 3, ["0"])]), None, 0.1
+    ),
+    "failed_steps": Measured(stepped(state="SUCCEEDED"), stepped(state="FAILED"), stepped(), None, 0.0),
+    "unobserved_actions": Measured(stepped(actions=1, observed=1), stepped(actions=1), stepped(), None, 0.0),
+    "redundant_related_questions": Measured(
+        grounded(related_questions=["Why?"]), grounded(related_questions=["Q?"]), PLAIN, None, 0.0
+    ),
     "empty_searches": Measured(searched([{}]), searched([]), PLAIN, None, 0.0),
     "skipped_rate": Measured(grounded(), grounded(skipped_reasons=["NO_RELEVANT_CONTENT"]), PLAIN, None, 0.0),
 }

@@ -7,7 +7,14 @@ import pytest
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
-from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference, SafetyRating
+from turnwise.schemas.grounded import (
+    Citation,
+    GroundedAnswer,
+    GroundedClaim,
+    GroundedStep,
+    Reference,
+    SafetyRating,
+)
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
@@ -301,6 +308,141 @@ def test_references_that_nothing_names(citations, claims, value, uncited, score)
     assert (found.value, found.details["uncited"]) == (value, uncited)
     assert score("uncited_references", answered(**fields, skipped_reasons=["UNHELPFUL_ANSWER"])) is None
     assert score("uncited_references", answered(references=[])) is None
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the shared fixtures are not here")
+def test_an_answer_of_the_service(scored):
+    reply = json.loads((SAMPLE.parents[3] / "data/raw/answer_what_is_sql.json").read_text())
+    turns = answer_conversation(reply, parse_config("{}").discovery_engine).turns
+    names = ("uncited_references", "cited_relevance_difference", "failed_steps", "unobserved_actions")
+    values = [scored(name, turns).turns[0][1].value for name in names]
+    assert values == [pytest.approx(1 / 3), pytest.approx((0.9 + 3 * 0.8) / 4 - (0.7 + 0.6) / 2), 0.0, 0.0]
+
+
+def related(relevances, cited, **fields):
+    references = [Reference(relevance=relevance) for relevance in relevances]
+    return answered(references=references, citations=[Citation(0, 7, cited)], **fields)
+
+
+@pytest.mark.parametrize(
+    ("relevances", "cited", "value"),
+    [
+        ([0.9, 0.5], ["0"], 0.4),
+        ([0.9, 0.5], ["1"], -0.4),
+        ([0.9, 0.5, 0.1], ["0", "2", "x"], 0.0),
+        ([1.0, 0.0], ["0"], 1.0),
+        ([0.0, 1.0], ["0"], -1.0),
+        ([0.9, None], ["0"], None),
+        ([0.9, 1.5], ["0"], None),
+        ([0.9, float("nan")], ["0"], None),
+    ],
+)
+def test_relevance_of_cited_and_other_references(relevances, cited, value, score):
+    found = score("cited_relevance_difference", related(relevances, cited))
+    assert found.value == (None if value is None else pytest.approx(value))
+    assert found.reason == ("1 of 2 references have no relevance from 0 to 1" if value is None else None)
+    if value is not None:
+        both = found.details["cited"], found.details["uncited"]
+        assert sum(side["references"] for side in both) == len(relevances)
+        assert both[0]["mean_relevance"] - both[1]["mean_relevance"] == found.value
+
+
+@pytest.mark.parametrize(
+    ("relevances", "cited", "fields"),
+    [
+        ([0.9, 0.5], ["0", "1"], {}),
+        ([0.9, 0.5], ["x"], {}),
+        ([None, None], ["0"], {}),
+        ([], ["0"], {}),
+        ([0.9, 0.5], ["0"], {"skipped_reasons": ["UNHELPFUL_ANSWER"]}),
+    ],
+)
+def test_no_relevance_to_compare(relevances, cited, fields, score):
+    assert score("cited_relevance_difference", related(relevances, cited, **fields)) is None
+
+
+def step(state, actions=1, observed=1):
+    return GroundedStep(state, "a step", actions, observed)
+
+
+@pytest.mark.parametrize(
+    ("steps", "failed", "unobserved"),
+    [
+        ([step("SUCCEEDED"), step("SUCCEEDED", 2, 2)], 0.0, 0.0),
+        ([step("SUCCEEDED"), step("FAILED", 1, 0)], 0.5, 0.5),
+        ([step("FAILED", 3, 1)], 1.0, 2 / 3),
+        ([step("SUCCEEDED"), step(None, 3, 0)], "1 of 2 steps have no final state; the first: None", 0.75),
+        ([step("IN_PROGRESS")], "1 of 1 steps have no final state; the first: IN_PROGRESS", 0.0),
+        ([step("FAILED"), step("ODD")], "1 of 2 steps have no final state; the first: ODD", 0.0),
+        ([step("SUCCEEDED", 0, 0)], 0.0, "not applicable"),
+        ([step(None)], "not applicable", 0.0),
+        ([], "not applicable", "not applicable"),
+    ],
+)
+def test_steps_and_their_actions(steps, failed, unobserved, score):
+    def said(name):
+        found = score(name, answered(steps=steps))
+        if found is None:
+            return "not applicable"
+        return found.reason if found.value is None else found.value
+
+    assert (said("failed_steps"), said("unobserved_actions")) == (failed, unobserved)
+
+
+@pytest.mark.parametrize("name", ["failed_steps", "cited_relevance_difference"])
+def test_a_gate_on_what_the_log_does_not_state_is_unscored(name, score):
+    turn = related([None, None], ["0"], steps=[step(None)])
+    assert f"not in the log (needs {CRITERIA[name].needs})" == score(name, turn, threshold=0.0).reason
+
+
+@pytest.mark.parametrize(
+    ("asked", "questions", "redundant"),
+    [
+        ("What is SQL?", ["Who made it?", "Since when?"], []),
+        ("What is SQL?", ["  what is\tSQL", "Who made it?"], ["asked"]),
+        ("What is SQL?", ["Who?", "who ?", "WHO"], ["repeated", "repeated"]),
+        ("What is SQL?", ["", " ?"], ["blank", "blank"]),
+        ("", ["Who?"], []),
+        ("STRASSE？", ["Straße?"], ["asked"]),
+    ],
+)
+def test_related_questions(asked, questions, redundant, score):
+    turn = Turn(user=asked, agent="a", grounded=GroundedAnswer(related_questions=questions))
+    found = score("redundant_related_questions", turn)
+    assert found.value == len(redundant) / len(questions)
+    assert [one["why"] for one in found.details["redundant"]] == redundant
+    assert found.details["questions"] == len(questions)
+
+
+def test_related_questions_of_an_unknown_question(score):
+    found = score("redundant_related_questions", answered(related_questions=["Who?", "Who?"]))
+    assert (found.value, found.reason) == (None, "the log lacks the user's question")
+    assert [one["question"] for one in found.details["redundant"]] == [1]
+    assert score("redundant_related_questions", answered()) is None
+
+
+@pytest.mark.parametrize(
+    ("unread", "names"),
+    [
+        ("citations", {"uncited_references", "cited_relevance_difference"}),
+        ("grounding_supports.sources", {"uncited_references", "cited_relevance_difference"}),
+        ("citations.start_index", set()),
+        ("references.chunk_info", {"cited_relevance_difference"}),
+        ("steps", {"failed_steps", "unobserved_actions", "empty_searches"}),
+        ("steps.state", {"failed_steps"}),
+        ("steps.actions", {"unobserved_actions", "empty_searches"}),
+        ("related_questions", {"redundant_related_questions"}),
+    ],
+)
+def test_nothing_is_measured_of_what_could_not_be_read(unread, names, score):
+    call, response = search(0, 1)
+    turn = related([0.9, 0.5], ["0"], steps=[step("SUCCEEDED")], related_questions=["Who?"], unread=[unread])
+    turn.user, turn.tool_calls, turn.tool_responses = "Why?", [call], [response]
+    measured = ("uncited_references", "cited_relevance_difference", "failed_steps", "unobserved_actions")
+    measured += ("empty_searches", "redundant_related_questions")
+    reasons = {name: score(name, turn).reason for name in measured}
+    assert {name for name, reason in reasons.items() if reason} == names
+    assert set(reasons.values()) <= {None, f"{unread} could not be read"}
 
 
 def search(number, results, error=None):

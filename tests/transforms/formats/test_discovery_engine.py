@@ -8,7 +8,7 @@ import pytest
 
 from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation, ToolCall
-from turnwise.schemas.grounded import Citation, GroundedClaim, SafetyRating
+from turnwise.schemas.grounded import Citation, GroundedClaim, GroundedStep, SafetyRating
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.problems import checked
@@ -269,6 +269,59 @@ def test_a_search_that_failed_and_one_without_an_observation():
     turn = turn_of(steps=steps)
     assert [call.id for call in turn.tool_calls] == ["s0a0", "s1a0"]
     assert [(response.id, response.error) for response in turn.tool_responses] == [("s0a0", True)]
+
+
+def chunk(score):
+    return {"content": "x"} if score is None else {"content": "x", "relevanceScore": score}
+
+
+@pytest.mark.parametrize(
+    ("reference", "relevance"),
+    [
+        ({"chunkInfo": chunk(0.9)}, 0.9),
+        ({"chunkInfo": chunk(0)}, 0.0),
+        ({"chunkInfo": chunk(None)}, None),
+        ({"unstructuredDocumentInfo": {"chunkContents": [chunk(0.2), chunk(0.7)]}}, 0.7),
+        ({"unstructuredDocumentInfo": {"chunkContents": [chunk(0.7), chunk(None)]}}, None),
+        ({"unstructuredDocumentInfo": {}}, None),
+        ({"structuredDocumentInfo": {"title": "t"}}, None),
+        ({}, None),
+    ],
+)
+def test_the_relevance_of_a_reference(reference, relevance):
+    (found,) = turn_of(references=[reference]).grounded.references
+    assert found.relevance == relevance
+
+
+def test_steps_and_related_questions():
+    search = {"searchAction": {"query": "q"}}
+    steps = [
+        {"state": "FAILED", "description": "Search.", "actions": [search, {**search, "observation": {}}]},
+        {"state": "ODD"},
+        {},
+    ]
+    found = turn_of(steps=steps, relatedQuestions=["Why?", "Why?"]).grounded
+    assert found.steps == [GroundedStep("FAILED", "Search.", 2, 1), GroundedStep("ODD"), GroundedStep()]
+    assert found.related_questions == ["Why?", "Why?"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "unread", "are_calls_known"),
+    [
+        ({"citations": [{"sources": "x"}, 5]}, ["citations.sources", "citations"], True),
+        ({"related_questions": ["a", 5, None]}, ["related_questions"], True),
+        ({"steps": "x"}, ["steps"], False),
+        ({"steps": [{"actions": [{"observation": 5}]}]}, ["steps.actions"], False),
+        ({"steps": [{"state": {}}]}, ["steps.state"], True),
+        ({"state": {}, "createTime": "soon"}, ["state", "create_time"], True),
+        ({}, [], True),
+    ],
+)
+def test_which_parts_could_not_be_read(fields, unread, are_calls_known):
+    session = {**SESSION, "turns": [{"detailedAnswer": {**ANSWER, **fields}}]}
+    found = turn_of(**fields), read({"answer": {**ANSWER, **fields}}).turns[0], read(session).turns[0]
+    assert [set(turn.grounded.unread) for turn in found] == [set(unread)] * 3
+    assert [turn.unknown_calls is None for turn in found] == [are_calls_known] * 3
 
 
 def test_a_record_may_name_its_case():

@@ -15,8 +15,9 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 class EmptySearches(MeasuredCriterion):
     """Share of an answer's searches that found nothing or whose step failed, 0..1.
 
-    As a gate, a threshold is an upper bound. Unscored if the log lacks the results of a search; not
-    applicable without searches. The details hold the query and the number of results of every search.
+    As a gate, a threshold is an upper bound. Unscored if the log lacks the results of a search, or if
+    searches could not be read; not applicable without searches. The details hold the query and the number of
+    results of every search.
 
     When to use: Find questions that the index cannot answer, and steps that fail.
     """
@@ -32,6 +33,8 @@ class EmptySearches(MeasuredCriterion):
         turn = pair.actual
         if turn is None or turn.grounded is None:
             return None
+        if unread := turn.grounded.why_unread("steps.actions"):
+            return Score(None, reason=unread)
         pairs = zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
         found = [_search(call, response) for call, response in pairs if "query" in (call.args or {})]
         if not found:

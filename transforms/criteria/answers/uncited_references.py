@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
-from turnwise.transforms.answers.annotations import LISTED, marks_of, was_skipped
+from turnwise.transforms.answers.annotations import LISTED, SOURCES, cited_references, was_skipped
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -12,8 +12,9 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 class UncitedReferences(MeasuredCriterion):
     """Share of an answer's references that neither a citation nor a claim names, 0..1.
 
-    As a gate, a threshold is an upper bound. Not applicable to a skipped answer, nor without references. The
-    details hold the indexes of the references that nothing names.
+    As a gate, a threshold is an upper bound. Unscored if the sources of a citation or a claim could not be
+    read; not applicable to a skipped answer, nor without references. The details hold the indexes of the
+    references that nothing names.
 
     When to use: Find what was retrieved and never used.
     """
@@ -29,10 +30,11 @@ class UncitedReferences(MeasuredCriterion):
         turn = pair.actual
         if turn is None or turn.grounded is None or not turn.grounded.references or was_skipped(turn):
             return None
-        marks = marks_of(turn, turn.grounded)
-        named = {source for mark in (*marks.citations, *marks.claims) for source in mark.sources}
+        if unread := turn.grounded.why_unread(*SOURCES):
+            return Score(None, reason=unread)
+        cited = cited_references(turn, turn.grounded)
         total = len(turn.grounded.references)
-        uncited = [index for index in range(total) if index not in named]
+        uncited = [index for index in range(total) if index not in cited]
         return Score(
             len(uncited) / total,
             explanation=f"{len(uncited)} of {total} references are not cited." if uncited else None,

@@ -1,5 +1,6 @@
 """Discovery Engine's Answers as turns."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -10,7 +11,9 @@ from turnwise.schemas.discovery_engine.parts import (
     AnswerReference,
     AnswerSafetyRating,
     AnswerStep,
+    ChunkContent,
     DocumentMetadata,
+    ReferenceChunkInfo,
     StepAction,
     StepState,
     StructuredDocumentInfo,
@@ -20,7 +23,7 @@ from turnwise.schemas.proto.fields import OpenEnum
 from turnwise.schemas.proto.lenient import ReadProblems
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.unread import Unread
+from turnwise.transforms.formats.unread import Unread, snake
 
 PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """Replacement for an unreadable offset, which is outside every text."""
@@ -29,6 +32,7 @@ UNKNOWN = "UnknownEnumValue"
 BACKWARDS = "NegativeDuration"
 _SEARCH = ("searchAction", "search_action")
 _NANOS_PER_MS = 1_000_000
+_PART = re.compile(r"(?:Answer|Session\.turns\[\d+\]\.detailed_?[aA]nswer)\.(\w+)(?:\[\d+\])?(?:\.(\w+))?")
 
 _Source: TypeAlias = DocumentMetadata | UnstructuredDocumentInfo | StructuredDocumentInfo
 
@@ -55,6 +59,7 @@ def answer_turn(
     problems = read_problems(problems_found)
     if latency is not None and latency < 0:
         problems.append(grounded.Problem(BACKWARDS, f"completeTime is {-latency:g} ms before createTime"))
+    annotations = _grounded(answer, problems, _unread(problems_found))
     turn = Turn(
         turn_index=index,
         user=question,
@@ -67,7 +72,8 @@ def answer_turn(
         ],
         timestamp=answer.create_time,
         latency_ms=latency if latency is not None and latency >= 0 else None,
-        grounded=_grounded(answer, problems),
+        grounded=annotations,
+        unknown_calls=annotations.why_unread("steps.actions"),
     )
     return _actions_unread(raw).add_to(turn)
 
@@ -93,6 +99,13 @@ def read_problems(problems_found: ReadProblems) -> list[grounded.Problem]:
         for kind, messages in ((UNREADABLE, problems_found.unreadable), (UNKNOWN, problems_found.unknown))
         if messages
     ]
+
+
+def _unread(problems_found: ReadProblems) -> list[str]:
+    """Returns the parts of an answer of which something could not be read, two names deep at most."""
+    found = (_PART.match(message) for message in problems_found.unreadable)
+    parts = (".".join(snake(name) for name in match.groups() if name) for match in found if match)
+    return list(dict.fromkeys(parts))
 
 
 def _latency_ms(answer: Answer) -> float | None:
@@ -123,7 +136,7 @@ def _response(place: str, step: AnswerStep, action: StepAction, tool_name: str) 
     )
 
 
-def _grounded(answer: Answer, problems: list[grounded.Problem]) -> grounded.GroundedAnswer:
+def _grounded(answer: Answer, problems: list[grounded.Problem], unread: list[str]) -> grounded.GroundedAnswer:
     understood = answer.query_understanding_info
     classes = understood.query_classification_info if understood else []
     return grounded.GroundedAnswer(
@@ -148,6 +161,18 @@ def _grounded(answer: Answer, problems: list[grounded.Problem]) -> grounded.Grou
         skipped_reasons=[reason.name for reason in answer.answer_skipped_reasons],
         query_classes=[found.type.name for found in classes if found.positive],
         problems=problems,
+        related_questions=list(answer.related_questions),
+        steps=[_step(step) for step in answer.steps],
+        unread=unread,
+    )
+
+
+def _step(step: AnswerStep) -> grounded.GroundedStep:
+    return grounded.GroundedStep(
+        state=_name(step.state),
+        description=step.description or None,
+        actions=len(step.actions),
+        observed=sum(action.observation is not None for action in step.actions),
     )
 
 
@@ -158,14 +183,19 @@ def _name(value: OpenEnum) -> str | None:
 def _reference(reference: AnswerReference) -> grounded.Reference:
     chunk, document = reference.chunk_info, reference.unstructured_document_info
     if chunk is not None:
-        return _source(chunk.document_metadata, [chunk.content])
+        return _source(chunk.document_metadata, [chunk])
     if document is not None:
-        return _source(document, [content.content for content in document.chunk_contents])
+        return _source(document, document.chunk_contents)
     return _source(reference.structured_document_info, [])
 
 
-def _source(source: _Source | None, texts: list[str]) -> grounded.Reference:
-    made = grounded.Reference(texts=[text for text in texts if text])
+def _source(
+    source: _Source | None, chunks: Sequence[ReferenceChunkInfo | ChunkContent]
+) -> grounded.Reference:
+    made = grounded.Reference(texts=[chunk.content for chunk in chunks if chunk.content])
+    relevances = [chunk.relevance_score for chunk in chunks if chunk.relevance_score is not None]
+    if relevances and len(relevances) == len(chunks):
+        made.relevance = max(relevances)
     if source is not None:
         made.title, made.uri = source.title or None, source.uri or None
         made.document, made.data = source.document or None, source.struct_data

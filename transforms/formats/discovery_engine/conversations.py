@@ -10,7 +10,7 @@ from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.discovery_engine.answer import Answer
 from turnwise.schemas.discovery_engine.session import AnswerSession, SessionTurn
-from turnwise.schemas.grounded import FAILED, UNFINISHED, GroundedAnswer, Problem
+from turnwise.schemas.grounded import FAILED, SUCCEEDED, UNFINISHED, GroundedAnswer, Problem
 from turnwise.schemas.proto.lenient import read_lenient
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.discovery_engine.answers import PLACEHOLDERS, answer_turn, read_problems
@@ -20,7 +20,7 @@ from turnwise.transforms.formats.spellings import as_text
 
 _ENGINE = re.compile(r"(.*?/(?:engines|dataStores)/[^/]+)/sessions/")
 _MAX_TAGS = 50
-_STATES = (None, "SUCCEEDED", FAILED, *UNFINISHED)
+_STATES = (None, SUCCEEDED, FAILED, *UNFINISHED)
 _FIELDS = frozenset(map(to_camel, Answer.model_fields))
 
 
