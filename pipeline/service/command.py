@@ -18,9 +18,9 @@ from turnwise.pipeline.service.http.health import Health
 from turnwise.pipeline.service.http.listening import limited_server, listening, shown_url
 from turnwise.pipeline.service.http.log_limit import LogRateLimit
 from turnwise.pipeline.service.http.metrics import ServerMetrics
-from turnwise.pipeline.service.http.rest import RestApi, answer_unrouted
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
+from turnwise.pipeline.service.rest.app import RestApi, answer_unrouted
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.pipeline.store.engine import open_store

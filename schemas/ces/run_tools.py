@@ -73,7 +73,7 @@ class RunSummary(ToolMessage):
     """Records and conversations that could not be read or scored; get_failures lists them."""
 
 
-class ListEvaluationRunsResponse(ToolMessage):
+class ListRunSummariesResponse(ToolMessage):
     """A page of runs."""
 
     evaluation_runs: Repeated[RunSummary] = Field(default_factory=no_items)

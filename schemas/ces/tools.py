@@ -27,13 +27,20 @@ class UpdateEvaluationTool(ToolMessage):
     """Comma-separated paths of the fields to change, in either spelling; absent: all fields."""
 
 
-class GetEvaluationTool(GetEvaluationRequest):
-    """Read a case, or parts of it."""
+class GetEvaluationWithResults(GetEvaluationRequest):
+    """Read a case, with its results."""
 
     PACKAGE = "turnwise"
 
     last_ten_results: Bool = False
-    """Whether the ten newest results are added, in short."""
+    """Whether the ten newest results are added."""
+
+
+class GetEvaluationTool(GetEvaluationWithResults):
+    """Read a case, or parts of it; results in short."""
+
+    PACKAGE = "turnwise"
+
     read_mask: Text = ""
     """Comma-separated paths of the wanted fields; *: all; absent: all but large ones."""
 

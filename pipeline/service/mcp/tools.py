@@ -35,7 +35,7 @@ from turnwise.schemas.ces.requests import (
     UpdateEvaluationRequest,
 )
 from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, ListEvaluationRunsResponse
+from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, ListRunSummariesResponse
 from turnwise.schemas.ces.tools import (
     GetEvaluationTool,
     GetFailuresRequest,
@@ -259,7 +259,7 @@ TOOLS: dict[str, Tool] = {
         _conversations_to_read, ListConversationsToReadRequest, ListConversationsToReadResponse
     ),
     "get_conversation": Tool(_conversation, GetConversationRequest, RecordedConversation),
-    "list_evaluation_runs": Tool(_list_runs, ListEvaluationRunsRequest, ListEvaluationRunsResponse),
+    "list_evaluation_runs": Tool(_list_runs, ListEvaluationRunsRequest, ListRunSummariesResponse),
     "get_failures": Tool(_get_failures, GetFailuresRequest, GetFailuresResponse),
 }
 """The tools by name."""

@@ -11,7 +11,7 @@ from google.api_core import exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import ces_v1beta
 
-from turnwise.pipeline.service.http.api_methods import has_method
+from turnwise.pipeline.service.rest.api_methods import has_method
 
 SERVICES = ("agent_service", "evaluation_service", "session_service", "tool_service", "widget_service")
 APP = "projects/acme-cx/locations/us/apps/travel-desk"

@@ -2,6 +2,8 @@
 
 import re
 
+from turnwise.pipeline.service.rest.method import path_pattern
+
 _PLACE = "projects/*/locations/*"
 _APP = f"{_PLACE}/apps/*"
 _LISTED = ("GET", "POST")
@@ -49,13 +51,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _pattern(path: str) -> re.Pattern[str]:
-    # Only a project id may contain a colon.
-    project, *others = map(re.escape, path.split("*"))
-    return re.compile("[^/]+".join((project, "[^/:]+".join(others))))
-
-
-_PATTERNS = [(_pattern(path), methods) for path, methods in _METHODS.items()]
+_PATTERNS = [(re.compile(path_pattern(path)), methods) for path, methods in _METHODS.items()]
 
 
 def has_method(method: str, path: str) -> bool:
