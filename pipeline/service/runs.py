@@ -20,7 +20,8 @@ from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, RunSummary
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.values import JsonObject
 
-_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
+RUN_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
+"""What `run_summary` reads."""
 _RECENT = 24 * 3600 * 10**9
 
 
@@ -31,7 +32,7 @@ def list_evaluation_runs(service: Service, request: ListEvaluationRunsRequest) -
 
 def list_run_summaries(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
     """Returns a page of the runs of an app as turnwise tells them. Raises ServiceError."""
-    return _listed(service, request, _summary)
+    return _listed(service, request, run_summary)
 
 
 def get_evaluation_run(service: Service, name: str) -> JsonObject:
@@ -79,7 +80,7 @@ def delete_evaluation_run(service: Service, name: str) -> JsonObject:
 def _find(connection: Connection, name: str) -> RowMapping:
     with field_errors("name"):
         checked_name("run", name)
-    query = select(*(RUNS.c[column] for column in _COLUMNS)).where(RUNS.c.name == key_text(name))
+    query = select(*(RUNS.c[column] for column in RUN_COLUMNS)).where(RUNS.c.name == key_text(name))
     row = connection.execute(query).mappings().first()
     if row is None:
         raise not_found(name)
@@ -92,7 +93,7 @@ def _listed(service: Service, request: ListEvaluationRunsRequest, told: Any) -> 
     identity = ("runs", app, request.filter, request.order_by)
     paging = read_paging(request.page_size, request.page_token, *identity)
     conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
-    listing = Listing(RUNS, _COLUMNS, conditions, read_order(request.order_by))
+    listing = Listing(RUNS, RUN_COLUMNS, conditions, read_order(request.order_by))
 
     def work(connection: Connection) -> JsonObject:
         page = read_page(connection, listing, paging.after, paging.size)
@@ -134,7 +135,7 @@ def _stated(counts: JsonObject) -> JsonObject:
     return {name: count for name, count in counts.items() if count}
 
 
-def _summary(connection: Connection, row: RowMapping) -> JsonObject:
+def run_summary(connection: Connection, row: RowMapping) -> JsonObject:
     """Returns a RunSummary in proto3 JSON."""
     counts, times = _counted(connection, row), ("create", "update", "end")
     known = {

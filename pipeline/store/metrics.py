@@ -1,11 +1,14 @@
-"""Makes the columns of the metrics of runs in a store."""
+"""Makes the columns of the metrics of runs in a store, and reads them."""
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import Connection, select
 
 from turnwise.pipeline.store.executions import Execution, run_key
 from turnwise.pipeline.store.naming import marked, run_name
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.tables import key_text
+from turnwise.pipeline.store.tables import METRICS, key_text
 from turnwise.schemas.ces.names import app_in
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
@@ -40,3 +43,51 @@ def metric_columns(row: Any, execution: Execution, nanos: int) -> JsonObject:
         "turns": row.get("turns"),
         "update_nanos": nanos,
     }
+
+
+class VersionMetric(NamedTuple):
+    """The figures of a criterion over an app version in one run, as `MetricsByAppVersionRow` has them.
+
+    `scores` is its `count`.
+    """
+
+    evaluation_run: str
+    criterion: str
+    version_id: str
+    level: str
+    unit: str
+    scores: int
+    scored: int
+    unscored: int
+    errors: int
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
+    stddev: float | None
+    pass_count: int
+    fail_count: int
+    pass_rate: float | None
+    pass_rate_low: float | None
+    pass_rate_high: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    conversations: int | None
+    turns: int | None
+
+
+def version_metrics(connection: Connection, runs: Collection[str]) -> dict[str, list[VersionMetric]]:
+    """Returns name of a run -> its metrics of whole app versions, by criterion, version and level."""
+    columns = [METRICS.c["count" if name == "scores" else name] for name in VersionMetric._fields]
+    is_theirs = METRICS.c.evaluation_run.in_(list(runs)), METRICS.c.turn_index.is_(None)
+    found: dict[str, list[VersionMetric]] = {}
+    read = (VersionMetric(*row) for row in connection.execute(select(*columns).where(*is_theirs)))
+    for metric in sorted(read, key=lambda metric: metric[:4]):
+        found.setdefault(metric.evaluation_run, []).append(metric)
+    return found
+
+
+def measured_names(connection: Connection, app: str, column: Literal["criterion", "version_id"]) -> list[str]:
+    """Returns the names of the criteria, or the ids of the app versions, that the runs of an app measured."""
+    query = select(METRICS.c[column]).where(METRICS.c.app == app).distinct()
+    return sorted(connection.execute(query).scalars())

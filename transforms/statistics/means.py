@@ -52,3 +52,11 @@ def mean_difference_interval(sample: SampleMoments, base: SampleMoments, level: 
     difference, error, freedom = _welch(sample, base)
     half = error and t_quantile((1 + level) / 2, freedom) * error
     return Interval(difference - half, difference + half)
+
+
+def mean_interval(sample: SampleMoments, level: float = 0.95) -> Interval | None:
+    """Returns Student's interval of a mean; None: no spread was seen, which is not that there is none."""
+    if not sample.variance:
+        return None
+    half = t_quantile((1 + level) / 2, sample.size - 1) * sqrt(sample.variance / sample.size)
+    return Interval(sample.mean - half, sample.mean + half)

@@ -13,6 +13,7 @@ from turnwise.pipeline.service.mcp.views import SUMMARY, View, read_view, withou
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
 from turnwise.pipeline.service.runs import list_run_summaries
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.trend import get_criterion_trend
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest, CompareAppVersionsResponse
 from turnwise.schemas.ces.conversation_tools import (
@@ -45,6 +46,7 @@ from turnwise.schemas.ces.tools import (
     RunFailure,
     UpdateEvaluationTool,
 )
+from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest, GetCriterionTrendResponse
 from turnwise.schemas.proto.json import Message
 from turnwise.schemas.proto.schema import SchemaUse
 from turnwise.schemas.values import JsonObject
@@ -116,6 +118,18 @@ def _list_runs(service: Service, request: ListEvaluationRunsRequest) -> JsonObje
     """
     request.page_size = request.page_size or _PAGE
     return list_run_summaries(service, request)
+
+
+def _trend(service: Service, request: GetCriterionTrendRequest) -> JsonObject:
+    """Tells how a criterion (or all) developed over the runs of an app, the newest run first.
+
+    parent: projects/P/locations/L/apps/A. criterion: such as evaluation_status (the verdicts). Each point has
+    the pass rate and mean of an app version in a run, with 95 % intervals and counts. gap says why there is
+    no value: conclude nothing from it, it is not 0. Runs whose configDigest or judgeModel differ measured in
+    different ways. filter: such as 'create_time > "2026-11-01T00:00:00Z"'.
+    """
+    request.page_size = request.page_size or _PAGE
+    return get_criterion_trend(service, request)
 
 
 def _create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
@@ -260,6 +274,7 @@ TOOLS: dict[str, Tool] = {
     ),
     "get_conversation": Tool(_conversation, GetConversationRequest, RecordedConversation),
     "list_evaluation_runs": Tool(_list_runs, ListEvaluationRunsRequest, ListRunSummariesResponse),
+    "get_criterion_trend": Tool(_trend, GetCriterionTrendRequest, GetCriterionTrendResponse),
     "get_failures": Tool(_get_failures, GetFailuresRequest, GetFailuresResponse),
 }
 """The tools by name."""

@@ -52,6 +52,7 @@ HINTS = {
     "list_conversations_to_read": (True, False, True, False),
     "get_conversation": (True, False, True, False),
     "list_evaluation_runs": (True, False, True, False),
+    "get_criterion_trend": (True, False, True, False),
     "get_failures": (True, False, True, False),
 }
 

@@ -11,6 +11,7 @@ from turnwise.transforms.statistics.means import (
     lower_mean,
     mean_difference_interval,
     mean_difference_p,
+    mean_interval,
 )
 from turnwise.transforms.statistics.multiplicity import benjamini_hochberg, holm
 from turnwise.transforms.statistics.power import detectable_mean, needed_cases
@@ -27,6 +28,10 @@ def named(values):
     return {f"case {i:03}": float(value) for i, value in enumerate(values)}
 
 
+def test_values_without_spread_give_no_interval():
+    assert mean_interval(SampleMoments(5, 1.0, 0.0)) is None
+
+
 def test_means_of_two_groups_are_welchs(stats):
     generator = np.random.default_rng(3)
     own, base = generator.normal(0, 1, 20), generator.normal(0.7, 2, 31)
@@ -36,6 +41,8 @@ def test_means_of_two_groups_are_welchs(stats):
     assert mean_difference_interval(*moments) == pytest.approx(
         tuple(expected.confidence_interval()), rel=1e-9
     )
+    bounds = stats.ttest_1samp(own, 0).confidence_interval()
+    assert mean_interval(moments[0]) == pytest.approx(tuple(bounds), rel=1e-9)
     less = stats.ttest_ind(own, base, equal_var=False, alternative="less")
     assert lower_mean(*moments) == pytest.approx(less.pvalue, rel=1e-9)
 

@@ -1,0 +1,217 @@
+"""The trend of criteria over runs: figures as the runs stored them, and a reason where there are none."""
+
+from time import time_ns
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from tests.store_rows import DOCUMENT, ENDED
+from turnwise.pipeline.service.errors import ServiceError
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.trend import get_criterion_trend
+from turnwise.pipeline.store.executions import Execution, begin, break_off, complete, write_rows
+from turnwise.pipeline.store.failures import failure_columns
+from turnwise.pipeline.store.metrics import metric_columns
+from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.tables import FAILURE_ROWS, METRIC_ROWS, RESULT_ROWS
+from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest, GetCriterionTrendResponse
+from turnwise.schemas.failure import Failure
+from turnwise.transforms.metrics.rows import failure_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.statistics.proportions import wilson_interval
+
+APP, HOME = "projects/p/locations/l/apps/a", "projects/p/locations/l/apps/home"
+STATUS = "evaluation_status"
+
+
+def metrics(execution: Execution, version: str, passes: int, fails: int, undecided: int = 0) -> list[Any]:
+    """Returns the rows of a version: its verdicts."""
+    conversations = passes + fails + undecided
+    state = MetricsState(conversations=conversations, turns=2 * conversations, passes=passes, fails=fails)
+    rows = version_rows((version, state), execution.run_id)
+    return [metric_columns(row, execution, 1) for row in rows]
+
+
+def result(run: str, version: str, app: str = APP) -> Any:
+    value = {
+        "name": f"{app}/evaluations/one/results/{run}",
+        "evaluationRun": f"{app}/evaluationRuns/{run}",
+        "appVersion": f"{APP}/versions/{version}",
+        "executionState": "COMPLETED",
+        "evaluationStatus": "PASS",
+        "goldenResult": {},
+    }
+    return result_columns(value, run, 1)
+
+
+@pytest.fixture
+def run(service: Service) -> Any:
+    """Returns a function that writes a run with verdicts of versions; `ends` is how it ends."""
+
+    def put(number: int, *of: Any, ends: str = "COMPLETED", app: str = APP, document: Any = ENDED) -> None:
+        execution = Execution(f"r{number}", number * 10**9, app, f"2026-11-{number:02}")
+        rows = [row for one in of for row in metrics(execution, *one)]
+        versions = {one[0].rsplit("/", 1)[-1] for one in of}
+
+        def work(connection: Any) -> None:
+            begin(connection, execution, DOCUMENT, time_ns())
+            write_rows(connection, execution, METRIC_ROWS, rows, time_ns())
+            for version in versions:
+                write_rows(connection, execution, RESULT_ROWS, [result(f"r{number}", version)], time_ns())
+            if ends == "COMPLETED":
+                complete(connection, execution, document, time_ns())
+            elif ends != "RUNNING":
+                break_off(connection, execution, ends, "it was killed", time_ns())  # type: ignore[arg-type]
+
+        service.store.write(work)
+
+    return put
+
+
+def trend(service: Service, **fields: Any) -> Any:
+    answer = get_criterion_trend(service, GetCriterionTrendRequest.from_value({"parent": APP, **fields}))
+    assert GetCriterionTrendResponse.from_value(answer).to_value() == answer
+    return answer
+
+
+def told(answer: Any) -> list[Any]:
+    """Returns of each run its id, and its gap or what its points say."""
+    return [
+        (
+            own["run"]["runId"],
+            own.get("gap") or [(p.get("gap") or p["passRate"], p["appVersionId"]) for p in own["points"]],
+        )
+        for own in answer["runs"]
+    ]
+
+
+V1, V2 = f"{APP}/versions/v1", f"{APP}/versions/v2"
+
+
+def test_the_figures_are_those_of_the_run(service: Service, run: Any) -> None:
+    run(1, (V1, 3, 1, 1))
+    (own,) = trend(service, criterion=STATUS)["runs"]
+    (point,) = own["points"]
+    interval = wilson_interval(3, 4)
+    assert interval
+    figures = {
+        **{"appVersionId": "v1", "criterion": STATUS, "level": "conversation", "unit": "score"},
+        **{"scoreCount": 5, "scoredCount": 4, "unscoredCount": 1, "passCount": 3, "failCount": 1},
+        **{"passRate": 0.75, "passRateLow": interval.low, "passRateHigh": interval.high},
+        **{"mean": 0.75, "meanLow": 0.6, "meanHigh": 0.8, "stddev": 0.5},
+        **{"conversationCount": 5, "turnCount": 10},
+    }
+    # Student's quantile of 3 degrees of freedom is 3.18244630.
+    bounds = {"meanIntervalLow": 0.75 - 3.18244630528 / 4, "meanIntervalHigh": 0.75 + 3.18244630528 / 4}
+    assert {name: point.pop(name) for name in bounds} == pytest.approx(bounds, rel=1e-6)
+    assert point == figures
+    assert own["run"]["state"] == "COMPLETED" and own["run"]["createTime"] == "1970-01-01T00:00:01Z"
+
+
+def test_the_newest_run_comes_first_and_a_filter_chooses_runs(service: Service, run: Any) -> None:
+    for number in range(1, 6):
+        run(number, (V1, number, 5))
+    rates = [(f"r{number}", [(number / (number + 5), "v1")]) for number in range(5, 0, -1)]
+    found, token = [], ""
+    while True:
+        page = trend(service, criterion=STATUS, pageSize=2, pageToken=token)
+        found += told(page)
+        token = page.get("nextPageToken", "")
+        if not token:
+            break
+    assert found == rates
+    assert told(trend(service, filter="display_name = r2", criterion=STATUS)) == [rates[3]]
+    first = trend(service, criterion=STATUS, pageSize=2)["nextPageToken"]
+    with pytest.raises(ServiceError, match="of another list"):
+        trend(service, pageSize=2, pageToken=first)
+
+
+@pytest.mark.parametrize(
+    ("ends", "why"),
+    [
+        ("RUNNING", "run r2 has not ended (RUNNING since 1970-01-01T00:00:02Z)"),
+        ("ERROR", "run r2 broke off (ERROR at "),
+        ("CANCELLED", "run r2 broke off (CANCELLED at "),
+    ],
+)
+def test_a_run_that_has_not_ended_or_broke_off_is_a_gap(
+    service: Service, run: Any, ends: str, why: str
+) -> None:
+    run(1, (V1, 1, 1))
+    run(2, (V1, 0, 4), ends=ends)
+    newest, oldest = told(trend(service, criterion=STATUS))
+    assert newest[1].startswith(why) and oldest == ("r1", [(0.5, "v1")])
+
+
+def test_what_was_not_measured_is_a_gap_with_the_reason(service: Service, run: Any) -> None:
+    run(1, (V1, 1, 1), document={**ENDED, "criteria": {"safety_v1": {}}})
+    run(2, (V1, 0, 0, 3))
+    run(3, (V1, 1, 0), (V2, 0, 1))
+    none = "it is none of the criteria of this run"
+    safety = [("r3", [(none, "v1"), (none, "v2")]), ("r2", [(none, "v1")])]
+    safety += [("r1", [("no score: it applied to nothing in this run", "v1")])]
+    assert told(trend(service, criterion="safety_v1")) == safety
+    undecided = "none of 3 scores has a value"
+    assert told(trend(service, criterion=STATUS))[1] == ("r2", [(undecided, "v1")])
+    absent = "the run has no conversation of this version"
+    of_v2 = [("r3", [(0.0, "v2")]), ("r2", [(absent, "v2")]), ("r1", [(absent, "v2")])]
+    assert told(trend(service, criterion=STATUS, appVersion=V2)) == of_v2
+    gaps = [point for own in trend(service)["runs"] for point in own["points"] if "gap" in point]
+    assert gaps and not any({"mean", "passRate"} & gap.keys() for gap in gaps)
+
+
+def test_a_run_without_metrics_says_why(service: Service, run: Any) -> None:
+    run(1, (V1, 1, 1))
+    run(2)
+    lost = failure_columns(failure_rows(Failure("parse", "ValueError", "bad", "log", 1), "r3")[0], APP, 1)
+    execution = Execution("r3", 3 * 10**9, APP, "2026-11-03")
+    service.store.write(lambda c: write_rows(c, execution, FAILURE_ROWS, [lost], time_ns()))
+    service.store.write(lambda c: complete(c, execution, ENDED, time_ns()))
+    run(4, ("v1", 2, 2), app=HOME)
+    run(5, (V1, 1, 1))
+    unknown = "UPDATE run_executions SET state = 'UNKNOWN', create_nanos = 0 WHERE run_id = 'r5'"
+    service.store.write(lambda c: c.execute(text(unknown)))
+    service.store.write(lambda c: c.execute(text("DELETE FROM metric_rows WHERE evaluation_run LIKE '%r5'")))
+    assert told(trend(service, criterion=STATUS)) == [
+        ("r4", f"metrics of versions that name no app are in {HOME}/evaluationRuns/r4"),
+        ("r3", "it has no result in this app: it lost 1 records or conversations"),
+        ("r2", "it has no result in this app"),
+        ("r1", [(0.5, "v1")]),
+        ("r5", "an earlier version of turnwise wrote it, without metrics"),
+    ]
+
+
+def test_a_repeated_run_is_one_run(service: Service, run: Any) -> None:
+    for number, passes in ((1, 1), (2, 3)):
+        execution = Execution("r1", number, APP, "2026-11-01")
+
+        def work(connection: Any, execution: Execution = execution, passes: int = passes) -> None:
+            begin(connection, execution, DOCUMENT, time_ns())
+            write_rows(connection, execution, METRIC_ROWS, metrics(execution, V1, passes, 1), time_ns())
+            complete(connection, execution, ENDED, time_ns())
+
+        service.store.write(work)
+        assert told(trend(service, criterion=STATUS)) == [("r1", [(passes / (passes + 1), "v1")])]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        (
+            {"criterion": "evaluation_statu"},
+            "no run of the app has the criterion 'evaluation_statu'; known: a, ",
+        ),
+        ({"criterion": STATUS, "appVersion": "v3"}, "the app version 'v3'; known: v1"),
+        ({"parent": "apps/a"}, "parent"),
+        ({"filter": "state = GREEN"}, "filter"),
+        ({"pageSize": -1}, "pageSize"),
+        ({"pageToken": "x"}, "pageToken"),
+        ({"parent": HOME, "criterion": STATUS}, "known: none"),
+    ],
+)
+def test_refused(service: Service, run: Any, fields: Any, why: str) -> None:
+    run(1, (V1, 1, 1))
+    with pytest.raises(ServiceError) as refused:
+        trend(service, **fields)
+    assert why in f"{refused.value.field} {refused.value}"
