@@ -46,7 +46,6 @@ class ToolResponse(CanonicalModel, forbid_unknown_fields=True):
     """One response of a tool.
 
     Attributes:
-        response: Any JSON value.
         error: Error mark of the log: true, or the error message.
     """
 
@@ -259,8 +258,8 @@ class Conversation(CanonicalModel, forbid_unknown_fields=True):
         language: BCP 47 code.
         eval_id: Eval case of the conversation; None: not stated.
         eval_set_id: Eval set of the case; None: not stated.
+        user_id: Id of the user; None: the log does not state it.
         start_time: RFC 3339 text.
-        tags: Free labels.
         state: Session state at the end, if logged.
         expected: Expected outcome of the whole conversation.
         tools: Tools that the record declares.
@@ -283,6 +282,7 @@ class Conversation(CanonicalModel, forbid_unknown_fields=True):
     language: str | None = None
     eval_id: str | None = None
     eval_set_id: str | None = None
+    user_id: str | None = None
     start_time: str | None = None
     tags: list[str] = []
     turns: list[Turn] = []

@@ -11,6 +11,7 @@ class ConversationRow(TypedDict):
     Attributes:
         run_id: Id of the run.
         conversation_id: Id of the conversation.
+        user_id: Id of the user; null: the log does not state it.
         eval_id: Id of the eval case; null: there is none.
         eval_set_id: Id of the eval set of the case.
         case_digest: Digest of what its eval case, or the record itself, expects: 16 hexadecimal digits, the
@@ -69,6 +70,7 @@ class ConversationRow(TypedDict):
 
     run_id: str
     conversation_id: str
+    user_id: str | None
     eval_id: str | None
     eval_set_id: str | None
     case_digest: str | None

@@ -85,6 +85,7 @@ class MappingConfig(BaseModel):
     language: Path | None = None
     eval_id: Path | None = None
     eval_set_id: Path | None = None
+    user_id: Path | None = None
     start_time: Path | None = None
     tags: Path | None = None
     ended: Path | None = None

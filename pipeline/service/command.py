@@ -1,7 +1,6 @@
 """Implements `turnwise serve`: starts the MCP and REST server."""
 
 import gc
-import getpass
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -23,6 +22,7 @@ from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.rest.app import RestApi, answer_unrouted
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import MAX_BYTES
+from turnwise.pipeline.settings.user import current_user
 from turnwise.pipeline.store.engine import open_store
 
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
@@ -42,7 +42,7 @@ def serve(options: ServeOptions) -> int:
     # URLs and bodies of requests are not logged, because they may be confidential.
     log_to_terminal("turnwise: %(message)s", LogRateLimit())
     store = open_store(options.store, create=True, read_only=options.read_only)
-    service = Service(store, _user(), options.read_only)
+    service = Service(store, current_user(), options.read_only)
     # Loaded modules exist until the end: to scan them in every collection would delay answers.
     gc.collect()
     gc.freeze()
@@ -54,13 +54,6 @@ def serve(options: ServeOptions) -> int:
     finally:
         store.close()
     return 0
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
 
 
 async def _serve_stdio(service: Service) -> None:

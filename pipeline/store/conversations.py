@@ -37,6 +37,7 @@ def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObje
         **_place(row, app, nanos),
         **{name: plain_text(row[name] or "") for name in texts},  # type: ignore[literal-required]
         "name": _name(row, app),
+        "user_id": key_text(row["user_id"] or ""),
         "harm": row["harm"],
         "content": dump_json(row).decode(),
     }

@@ -41,6 +41,7 @@ class Store:
 
     Attributes:
         url: URL without the password.
+        is_sqlite: Whether it is a SQLite file.
     """
 
     def __init__(self, engine: Engine, url: str, read_only: bool) -> None:
@@ -49,8 +50,8 @@ class Store:
         self._writer = engine.execution_options(turnwise_writes=True)
         self._reader = engine
         # Threads that wait for SQLite's lock poll with sleeps; a Lock wakes them in turn.
-        is_sqlite = engine.dialect.name == "sqlite"
-        self._turn: AbstractContextManager[Any] = Lock() if is_sqlite else nullcontext()
+        self.is_sqlite = engine.dialect.name == "sqlite"
+        self._turn: AbstractContextManager[Any] = Lock() if self.is_sqlite else nullcontext()
         if engine.dialect.name == "postgresql":
             self._reader = _reader(engine)
 
@@ -68,6 +69,19 @@ class Store:
             raise StoreError(f"the store {self.url}: is open read-only")
         with self._turn:
             return self._run(self._writer, work)
+
+    def alone(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` outside of a transaction and returns its result.
+
+        Raises:
+            StoreError: The store is read-only, or does not answer.
+        """
+        if self._read_only:
+            raise StoreError(f"the store {self.url}: is open read-only")
+        options: dict[str, Any] = {"turnwise_alone": True}
+        if self._writer.dialect.name == "postgresql":
+            options["isolation_level"] = "AUTOCOMMIT"
+        return self._run(self._writer.execution_options(**options), work)
 
     def close(self) -> None:
         """Closes all connections."""
@@ -212,6 +226,8 @@ def _set_up_sqlite(engine: Engine, read_only: bool) -> None:
         # The driver would begin its transactions too late and without a lock.
         connection.isolation_level = None
         connection.execute("PRAGMA foreign_keys = ON")
+        # What is deleted is overwritten.
+        connection.execute("PRAGMA secure_delete = ON")
         if read_only:
             connection.execute("PRAGMA query_only = ON")
         elif connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -219,8 +235,9 @@ def _set_up_sqlite(engine: Engine, read_only: bool) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("turnwise_writes")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        options = connection.get_execution_options()
+        if not options.get("turnwise_alone"):
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("turnwise_writes") else "BEGIN")
 
 
 _LOCK = Lock()

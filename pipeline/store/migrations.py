@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, inspect, text
 
+from turnwise.pipeline.store.migrated_maintenance import keep_maintenance
 from turnwise.pipeline.store.migrated_runs import keep_runs
 from turnwise.pipeline.store.migrated_views import add_latest
 from turnwise.pipeline.store.urls import StoreError
@@ -200,6 +201,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _keep_case_digest,
     keep_runs,
     add_latest,
+    keep_maintenance,
 )
 
 

@@ -80,14 +80,15 @@ FAILURE_ROWS = _table(
 CONVERSATION_ROWS = _table(
     "conversation_rows",
     texts="name app evaluation_run conversation_id eval_id version_id verdict harm_term cluster why "
-    "event_time case_digest content",
+    "event_time case_digest user_id content",
     numbers="execution update_nanos",
     fractions="harm",
     key="name execution",
 )
 """Conversations of all executions. `content` holds the row, with the transcript; "": null.
 
-`case_digest` is null where an earlier version wrote the row: not known.
+`case_digest` and `user_id` are null where an earlier version wrote the row: not known. `user_id` is "" where
+the log states none.
 """
 
 SCORE_ROWS = _table(
@@ -110,6 +111,15 @@ METRIC_ROWS = _table(
     key="name execution",
 )
 """Metrics of all executions: of an app version (`turn_index` null), and of its turns."""
+
+ERASURES = _table("erasures", texts="digest salt kind actor removed", numbers="nanos", key="digest")
+"""What was erased: digests of ids. `removed` holds the numbers of rows by table, as JSON."""
+
+PRUNED = _table("pruned_runs", texts="name actor", numbers="execution nanos")
+"""The runs of which only metrics are kept."""
+
+SETTINGS = _table("store_settings", texts="name value")
+"""Settings of the store by name, as JSON."""
 
 RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS)
 """Tables whose rows belong to an execution of a run."""

@@ -94,6 +94,7 @@ class Reviewer:
         return {
             "run_id": self.run.run_id,
             "conversation_id": conversation.conversation_id,
+            "user_id": conversation.user_id,
             "eval_id": case.eval_id if case else None,
             "eval_set_id": case.eval_set_id if case else None,
             "case_digest": case_digest(case),

@@ -172,7 +172,7 @@ def test_a_session_carries_the_questions():
     assert [turn.user for turn in conversation.turns] == ["Grenze?", "Und nun?"]
     assert [turn.agent for turn in conversation.turns] == ["Bis 1.131 SZR.", "Dazu sage ich nichts."]
     assert (conversation.conversation_id, conversation.app_version) == (SESSION["name"], ENGINE)
-    assert conversation.meta == {"user_pseudo_id": "u1"}
+    assert conversation.user_id == "u1"
     assert conversation.tags == [
         "vip",
         "skipped:ADVERSARIAL_QUERY_IGNORED",

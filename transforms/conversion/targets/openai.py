@@ -12,7 +12,17 @@ from turnwise.transforms.formats.chat.openai import chat_conversation
 from turnwise.transforms.formats.problems import checked
 from turnwise.transforms.matching.responses import pair_responses
 
-_NAMED = ("source", "app_version", "language", "eval_id", "eval_set_id", "tags", "start_time", "ended")
+_NAMED = (
+    "source",
+    "app_version",
+    "language",
+    "eval_id",
+    "eval_set_id",
+    "user_id",
+    "tags",
+    "start_time",
+    "ended",
+)
 _OF_META = ("task_id", "trial")
 _MADE = frozenset(
     (

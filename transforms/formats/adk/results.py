@@ -84,10 +84,11 @@ def _conversation(result: EvalCaseResult, conversation_id: str) -> Conversation:
         app_version=stated_app_version(state),
         eval_id=result.eval_id or None,
         eval_set_id=result.eval_set_id or None,
+        user_id=result.user_id or None,
         turns=turns,
         state=state,
         labels={"final_eval_status": result.final_eval_status.name, "metrics": metrics},
-        meta={"user_id": result.user_id, **context},
+        meta=context,
         tools=context_tools(context.get(APP_DETAILS)),
         ended=end.ended,
         ended_detail=end.detail,
@@ -103,6 +104,7 @@ def _add_session(made: Conversation, details: JsonObject) -> None:
     session = session_conversation({"id": made.conversation_id, **details})
     made.turns, made.start_time = session.turns, session.start_time
     made.tools, made.meta = session.tools, made.meta | session.meta
+    made.user_id = made.user_id or session.user_id
     if made.ended == "agent_error" and session.ended in ("agent_error", "limit"):
         made.ended = session.ended
         made.ended_detail = f"{made.ended_detail}: {session.ended_detail}"

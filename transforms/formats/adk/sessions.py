@@ -57,12 +57,13 @@ def session_conversation(value: JsonValue) -> Conversation:
         app_version=stated_app_version(session.state),
         eval_id=_stated(session, "eval_id"),
         eval_set_id=_stated(session, "eval_set_id"),
+        user_id=session.user_id,
         start_time=_rfc3339(session.events[0].timestamp) if session.events else None,
         turns=turns,
         state=session.state,
         ended=end.ended,
         ended_detail=end.detail,
-        meta={"app_name": session.app_name, "user_id": session.user_id, **turn_context(invocations)},
+        meta={"app_name": session.app_name, **turn_context(invocations)},
     )
 
 

@@ -180,7 +180,7 @@ def _with_expectations(value: JsonObject, known: frozenset[str]) -> frozenset[st
 
 def _conversation(value: JsonObject) -> JsonObject:
     fields = {key: item for key, item in value.items() if item is not None and key in _FIELDS}
-    for key in ("conversation_id", "eval_id", "eval_set_id", "app_version"):
+    for key in ("conversation_id", "eval_id", "eval_set_id", "app_version", "user_id"):
         if key in fields:
             fields[key] = as_text(fields[key])
     fields["ended"], fields["ended_detail"] = _end(value)

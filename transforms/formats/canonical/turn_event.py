@@ -20,7 +20,7 @@ _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _UNKNOWN = -1
 _MERGED = ("state", "labels", "meta")
 _ENDS = (ENDED, *TERMINATIONS)
-_NAMES = ("app_version", "language", "eval_id", "eval_set_id", "source", "start_time")
+_NAMES = ("app_version", "language", "eval_id", "eval_set_id", "source", "start_time", "user_id")
 _SET = (*_NAMES, "tags", "expected", DETAIL, *_ENDS)
 _OWN = frozenset(("event_id", "event_time", "turn_index", "turn", "end", *Conversation.__struct_fields__))
 

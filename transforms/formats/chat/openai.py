@@ -33,7 +33,16 @@ _KEYS = frozenset(
         *("messages", "conversation_id", "id", "source", "app_version", "language", "eval_id", "eval_set_id"),
         *("tags", "start_time", "end_time", "reward", "reward_info", "tools", "functions", "task_id"),
         *("trial", "info", "task", "expected", "ended", "ended_detail", "error", "model", "tool_choice"),
-        *("function_call", "response_format", "stop", "stream_options", "logit_bias", "user", "policy"),
+        *(
+            "function_call",
+            "response_format",
+            "stop",
+            "stream_options",
+            "logit_bias",
+            "user",
+            "user_id",
+            "policy",
+        ),
     )
 )
 _KEYS_WITH_TRAJ = _KEYS | {"traj"}
@@ -64,6 +73,7 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         "language": record.get("language"),
         "eval_id": as_text(record.get("eval_id")),
         "eval_set_id": as_text(record.get("eval_set_id")),
+        "user_id": as_text(record.get("user_id") or record.get("user")),
         "tags": _tags(record.get("tags")),
         "start_time": as_text(record.get("start_time")),
         "turns": turns,

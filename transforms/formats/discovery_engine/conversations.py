@@ -78,7 +78,7 @@ def _headed(value: JsonObject) -> tuple[Conversation, list[Problem]]:
         app_version=_engine(session.name),
         start_time=session.start_time,
         tags=list(session.labels),
-        meta={"user_pseudo_id": session.user_pseudo_id} if session.user_pseudo_id else {},
+        user_id=session.user_pseudo_id or None,
     )
     return made, read_problems(problems_found)
 

@@ -10,7 +10,7 @@ from turnwise.transforms.formats.unread import may_hold_work
 
 FIELDS = (
     *("app_version", "language", "eval_id", "eval_set_id", "start_time", "tags", "ended", "ended_detail"),
-    *("labels", "state", "tools"),
+    *("labels", "state", "tools", "user_id"),
 )
 
 

@@ -22,6 +22,7 @@ PART = "mapped_part"
 """Name of the format of a part of a conversation, and the key that holds it."""
 _WHAT = "the mapping"
 _LONGEST_PLACE = 200
+_TEXTS = ("app_version", "eval_id", "eval_set_id", "start_time", "user_id")
 _PLAIN = frozenset(("role", "content", "name", "id", "timestamp", "created_at"))
 _NO_CALLS = "the mapping names no tool_calls; if the agent has no tools, state it: tool_calls: `[]`"
 
@@ -149,7 +150,7 @@ def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) ->
     tags = fields.get("tags")
     given = {
         **fields,
-        **{key: as_text(fields.get(key)) for key in ("app_version", "eval_id", "eval_set_id", "start_time")},
+        **{key: as_text(fields.get(key)) for key in _TEXTS},
         "conversation_id": name,
         "source": MAPPING,
         "turns": turns,

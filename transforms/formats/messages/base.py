@@ -220,6 +220,7 @@ def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str)
         "conversation_id": own or as_text(record.get("id")) or name,
         "source": record.get("source") or dialect.name,
         **{key: as_text(record.get(key)) for key in ("app_version", "language", "eval_id", "eval_set_id")},
+        "user_id": next((as_text(each["user_id"]) for each in _named(record) if each.get("user_id")), None),
         "tags": record.get("tags") if isinstance(record.get("tags"), list) else [],
         "start_time": as_text(record.get("start_time")),
         "turns": log.close(end),

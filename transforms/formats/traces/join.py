@@ -9,7 +9,12 @@ from turnwise.transforms.formats.traces.declared import declared
 from turnwise.transforms.formats.traces.doubles import mark_doubles
 from turnwise.transforms.formats.traces.events_of_calls import join_events
 from turnwise.transforms.formats.traces.history import HISTORIES
-from turnwise.transforms.formats.traces.labels import configured_version, environment_of, service_version
+from turnwise.transforms.formats.traces.labels import (
+    configured_version,
+    environment_of,
+    service_version,
+    user_of,
+)
 from turnwise.transforms.formats.traces.lines import TurnLine, turn_lines
 from turnwise.transforms.formats.traces.losses import add_missing, add_orphans
 from turnwise.transforms.formats.traces.span import TraceSpan
@@ -44,6 +49,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
         conversation_id=conversation_id,
         source=_source(nodes),
         app_version=_version(nodes, steps),
+        user_id=next(filter(None, (user_of(node.span) for node in nodes)), None),
         start_time=rfc3339_of(min((node.span.start for node in nodes if node.span.start), default=0)),
         tags=_tags(nodes, steps),
         turns=turns,

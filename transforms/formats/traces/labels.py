@@ -16,6 +16,8 @@ _HOLDERS = (
     *("ai.settings.context.", "mlflow.trace.", "langfuse.trace.metadata.", "langfuse.observation.metadata."),
 )
 _METADATA = ("metadata", "langfuse.trace.metadata", "langfuse.observation.metadata")
+_USERS = ("user.id", "enduser.id", "langfuse.user.id")
+_USER_NAMES = ("user_id", "userId", "langfuse_user_id", "langfuseUserId", "mlflow.trace.user")
 _VERSIONS = ("gen_ai.agent.version", "langfuse.version", "langfuse.release")
 _VERSION_NAMES = ("app_version", "appVersion", "agent_version", "agentVersion", "revision_id", "release")
 _ENTITY_VERSION = "traceloop.entity.version"
@@ -45,6 +47,11 @@ def conversation_of(span: TraceSpan, words: frozenset[str]) -> str | None:
     if found is None and not words.isdisjoint(_WITH_METADATA):
         found = text_at(_metadata(span.attributes), *_SESSION_NAMES)
     return found
+
+
+def user_of(span: TraceSpan) -> str | None:
+    """Returns the id of the user that a span names; None: it names none."""
+    return text_at(span.attributes, *_USERS) or text_at(_metadata(span.attributes), *_USER_NAMES)
 
 
 def environment_of(span: TraceSpan) -> str | None:

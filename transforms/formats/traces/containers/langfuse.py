@@ -27,6 +27,7 @@ _FIELDS = {
 }
 _TRACE_FIELDS = {
     "session.id": ("sessionId", "session_id"),
+    "user.id": ("userId", "user_id"),
     "langfuse.version": ("version",),
     "langfuse.release": ("release",),
     "langfuse.trace.tags": ("tags", "trace_tags"),
