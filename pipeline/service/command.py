@@ -47,11 +47,14 @@ def serve(options: ServeOptions) -> int:
     gc.collect()
     gc.freeze()
     try:
+        if not options.read_only and not options.stdio:
+            service.jobs.start()
         if options.stdio:
             anyio.run(_serve_stdio, service)
         else:
             _serve_http(service, options)
     finally:
+        service.jobs.close()
         store.close()
     return 0
 

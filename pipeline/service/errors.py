@@ -17,11 +17,27 @@ HTTP_CODES = {
     "NOT_FOUND": 404,
     "ABORTED": 409,
     "ALREADY_EXISTS": 409,
+    "RESOURCE_EXHAUSTED": 429,
     "INTERNAL": 500,
     "UNIMPLEMENTED": 501,
     "UNAVAILABLE": 503,
 }
 """Status -> HTTP status code."""
+
+RPC_CODES = {
+    "CANCELLED": 1,
+    "INVALID_ARGUMENT": 3,
+    "NOT_FOUND": 5,
+    "ALREADY_EXISTS": 6,
+    "PERMISSION_DENIED": 7,
+    "RESOURCE_EXHAUSTED": 8,
+    "FAILED_PRECONDITION": 9,
+    "ABORTED": 10,
+    "UNIMPLEMENTED": 12,
+    "INTERNAL": 13,
+    "UNAVAILABLE": 14,
+}
+"""Status -> number in google.rpc.Code, for the errors of operations."""
 
 _PATH = re.compile(r"\w+((?:\.\w+|\[\d+\])*): (.*)", re.DOTALL)
 

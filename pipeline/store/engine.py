@@ -20,8 +20,11 @@ T = TypeVar("T")
 READERS, WRITERS = 8, 4
 """Numbers of requests of a process that can read from, and write to, a store at once."""
 
-# One more connection answers whether the store answers.
-_CONNECTIONS = READERS + WRITERS + 1
+OPERATIONS = 2
+"""Number of long-running operations that a process works on at once."""
+
+# Two more connections answer whether the store answers, and say that the process works on operations.
+_CONNECTIONS = READERS + WRITERS + OPERATIONS + 2
 
 _LOCK_SECONDS = 60
 _LONGEST_PAUSE = 0.2

@@ -7,6 +7,7 @@ from hashlib import sha256
 from sqlalchemy import Connection, inspect, text
 
 from turnwise.pipeline.store.migrated_maintenance import keep_maintenance
+from turnwise.pipeline.store.migrated_operations import add_operations
 from turnwise.pipeline.store.migrated_runs import keep_runs
 from turnwise.pipeline.store.migrated_views import add_latest
 from turnwise.pipeline.store.urls import StoreError
@@ -202,6 +203,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     keep_runs,
     add_latest,
     keep_maintenance,
+    add_operations,
 )
 
 

@@ -121,8 +121,27 @@ PRUNED = _table("pruned_runs", texts="name actor", numbers="execution nanos")
 SETTINGS = _table("store_settings", texts="name value")
 """Settings of the store by name, as JSON."""
 
-RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS)
+RECORDING_ROWS = _table(
+    "recording_rows",
+    texts="name app evaluation evaluation_run conversation_id app_version version_id content",
+    numbers="execution update_nanos",
+    key="name execution",
+)
+"""Recorded conversations that were held against a case, of all executions. `content` holds all of one."""
+
+RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS, RECORDING_ROWS)
 """Tables whose rows belong to an execution of a run."""
+
+OPERATIONS = _table(
+    "operations",
+    texts="name place app method run metadata response error_status error",
+    numbers="create_nanos begin_nanos update_nanos end_nanos cancel_nanos",
+)
+"""Long-running operations.
+
+The server that works on it keeps writing `update_nanos`. `run` is the evaluation run that it writes; null:
+none. `begin_nanos` is null while it waits, `end_nanos` while it is not done.
+"""
 
 VIEWS = MetaData()
 
@@ -148,6 +167,9 @@ SCORES = _view("scores", SCORE_ROWS)
 
 METRICS = _view("run_metrics", METRIC_ROWS)
 """Their metrics."""
+
+RECORDINGS = _view("recordings", RECORDING_ROWS)
+"""Their recorded conversations."""
 
 
 def key_nanos(nanos: int) -> int:

@@ -9,8 +9,11 @@ ANY = "-"
 """Wildcard for all evaluations in the parent of a list."""
 
 _ID = r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}"
-_APP = rf"projects/[A-Za-z0-9][A-Za-z0-9.:-]{{0,99}}/locations/{_ID}/apps/{_ID}"
+_PLACE = rf"projects/[A-Za-z0-9][A-Za-z0-9.:-]{{0,99}}/locations/{_ID}"
+_APP = rf"{_PLACE}/apps/{_ID}"
 _PATTERNS = {
+    "location": re.compile(_PLACE),
+    "operation": re.compile(rf"{_PLACE}/operations/{_ID}"),
     "app": re.compile(_APP),
     "evaluation": re.compile(rf"{_APP}/evaluations/{_ID}"),
     "result": re.compile(rf"{_APP}/evaluations/{_ID}/results/{_ID}"),
@@ -18,6 +21,8 @@ _PATTERNS = {
     "parent of results": re.compile(rf"{_APP}/evaluations/(?:{_ID}|{ANY})"),
 }
 _FORMS = {
+    "location": "projects/{project}/locations/{location}",
+    "operation": "projects/{project}/locations/{location}/operations/{operation}",
     "app": "projects/{project}/locations/{location}/apps/{app}",
     "evaluation": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}",
     "result": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}/results/{result}",
@@ -64,6 +69,11 @@ def evaluation_id(eval_id: str, eval_set_id: str | None) -> str:
 def app_of(name: str) -> str:
     """Returns the app of a full name."""
     return "/".join(name.split("/", 6)[:6])
+
+
+def place_of(name: str) -> str:
+    """Returns the location of a full name."""
+    return "/".join(name.split("/", 4)[:4])
 
 
 def app_in(*names: str | None) -> str | None:

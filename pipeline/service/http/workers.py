@@ -1,18 +1,14 @@
 """Runs requests in threads and hides internal errors from callers."""
 
-import logging
-import traceback
 from collections.abc import Callable
 from time import monotonic
 
 from anyio import CapacityLimiter, to_thread
 
+from turnwise.pipeline.service.answering import answered
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.store.engine import READERS, WRITERS
-from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.values import JsonObject
-
-LOG = logging.getLogger("turnwise.serve")
 
 
 class Workers:
@@ -42,7 +38,7 @@ class Workers:
         begun, status = monotonic(), "CANCELLED"
         try:
             limit = self._writers if changes else self._readers
-            value = await to_thread.run_sync(_answered, work, limiter=limit)
+            value = await to_thread.run_sync(answered, work, limiter=limit)
             status = "OK"
             return value
         except ServiceError as error:
@@ -51,18 +47,3 @@ class Workers:
         finally:
             if self._observe is not None:
                 self._observe(method, status, monotonic() - begun)
-
-
-def _answered(work: Callable[[], JsonObject]) -> JsonObject:
-    try:
-        return work()
-    except ServiceError:
-        raise
-    except StoreError as error:
-        LOG.error("%s", error)
-        raise ServiceError("UNAVAILABLE", "the store does not answer") from None
-    except Exception as error:
-        # The message of an unexpected error may hold parts of the request; its location does not.
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        LOG.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
-        raise ServiceError("INTERNAL", "internal error") from None
