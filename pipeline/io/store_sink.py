@@ -1,18 +1,17 @@
 """Writes the rows of a run to a store, in addition to files, and how the run stands."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from time import time_ns
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 
 from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.store.conversations import conversation_columns, score_columns
 from turnwise.pipeline.store.engine import open_store, shared_store, try_store
 from turnwise.pipeline.store.executions import (
     Execution,
@@ -23,19 +22,11 @@ from turnwise.pipeline.store.executions import (
     touch,
     write_rows,
 )
-from turnwise.pipeline.store.failures import failure_columns, write_replaced
-from turnwise.pipeline.store.metrics import metric_columns
-from turnwise.pipeline.store.naming import LOCAL_APP, app_of_row, full_result
-from turnwise.pipeline.store.results import ScoredAgainst, result_columns
+from turnwise.pipeline.store.failures import write_replaced
+from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
 from turnwise.pipeline.store.states import Broken
-from turnwise.pipeline.store.tables import (
-    CONVERSATION_ROWS,
-    FAILURE_ROWS,
-    METRIC_ROWS,
-    RESULT_ROWS,
-    SCORE_ROWS,
-)
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.scalars import timestamp_nanos
@@ -44,33 +35,6 @@ from turnwise.schemas.values import JsonObject
 _LOG = logging.getLogger(__name__)
 _ROWS = 500
 _BYTES = 8 * 1024 * 1024
-
-
-def _result(row: Any, execution: Execution, nanos: int) -> JsonObject:
-    against = ScoredAgainst(row["case_etag"], row["case_digest"])
-    return result_columns(full_result(row, execution.app), row["conversation_id"], nanos, against)
-
-
-def _failure(row: Any, execution: Execution, nanos: int) -> JsonObject:
-    return failure_columns(row, app_of_row(row, execution.app), nanos)
-
-
-def _score(row: Any, execution: Execution, nanos: int) -> JsonObject:
-    return score_columns(row, execution.app, nanos, execution.day)
-
-
-def _conversation(row: Any, execution: Execution, nanos: int) -> JsonObject:
-    return conversation_columns(row, execution.app, nanos)
-
-
-_TABLES: dict[str, tuple[Table, Callable[[Any, Execution, int], JsonObject]]] = {
-    "results": (RESULT_ROWS, _result),
-    "failures": (FAILURE_ROWS, _failure),
-    "scores": (SCORE_ROWS, _score),
-    "conversations": (CONVERSATION_ROWS, _conversation),
-    "metrics_by_app_version": (METRIC_ROWS, metric_columns),
-    "metrics_by_turn": (METRIC_ROWS, metric_columns),
-}
 
 
 class _StoreFn(beam.DoFn):
@@ -84,7 +48,7 @@ class _StoreFn(beam.DoFn):
         self._bytes = 0
 
     def process(self, rows: Sequence[JsonObject]) -> None:
-        _, columns_of = _TABLES[self._table]
+        _, columns_of = ROW_TABLES[self._table]
         for row in rows:
             # Clocks of workers may be behind; no row is older than the run.
             columns = columns_of(row, self._execution, max(time_ns(), self._execution.number))
@@ -99,7 +63,7 @@ class _StoreFn(beam.DoFn):
     def _write(self) -> None:
         rows, self._waiting, self._bytes = self._waiting, [], 0
         if rows:
-            table, execution, now = _TABLES[self._table][0], self._execution, time_ns()
+            table, execution, now = ROW_TABLES[self._table][0], self._execution, time_ns()
             shared_store(self._url).write(
                 lambda connection: write_rows(connection, execution, table, rows, now)
             )
@@ -114,7 +78,7 @@ class StoreSink:
 
     def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
         """Adds the steps that write lists of rows."""
-        if table not in _TABLES:
+        if table not in ROW_TABLES:
             return None
         write = _StoreFn(self._url, self._execution, table)
         written: PCollection[Any] = rows | f"Store_{table}{part}" >> beam.ParDo(write)

@@ -1,0 +1,83 @@
+"""Writes and reads the whole conversations that a store keeps to score them again."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select
+
+from turnwise.pipeline.store.executions import run_key
+from turnwise.pipeline.store.naming import evaluation_name, marked, run_name
+from turnwise.pipeline.store.results import version_id
+from turnwise.pipeline.store.runs import is_counted
+from turnwise.pipeline.store.tables import RECORDINGS, RESULTS, key_text
+from turnwise.schemas.ces.names import app_in, app_of
+from turnwise.schemas.recording import RecordingRow
+from turnwise.schemas.values import JsonObject
+
+
+def recording_columns(row: RecordingRow, app: str, nanos: int) -> JsonObject:
+    """Returns the columns of a recording, with a name that is the same when its run is repeated.
+
+    Args:
+        row: The recording.
+        app: App in the store if neither the case nor the conversation names one.
+        nanos: Time of writing, nanoseconds since 1970.
+    """
+    named = app_in(row["conversation_id"], row["app_version"]) or app
+    evaluation = evaluation_name(named, row["eval_id"], row["eval_set_id"])
+    own, version = app_of(evaluation), row["app_version"] or ""
+    return {
+        "name": marked(
+            f"{run_name(own, row['run_id'])}/recordings/r", row["conversation_id"], version, evaluation
+        ),
+        "app": own,
+        "evaluation": evaluation,
+        "evaluation_run": run_key(own, row["run_id"]),
+        "conversation_id": key_text(row["conversation_id"]),
+        "app_version": key_text(version),
+        "version_id": key_text(version_id(version)),
+        "update_nanos": nanos,
+        "content": row["recording"],
+    }
+
+
+class StoredRecording(NamedTuple):
+    """A conversation of an evaluation, in the last run that scored it.
+
+    Attributes:
+        name: Name of its recording; None: the run kept none.
+        run: Name of the run.
+    """
+
+    evaluation: str
+    conversation_id: str
+    app_version: str
+    run: str
+    name: str | None
+
+
+def recordings_of(connection: Connection, evaluation: str, version: str | None) -> Sequence[StoredRecording]:
+    """Returns the conversations of an evaluation that runs which have ended scored, each in the last of them.
+
+    Args:
+        connection: Connection to the store.
+        evaluation: Name of the evaluation.
+        version: Id of an app version ("": none is stated); None: all versions.
+    """
+    found: dict[tuple[str, str], StoredRecording] = {}
+    for table, name in ((RECORDINGS, RECORDINGS.c.name), (RESULTS, None)):
+        columns = [table.c.conversation_id, table.c.app_version, table.c.evaluation_run]
+        query = select(*columns, *([] if name is None else [name]))
+        query = query.where(table.c.evaluation == evaluation, is_counted(table))
+        if version is not None:
+            query = query.where(table.c.version_id == version)
+        for row in connection.execute(query.order_by(table.c.update_nanos.desc(), table.c.name.desc())):
+            key = (row.conversation_id, row.app_version)
+            own = StoredRecording(evaluation, *key, row.evaluation_run, None if name is None else row.name)
+            found.setdefault(key, own)
+    return sorted(found.values())
+
+
+def read_recording(connection: Connection, name: str) -> str | None:
+    """Returns a recording as JSON; None: it is no longer there."""
+    return connection.execute(select(RECORDINGS.c.content).where(RECORDINGS.c.name == name)).scalar()
