@@ -2,13 +2,64 @@
 
 from pydantic import Field
 
-from turnwise.schemas.ces.tools import ToolMessage
+from turnwise.schemas.ces.status import Status
+from turnwise.schemas.proto.any import AnyMessage
 from turnwise.schemas.proto.fields import Bool, Int32, Repeated, Text, Timestamp
 from turnwise.schemas.proto.json import Message
 from turnwise.schemas.values import no_items
 
 
-class ListOperationsRequest(ToolMessage):
+class LongRunningMessage(Message):
+    """Base of the messages of google.longrunning."""
+
+    PACKAGE = "google.longrunning"
+
+
+class Operation(LongRunningMessage):
+    """Work that goes on after its request was answered."""
+
+    ONEOFS = (("error", "response"),)
+
+    name: Text = ""
+    """projects/P/locations/L/operations/O."""
+    metadata: AnyMessage | None = None
+    """How it stands."""
+    done: Bool = False
+    """Whether it ended."""
+    error: Status | None = None
+    """Why it failed."""
+    response: AnyMessage | None = None
+    """What it answers."""
+
+
+class GetOperationRequest(LongRunningMessage):
+    """Read an operation."""
+
+    REQUIRED = ("name",)
+
+    name: Text = ""
+    """Name of the operation."""
+
+
+class CancelOperationRequest(LongRunningMessage):
+    """Ask an operation to stop."""
+
+    REQUIRED = ("name",)
+
+    name: Text = ""
+    """Name of the operation."""
+
+
+class DeleteOperationRequest(LongRunningMessage):
+    """Delete an operation that is done."""
+
+    REQUIRED = ("name",)
+
+    name: Text = ""
+    """Name of the operation."""
+
+
+class ListOperationsRequest(LongRunningMessage):
     """List the operations of a location."""
 
     REQUIRED = ("name",)
@@ -23,6 +74,15 @@ class ListOperationsRequest(ToolMessage):
     """nextPageToken of the page before."""
     return_partial_success: Bool = False
     """Whether a list that is not whole is wanted; it always is."""
+
+
+class ListOperationsResponse(LongRunningMessage):
+    """A page of operations."""
+
+    operations: Repeated[Operation] = Field(default_factory=no_items)
+    """The operations."""
+    next_page_token: Text = ""
+    """pageToken of the next page; absent: this is the last."""
 
 
 class OperationMetadata(Message):

@@ -1,56 +1,14 @@
 """Requests to score recorded conversations again, and to make evaluations of conversations."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from turnwise.schemas.ces.conversations import ConversationSource
+from turnwise.schemas.ces.run_parts import OptimizationConfig, PersonaRunConfig
 from turnwise.schemas.ces.run_settings import EvaluationConfig, GoldenRunMethod
 from turnwise.schemas.ces.transfers import GeneratedType
-from turnwise.schemas.proto.fields import Bool, Implicit, Int32, OpenEnum, Repeated, Struct, Text
+from turnwise.schemas.proto.fields import Bool, Implicit, Int32, OpenEnum, Repeated, Text
 from turnwise.schemas.proto.json import Message
 from turnwise.schemas.values import no_items
-
-
-class PersonaRunConfig(Message):
-    """Runs with a simulated user."""
-
-    persona: Text = ""
-    """Name of the persona."""
-    task_count: Int32 = 0
-    """Number of tasks."""
-
-
-class OptimizationStatus(OpenEnum):
-    """How the search for losses stands."""
-
-    OPTIMIZATION_STATUS_UNSPECIFIED = 0
-    RUNNING = 1
-    COMPLETED = 2
-    ERROR = 3
-
-
-class OptimizationConfig(Message):
-    """A report on losses after a run."""
-
-    OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset(
-        {"assistantSession", "errorMessage", "lossReport", "reportSummary", "shouldSuggestFix", "status"}
-    )
-
-    generate_loss_report: Bool = False
-    """Whether one is made."""
-    assistant_session: Text = ""
-    """Session that made it."""
-    report_summary: Text = ""
-    """Its summary."""
-    should_suggest_fix: Bool = False
-    """Whether a fix is suggested."""
-    status: Implicit[OptimizationStatus] = OptimizationStatus(0)
-    """How it stands."""
-    error_message: Text = ""
-    """Why it failed."""
-    loss_report: Struct | None = None
-    """The report."""
 
 
 class EvaluationRunCachingMode(OpenEnum):

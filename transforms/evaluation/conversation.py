@@ -61,5 +61,5 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     message, parts = result_message(result, run), result.parts()
     conversation = reviewer_of(run).row(scored, verdict)
     row = result_row(sample, verdict, result.name, message, conversation["case_digest"])
-    scores, recordings = score_rows(scored, run), recording_rows(sample, run)
+    scores, recordings = score_rows(scored, run), recording_rows(sample, run) if run.recordings else []
     return EvaluatedConversation(scored, verdict, scores, [row], [conversation], parts, recordings)

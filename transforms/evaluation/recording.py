@@ -12,9 +12,9 @@ from turnwise.transforms.matching.sample import Sample
 
 
 def recording_rows(sample: Sample, run: RunInfo) -> list[RecordingRow]:
-    """Returns the row of a conversation that is held against a case, if the run keeps recordings."""
+    """Returns the row of a conversation, if it is held against a case."""
     case, conversation = sample.eval_case, sample.conversation
-    if not run.recordings or case is None:
+    if case is None:
         return []
     return [
         {

@@ -84,7 +84,7 @@ class Going:
             raise StoppedError
 
 
-Work = Callable[[Going], JsonObject]
+OperationWork = Callable[[Going], JsonObject]
 """Does an operation and returns its response, without a type."""
 
 
@@ -101,7 +101,7 @@ class Job(NamedTuple):
 
     kind: OperationKind
     app: str
-    work: Work
+    work: OperationWork
     metadata: JsonObject
     run: str | None = None
 
@@ -111,7 +111,7 @@ class Jobs:
 
     def __init__(self, store: Store) -> None:
         self._store, self._held = store, set[str]()
-        self._waiting: Queue[tuple[StoredOperation, Work]] = Queue(MOST_WAITING)
+        self._waiting: Queue[tuple[StoredOperation, OperationWork]] = Queue(MOST_WAITING)
         self._closing, self._threads = Event(), list[Thread]()
 
     def start(self) -> None:
@@ -140,6 +140,12 @@ class Jobs:
             self._store.write(lambda connection: fail(connection, operation.name, "RESOURCE_EXHAUSTED", why))
             raise ServiceError("RESOURCE_EXHAUSTED", why) from None
         return operation_value(operation)
+
+    def finished(self, kind: OperationKind, app: str) -> JsonObject:
+        """Returns an operation that is done, of a method that did its work at once."""
+        made = self._store.write(partial(_added, Job(kind, app, _nothing, {})))
+        self._store.write(lambda connection: succeed(connection, made.name, {}))
+        return operation_value(self._store.read(lambda connection: _found(connection, made)))
 
     def close(self) -> None:
         """Ends the operations that are not done; their work stops when it next looks at the store."""
@@ -178,6 +184,14 @@ class Jobs:
             self._store.write(lambda connection: end_lapsed(connection, lapsed))
 
 
+def _nothing(going: Going) -> JsonObject:
+    return {}
+
+
+def _found(connection: Connection, made: StoredOperation) -> StoredOperation:
+    return find_operation(connection, made.name) or made
+
+
 def _added(job: Job, connection: Connection) -> StoredOperation:
     now = database_nanos(connection)
     name = f"{place_of(job.app)}/operations/{now}-{uuid4().hex[:12]}"
@@ -200,7 +214,7 @@ def _added(job: Job, connection: Connection) -> StoredOperation:
     return operation
 
 
-def _do(store: Store, operation: StoredOperation, work: Work) -> None:
+def _do(store: Store, operation: StoredOperation, work: OperationWork) -> None:
     name = operation.name
     if not store.write(lambda connection: begin_operation(connection, name)):
         return
@@ -217,7 +231,7 @@ def _do(store: Store, operation: StoredOperation, work: Work) -> None:
     store.write(lambda connection: fail(connection, name, status, why))
 
 
-def _stoppable(work: Work, going: Going) -> JsonObject | None:
+def _stoppable(work: OperationWork, going: Going) -> JsonObject | None:
     """Returns the response; None: the work was stopped."""
     try:
         return work(going)

@@ -1,12 +1,15 @@
 """The methods of runs."""
 
-from turnwise.pipeline.service.rest.method import Empty, RestMethod, in_app
+from turnwise.pipeline.service.operations.kinds import DELETE_RUN
+from turnwise.pipeline.service.rest.method import RestMethod, in_app
 from turnwise.pipeline.service.runs import (
     delete_evaluation_run,
     get_evaluation_run,
     list_evaluation_runs,
 )
 from turnwise.pipeline.service.service import Service
+from turnwise.schemas.ces.names import app_of
+from turnwise.schemas.ces.operations import Operation
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
 from turnwise.schemas.ces.runs import (
     DeleteEvaluationRunRequest,
@@ -24,7 +27,8 @@ def _get(service: Service, request: GetEvaluationRunRequest) -> JsonObject:
 
 
 def _delete(service: Service, request: DeleteEvaluationRunRequest) -> JsonObject:
-    return delete_evaluation_run(service, request.name)
+    delete_evaluation_run(service, request.name)
+    return service.jobs.finished(DELETE_RUN, app_of(request.name))
 
 
 METHODS = (
@@ -37,5 +41,5 @@ METHODS = (
         list_evaluation_runs,
     ),
     RestMethod("get_evaluation_run", "GET", _ONE, GetEvaluationRunRequest, EvaluationRun, _get),
-    RestMethod("delete_evaluation_run", "DELETE", _ONE, DeleteEvaluationRunRequest, Empty, _delete),
+    RestMethod("delete_evaluation_run", "DELETE", _ONE, DeleteEvaluationRunRequest, Operation, _delete),
 )

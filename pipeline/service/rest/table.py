@@ -1,11 +1,16 @@
 """The methods that the service has."""
 
 from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.rest import evaluations, results, runs
+from turnwise.pipeline.service.rest import evaluations, operations, results, runs
 from turnwise.pipeline.service.rest.api_methods import has_method
 from turnwise.pipeline.service.rest.method import RestMethod
 
-METHODS: tuple[RestMethod, ...] = (*evaluations.METHODS, *results.METHODS, *runs.METHODS)
+METHODS: tuple[RestMethod, ...] = (
+    *evaluations.METHODS,
+    *results.METHODS,
+    *runs.METHODS,
+    *operations.METHODS,
+)
 
 
 def find_method(verb: str, path: str) -> tuple[RestMethod, str]:

@@ -25,6 +25,10 @@ SERVED = {
     ("DELETE", "projects/x/locations/x/apps/x/evaluationRuns/x"),
     ("GET", "projects/x/locations/x/apps/x/evaluations/x/results"),
     ("GET", "projects/x/locations/x/apps/x/evaluations/x/results/x"),
+    ("GET", "projects/x/locations/x/operations"),
+    ("GET", "projects/x/locations/x/operations/x"),
+    ("DELETE", "projects/x/locations/x/operations/x"),
+    ("POST", "projects/x/locations/x/operations/x:cancel"),
 }
 
 
