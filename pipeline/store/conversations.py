@@ -15,6 +15,7 @@ from turnwise.pipeline.store.tables import CONVERSATIONS, SCORES, key_text, plai
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
+from turnwise.schemas.recording import RecordingRow
 from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.review.choice import MOST_OF_A_CLUSTER, MOST_READ, to_read
@@ -36,7 +37,7 @@ def conversation_columns(row: ConversationRow, app: str, nanos: int) -> JsonObje
     return {
         **_place(row, app, nanos),
         **{name: plain_text(row[name] or "") for name in texts},  # type: ignore[literal-required]
-        "name": _name(row, app),
+        "name": conversation_name(row, app),
         "user_id": key_text(row["user_id"] or ""),
         "harm": row["harm"],
         "content": dump_json(row).decode(),
@@ -55,7 +56,7 @@ def score_columns(row: ScoreRow, app: str, nanos: int, day: str) -> JsonObject:
     texts = {
         name: row[name] for name in ("outcome", "label", "reason", "explanation", "event_time", "language")
     }
-    conversation = _name(row, app)
+    conversation = conversation_name(row, app)
     return {
         **_place(row, app, nanos),
         **{name: None if text is None else plain_text(text) for name, text in texts.items()},
@@ -92,7 +93,7 @@ def _place(row: ConversationRow | ScoreRow, app: str, nanos: int) -> JsonObject:
     }
 
 
-def _name(row: ConversationRow | ScoreRow, app: str) -> str:
+def conversation_name(row: ConversationRow | ScoreRow | RecordingRow, app: str) -> str:
     """Returns the name of a conversation of a run, for each case and app version another one."""
     run = run_name(app_of_row(row, app), row["run_id"])
     ids = "\0".join(

@@ -5,33 +5,29 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
+from turnwise.pipeline.store.conversations import conversation_name
 from turnwise.pipeline.store.executions import run_key
-from turnwise.pipeline.store.naming import evaluation_name, marked, run_name
+from turnwise.pipeline.store.naming import app_of_row, evaluation_name
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.tables import RECORDINGS, RESULTS, key_text
-from turnwise.schemas.ces.names import app_in, app_of
 from turnwise.schemas.recording import RecordingRow
 from turnwise.schemas.values import JsonObject
 
 
 def recording_columns(row: RecordingRow, app: str, nanos: int) -> JsonObject:
-    """Returns the columns of a recording, with a name that is the same when its run is repeated.
+    """Returns the columns of a recording, under the name of its conversation.
 
     Args:
         row: The recording.
-        app: App in the store if neither the case nor the conversation names one.
+        app: App in the store if the conversation names none.
         nanos: Time of writing, nanoseconds since 1970.
     """
-    named = app_in(row["conversation_id"], row["app_version"]) or app
-    evaluation = evaluation_name(named, row["eval_id"], row["eval_set_id"])
-    own, version = app_of(evaluation), row["app_version"] or ""
+    own, version = app_of_row(row, app), row["app_version"] or ""
     return {
-        "name": marked(
-            f"{run_name(own, row['run_id'])}/recordings/r", row["conversation_id"], version, evaluation
-        ),
+        "name": conversation_name(row, app),
         "app": own,
-        "evaluation": evaluation,
+        "evaluation": evaluation_name(own, row["eval_id"], row["eval_set_id"]),
         "evaluation_run": run_key(own, row["run_id"]),
         "conversation_id": key_text(row["conversation_id"]),
         "app_version": key_text(version),
