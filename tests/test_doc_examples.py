@@ -187,6 +187,10 @@ def test_what_runs_here_runs(
         if re.search("(--from|convert) out/sample", command.text):
             make_runs(["out/sample"], scored)
             (place / "waiter/.adk/eval_history").mkdir(parents=True)
+        if name == "store" and rest[:2] in (["token", "list"], ["token", "revoke"]):
+            added = ["token", "add", "ann@acme.example", "--role", "read", "--store", "sqlite:///evals.db"]
+            assert main(["store", *added]) == 0
+            capsys.readouterr()
         if "--date" in rest:
             make_logs_of_dates(rest)
         # The logs of the sample hold a record that cannot be read.

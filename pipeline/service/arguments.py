@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from turnwise.pipeline.service.token import TOKEN, bearer_token
 from turnwise.pipeline.settings.parser import OptionParser
-from turnwise.pipeline.store.urls import is_loopback, is_store_url, shown_url
+from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
 
@@ -18,7 +18,7 @@ class ServeOptions:
     Attributes:
         store: URL of the store.
         allowed_hosts: Host names of the server, beside its address.
-        token: Required bearer token; "": none.
+        token: Bearer token of the environment, of the role admin; "": none.
     """
 
     store: str
@@ -44,7 +44,7 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help=f"address to listen on (default: 127.0.0.1); other than loopback requires {TOKEN}",
+        help="address to listen on (default: 127.0.0.1); other than loopback requires a token",
     )
     parser.add_argument(
         "--port", type=int, default=8000, metavar="N", help="port (default: 8000); 0: any free port"
@@ -71,7 +71,8 @@ def parse_serve_options(
     parser = OptionParser(
         prog="turnwise serve",
         description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
-        epilog=f"If {TOKEN} is set in the environment, every request must send it as bearer token.",
+        epilog="If the store has tokens (turnwise store token), every request must send one as bearer token. "
+        f"{TOKEN} in the environment is one more, of the role admin.",
         allow_abbrev=False,
     )
     add_serve_arguments(parser)
@@ -91,6 +92,4 @@ def _checked(options: ServeOptions) -> ServeOptions:
         raise ConfigError(f"--store {shown}: is no URL of a store (sqlite:///FILE, postgresql://...)")
     if not 0 <= options.port < 65_536:
         raise ConfigError(f"--port must lie between 0 and 65535, not {options.port}")
-    if not (options.stdio or options.token or is_loopback(options.host)):
-        raise ConfigError(f"--host {options.host}: other machines can reach it: set {TOKEN}, a bearer token")
     return options

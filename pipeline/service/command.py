@@ -17,13 +17,18 @@ from turnwise.pipeline.service.http.health import Health
 from turnwise.pipeline.service.http.listening import limited_server, listening, shown_url
 from turnwise.pipeline.service.http.log_limit import LogRateLimit
 from turnwise.pipeline.service.http.metrics import ServerMetrics
+from turnwise.pipeline.service.http.token_book import TokenBook
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.rest.app import RestApi, answer_unrouted
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.token import TOKEN, OneToken
 from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.pipeline.settings.user import current_user
 from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.tokens import read_tokens
+from turnwise.pipeline.store.urls import is_loopback
+from turnwise.schemas.config import ConfigError
 
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
@@ -66,11 +71,19 @@ async def _serve_stdio(service: Service) -> None:
 
 
 def _serve_http(service: Service, options: ServeOptions) -> None:
+    _check_reachable(service, options)
     where = f"--host {options.host} --port {options.port}"
     with listening(options.host, options.port, where) as listener:
         url = shown_url(listener)
         print(f"turnwise: MCP at {url}/mcp, REST at {url}/v1beta", flush=True)
         limited_server(http_app(service, options)).run(sockets=[listener])
+
+
+def _check_reachable(service: Service, options: ServeOptions) -> None:
+    """Raises ConfigError if other machines can reach the server, and there is no token."""
+    if not (options.token or is_loopback(options.host) or service.store.read(read_tokens)):
+        what = f"make a token (turnwise store token add), or set {TOKEN}"
+        raise ConfigError(f"--host {options.host}: other machines can reach it: {what}")
 
 
 def http_app(service: Service, options: ServeOptions) -> ASGIApp:
@@ -88,5 +101,6 @@ def http_app(service: Service, options: ServeOptions) -> ASGIApp:
     ]
     unrouted = {404: answer_unrouted, 405: answer_unrouted}
     app = Starlette(routes=routes, lifespan=lambda _: sessions.run(), exception_handlers=unrouted)
-    checked = AuthMiddleware(app, options.host, options.allowed_hosts, options.token)
-    return metrics.counted(checked)
+    own, is_reachable = OneToken(service.actor, options.token), not is_loopback(options.host)
+    tokens = TokenBook(service.store, own, needed=is_reachable, notes=not options.read_only)
+    return metrics.counted(AuthMiddleware(app, options.host, options.allowed_hosts, tokens))

@@ -60,9 +60,9 @@ def delete_evaluation_run(service: Service, name: str) -> JsonObject:
     """Deletes a run with its rows in its app.
 
     Raises:
-        ServiceError: There is none of that name, it may still be running, or the service is read-only.
+        ServiceError: There is none of that name, it may still be running, or the user may not.
     """
-    service.check_writable()
+    service.check_deletable()
 
     def work(connection: Connection) -> str:
         lock_executions(connection)

@@ -1,10 +1,14 @@
 """The state that both interfaces of the service, MCP and REST, share."""
 
+from copy import copy
+
 from turnwise.pipeline.service.computed_fields import FiguresCache
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.operations.jobs import Job, Jobs
+from turnwise.pipeline.service.users import User
 from turnwise.pipeline.service.version_verdict import VerdictCache
 from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.roles import Role, includes
 from turnwise.schemas.values import JsonObject
 
 
@@ -18,22 +22,44 @@ class Service:
     Attributes:
         store: The store.
         actor: Name of the user, for the history.
-        read_only: Whether changes are refused.
+        role: What the user may do.
+        read_only: Whether changes are refused to everyone.
         cache: Cached figures of evaluations.
         verdicts: Cached verdicts on versions.
         jobs: Does long-running operations.
     """
 
-    def __init__(self, store: Store, actor: str, read_only: bool = False) -> None:
-        self.store, self.actor, self.read_only = store, actor, read_only
+    def __init__(self, store: Store, actor: str, read_only: bool = False, role: Role = "admin") -> None:
+        self.store, self.actor, self.role, self.read_only = store, actor, role, read_only
         self.cache = FiguresCache()
         self.verdicts = VerdictCache()
         self.jobs = Jobs(store)
 
+    def of(self, user: User) -> "Service":
+        """Returns the service for a user, with the same store and caches."""
+        own = copy(self)
+        own.actor, own.role = user
+        return own
+
+    @property
+    def may_change(self) -> bool:
+        """Whether the user may change evaluations."""
+        return not self.read_only and includes(self.role, "write")
+
     def check_writable(self) -> None:
-        """Raises ServiceError if changes are refused."""
+        """Raises ServiceError if the user may change nothing."""
+        self._check("write")
+
+    def check_deletable(self) -> None:
+        """Raises ServiceError if the user may not delete runs and results."""
+        self._check("admin")
+
+    def _check(self, needed: Role) -> None:
         if self.read_only:
             raise ServiceError("PERMISSION_DENIED", "the service is read-only")
+        if not includes(self.role, needed):
+            why = f"needs the role {needed}; the token of {self.actor} has {self.role}"
+            raise ServiceError("PERMISSION_DENIED", f"the request {why}")
 
     def begin(self, job: Job) -> JsonObject:
         """Begins a long-running operation and returns it.

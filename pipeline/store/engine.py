@@ -23,8 +23,9 @@ READERS, WRITERS = 8, 4
 OPERATIONS = 2
 """Number of long-running operations that a process works on at once."""
 
-# Two more connections answer whether the store answers, and say that the process works on operations.
-_CONNECTIONS = READERS + WRITERS + OPERATIONS + 2
+# More connections: one says whether the store answers, one that the process works on operations, one reads
+# the tokens, one notes their use.
+_CONNECTIONS = READERS + WRITERS + OPERATIONS + 4
 
 _LOCK_SECONDS = 60
 _LONGEST_PAUSE = 0.2

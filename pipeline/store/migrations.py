@@ -9,6 +9,7 @@ from sqlalchemy import Connection, inspect, text
 from turnwise.pipeline.store.migrated_maintenance import keep_maintenance
 from turnwise.pipeline.store.migrated_operations import add_operations
 from turnwise.pipeline.store.migrated_runs import keep_runs
+from turnwise.pipeline.store.migrated_tokens import add_tokens
 from turnwise.pipeline.store.migrated_views import add_latest
 from turnwise.pipeline.store.urls import StoreError
 
@@ -204,6 +205,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     add_latest,
     keep_maintenance,
     add_operations,
+    add_tokens,
 )
 
 

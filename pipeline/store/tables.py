@@ -129,6 +129,14 @@ RECORDING_ROWS = _table(
 )
 """Recorded conversations that were held against a case, of all executions. `content` holds all of one."""
 
+TOKENS = _table(
+    "access_tokens",
+    texts="id name role digest created_by used_day",
+    numbers="create_nanos expire_nanos revoke_nanos",
+    key="id",
+)
+"""Tokens of the server, without their secrets."""
+
 RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS, RECORDING_ROWS)
 """Tables whose rows belong to an execution of a run."""
 

@@ -1,18 +1,22 @@
-"""Checks Host, Origin and bearer token of requests before they are processed."""
+"""Checks Host, Origin and token of requests before they are processed, and finds their user."""
 
-import hmac
 import re
 from collections.abc import Sequence
 from ipaddress import ip_address
+from typing import Protocol
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
+from turnwise.pipeline.service.users import User
 from turnwise.pipeline.store.urls import is_loopback
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/?#@\s]+)(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(.+)")
+_BEARER = re.compile(r"bearer ([!-~]+)", re.IGNORECASE)
+_USER = "turnwise.user"
 
 
 def _is_address(host: str) -> bool:
@@ -22,6 +26,18 @@ def _is_address(host: str) -> bool:
         return False
 
 
+class Tokens(Protocol):
+    """The tokens that a server accepts."""
+
+    async def user_of(self, given: str) -> User:
+        """Returns the user of a token ("": none was sent); raises ServiceError."""
+        ...
+
+    async def note_uses(self) -> None:
+        """Writes which tokens were used; does not fail."""
+        ...
+
+
 class AuthMiddleware:
     """Passes permitted requests to an application and refuses others.
 
@@ -29,16 +45,16 @@ class AuthMiddleware:
     Host and Origin. Therefore only known names are accepted. IP addresses cannot be rebound.
     """
 
-    def __init__(self, app: ASGIApp, host: str, allowed_hosts: Sequence[str], token: str) -> None:
+    def __init__(self, app: ASGIApp, host: str, allowed_hosts: Sequence[str], tokens: Tokens) -> None:
         """Creates the middleware.
 
         Args:
             app: The application.
             host: The address on which the server listens.
             allowed_hosts: Other host names of the server.
-            token: Required bearer token; "": none.
+            tokens: The accepted tokens.
         """
-        self._app, self._token = app, f"Bearer {token}".encode() if token else b""
+        self._app, self._tokens = app, tokens
         self._names = {name.lower() for name in (host, *allowed_hosts)}
         self._takes_addresses = not is_loopback(host)
 
@@ -50,24 +66,22 @@ class AuthMiddleware:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        refusal = self._refusal(scope)
-        if refusal is None:
-            await self._app(scope, receive, send)
+        try:
+            self._check_names(scope)
+            scope[_USER] = await self._tokens.user_of(_token(scope))
+        except ServiceError as refusal:
+            await _refused(refusal)(scope, receive, send)
             return
-        headers = {"WWW-Authenticate": "Bearer"} if refusal.status == "UNAUTHENTICATED" else None
-        response = JSONResponse(refusal.to_value(), HTTP_CODES[refusal.status], headers)
-        await response(scope, receive, send)
+        await self._app(scope, receive, send)
+        # The answer is sent: nobody waits for this.
+        await self._tokens.note_uses()
 
-    def _refusal(self, scope: Scope) -> ServiceError | None:
+    def _check_names(self, scope: Scope) -> None:
         hosts = _header(scope, b"host")
         if len(hosts) != 1 or not self._is_host(hosts[0]):
-            return ServiceError("PERMISSION_DENIED", "the Host header names another server (--allowed_hosts)")
+            raise ServiceError("PERMISSION_DENIED", "the Host header names another server (--allowed_hosts)")
         if any(not self._is_origin(origin, hosts[0]) for origin in _header(scope, b"origin")):
-            return ServiceError("PERMISSION_DENIED", "the Origin header names another site")
-        given = [value.encode("latin-1") for value in _header(scope, b"authorization")]
-        if self._token and not (len(given) == 1 and hmac.compare_digest(given[0], self._token)):
-            return ServiceError("UNAUTHENTICATED", "a bearer token is required")
-        return None
+            raise ServiceError("PERMISSION_DENIED", "the Origin header names another site")
 
     def _is_host(self, authority: str) -> bool:
         match = _AUTHORITY.fullmatch(authority)
@@ -83,6 +97,24 @@ class AuthMiddleware:
             return False
         name = authority[1].lower()
         return match[1].lower() == host.lower() or name in self._names or is_loopback(name)
+
+
+def request_user(request: Request) -> User:
+    """Returns the user of a request that was let through."""
+    user: User = request.scope[_USER]
+    return user
+
+
+def _token(scope: Scope) -> str:
+    """Returns the bearer token of a request; "": there is none, or several."""
+    given = _header(scope, b"authorization")
+    found = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
+    return found[1] if found else ""
+
+
+def _refused(refusal: ServiceError) -> JSONResponse:
+    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == "UNAUTHENTICATED" else None
+    return JSONResponse(refusal.to_value(), HTTP_CODES[refusal.status], headers)
 
 
 def _header(scope: Scope, name: bytes) -> list[str]:

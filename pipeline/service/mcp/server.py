@@ -17,6 +17,7 @@ from mcp_types import (
 from mcp_types import Tool as ListedTool
 
 from turnwise.pipeline.service.errors import ServiceError, message_error
+from turnwise.pipeline.service.http.auth import request_user
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.tools import TOOLS, Tool
 from turnwise.pipeline.service.service import Service
@@ -45,18 +46,18 @@ _DESCRIBED: dict[type[Message], str] = {
 
 def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
     """Returns an MCP server that lists and calls the tools."""
-    possible = {name: tool for name, tool in TOOLS.items() if not (service.read_only and tool.changes)}
-    listed = [listed_tool(name, tool) for name, tool in possible.items()]
 
     async def list_tools(context: Any, params: Any) -> ListToolsResult:
-        return ListToolsResult(tools=listed)
+        may_change = _own(service, context).may_change
+        possible = {name: tool for name, tool in TOOLS.items() if may_change or not tool.changes}
+        return ListToolsResult(tools=[listed_tool(name, tool) for name, tool in possible.items()])
 
     async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
         tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
         try:
-            work = partial(_call, service, tool, params.arguments or {})
+            work = partial(_call, _own(service, context), tool, params.arguments or {})
             value = await workers.run(work, f"mcp.{params.name}", changes=tool.changes)
         except ServiceError as error:
             return CallToolResult(content=[_text(error.to_value())], is_error=True)
@@ -69,6 +70,11 @@ def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+
+
+def _own(service: Service, context: Any) -> Service:
+    """Returns the service for the user of a request; over stdio, it is this process's own."""
+    return service if context.request is None else service.of(request_user(context.request))
 
 
 def _call(service: Service, tool: Tool, arguments: JsonObject) -> JsonObject:

@@ -8,6 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
+from turnwise.pipeline.service.http.auth import request_user
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.rest.method import RestMethod
 from turnwise.pipeline.service.rest.requests import read_request
@@ -58,7 +59,7 @@ class RestApi:
             raise ServiceError("INVALID_ARGUMENT", "a parameter is given twice")
         own = without_system_parameters(query)
         body = await _read_body(request) if method.body else b""
-        work = partial(_called, method, self._service, resource, own, body)
+        work = partial(_called, method, self._service.of(request_user(request)), resource, own, body)
         return await self._workers.run(work, f"rest.{method.name}", changes=method.changes)
 
 

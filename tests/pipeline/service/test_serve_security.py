@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from turnwise.pipeline.service.arguments import ServeOptions, parse_serve_options
 from turnwise.pipeline.service.http.auth import AuthMiddleware
+from turnwise.pipeline.service.token import OneToken
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
@@ -44,9 +45,10 @@ async def let_through(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200})
 
 
-LOCAL = AuthMiddleware(let_through, "127.0.0.1", ["tools.example.com"], "")
-WIDE = AuthMiddleware(let_through, "0.0.0.0", ["tools.example.com"], "")
-WITH_TOKEN = AuthMiddleware(let_through, "127.0.0.1", [], TOKEN)
+NO_TOKEN = OneToken("tester", "")
+LOCAL = AuthMiddleware(let_through, "127.0.0.1", ["tools.example.com"], NO_TOKEN)
+WIDE = AuthMiddleware(let_through, "0.0.0.0", ["tools.example.com"], NO_TOKEN)
+WITH_TOKEN = AuthMiddleware(let_through, "127.0.0.1", [], OneToken("tester", TOKEN))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,9 @@ def test_a_page_of_the_server_itself_is_no_other_site() -> None:
         ([f"Bearer {TOKEN}"], 200),
         ([], 401),
         ([TOKEN], 401),
-        ([f"bearer {TOKEN}"], 401),
+        ([f"bearer {TOKEN}"], 200),
+        ([f"BEARER {TOKEN}"], 200),
+        ([f"Bearer  {TOKEN}"], 401),
         ([f"Bearer {TOKEN} "], 401),
         ([f"Bearer {TOKEN[:-1]}"], 401),
         ([f"Bearer {TOKEN}", f"Bearer {TOKEN}"], 401),
@@ -164,9 +168,6 @@ def test_what_is_only_this_machine(host: str, answer: bool) -> None:
         (["--store", "s.db"], "", "is no URL"),
         ([*FIRST, "--port", "70000"], "", "--port"),
         ([*FIRST, "--port", "x"], "", "--port"),
-        ([*FIRST, "--host", "0.0.0.0"], "", "TURNWISE_TOKEN"),
-        ([*FIRST, "--host", "example.com"], "", "TURNWISE_TOKEN"),
-        ([*FIRST, "--host", ""], "", "TURNWISE_TOKEN"),
         ([*FIRST], "short", "at least 16"),
         ([*FIRST], "a token with blanks in it", "at least 16"),
         ([*FIRST, "--tokn", "x"], "", "--tokn"),
@@ -214,6 +215,14 @@ def test_help_is_there(turnwise: Callable[..., Any]) -> None:
 def test_usage_errors_are_one_line(turnwise: Callable[..., Any], arguments: list[str], why: str) -> None:
     done = turnwise("serve", *arguments)
     assert done.status == 2 and why in done.err and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "example.com", ""])
+def test_an_address_that_others_can_reach_needs_a_token(
+    turnwise: Callable[..., Any], sqlite_url: str, host: str
+) -> None:
+    done = turnwise("serve", "--store", sqlite_url, "--host", host)
+    assert done.status == 2 and "TURNWISE_TOKEN" in done.err and done.err.count("\n") == 1
 
 
 def test_a_taken_port_is_said_in_one_line(server: Any, tmp_path: Path) -> None:

@@ -36,14 +36,14 @@ class OtlpSource(StreamSource):
         """
         from turnwise.pipeline.service.http.auth import AuthMiddleware
         from turnwise.pipeline.service.http.listening import limited_server, listening, shown_url
+        from turnwise.pipeline.service.token import OneToken
         from turnwise.pipeline.streaming.inputs.otlp.app import OtlpApp
 
         self._spool = spool
         self._listener = listening(address.host, address.port, f"--input {uri}")
         self.url = shown_url(self._listener)
-        guarded = AuthMiddleware(
-            OtlpApp(spool, max_body_bytes), address.host, address.allowed_hosts, address.token
-        )
+        token = OneToken("turnwise-otlp", address.token)
+        guarded = AuthMiddleware(OtlpApp(spool, max_body_bytes), address.host, address.allowed_hosts, token)
         self._server = limited_server(guarded, lifespan=False)
         sockets = {"sockets": [self._listener]}
         self._thread = Thread(target=self._server.run, kwargs=sockets, name="turnwise-otlp", daemon=True)
