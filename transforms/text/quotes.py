@@ -5,9 +5,9 @@ from functools import lru_cache
 from unicodedata import normalize
 
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.text.sanitize import sanitize
+from turnwise.transforms.text.sanitize import HIDDEN, sanitize, visible, visible_places
 
-_MARKS = str.maketrans("", "", "\\\"'`*_“”„‘’«»")
+_MARKS = str.maketrans("", "", "\\\"'`*_“”„‘’«»\u200c\u200d")
 _ELLIPSIS = re.compile(r"\[?(?:\.\.\.|…)\]?")
 
 
@@ -20,7 +20,8 @@ def quoted(quote: str, evidence: str, name: str = "quote") -> JsonObject:
 def contains_quote(quote: str, text: str) -> bool:
     """Returns whether a text holds a quote, ignoring white space, letter case, quotation marks and markup.
 
-    An ellipsis matches any text between its parts. A quote without a letter or digit is never found.
+    Both are compared as a judge is shown them, without characters that have no width and without joiners. An
+    ellipsis matches any text between its parts. A quote without a letter or digit is never found.
     """
     parts = [_flat(part) for part in _ELLIPSIS.split(quote)]
     place, flat = 0, _flat(text)
@@ -39,11 +40,16 @@ def find_span(quote: str, text: str) -> tuple[int, int] | None:
 
     Any white space in the quote matches any white space in the text.
     """
-    words = quote.strip(" \t\n\"'“”„«»").split()
-    match = re.search(r"\s+".join(map(re.escape, words)), sanitize(text)) if words else None
-    return match.span() if match else None
+    words = visible(quote).strip(" \t\n\"'“”„«»").split()
+    shown = sanitize(text)
+    seen = shown.replace(HIDDEN, "")
+    match = re.search(r"\s+".join(map(re.escape, words)), seen) if words else None
+    if match is None or len(seen) == len(shown):
+        return match.span() if match else None
+    places = visible_places(shown)
+    return places[match.start()], places[match.end() - 1] + 1
 
 
 @lru_cache(maxsize=16)
 def _flat(text: str) -> str:
-    return " ".join(normalize("NFKC", text).translate(_MARKS).casefold().split())
+    return " ".join(normalize("NFKC", visible(text)).translate(_MARKS).casefold().split())

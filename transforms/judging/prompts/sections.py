@@ -11,7 +11,7 @@ from itertools import count
 from typing import NamedTuple
 
 from turnwise.transforms.judging.ask import Prompt
-from turnwise.transforms.text.sanitize import sanitize
+from turnwise.transforms.text.sanitize import visible
 
 MAX_SECTION = 20_000
 """Maximum characters of a section; the middle of a longer one is replaced by a mark with its length."""
@@ -64,7 +64,7 @@ def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
     Hello
     [...: end]
     """
-    texts = [sanitize(section.text) for section in sections]
+    texts = [visible(section.text) for section in sections]
     limit = _section_limit([len(text) for text in texts])
     shown = [_cut(text, limit) for text in texts]
     code = _code(shown)
