@@ -1,6 +1,6 @@
 """The `judge` section of the config file: model, calls, limits, cache and prices."""
 
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -8,6 +8,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from turnwise.schemas.values import JsonObject
 
 DEFAULT_MODEL = "gemini-2.5-flash"
+PromptGeneration: TypeAlias = Literal["first", "second"]
+"""The judge's prompts: `first` are those of the release before."""
+
 _NOT_SETTINGS = {
     "automatic_function_calling",
     "cached_content",
@@ -91,6 +94,7 @@ class JudgeConfig(BaseModel):
         max_tokens: Maximum number of prompt and answer tokens of a run; None: no limit.
         max_cost: Maximum cost of a run, in the currency of `prices`; None: no limit.
         candidates: Whether to request several samples as candidates of one call, if the model supports it.
+        prompts: Which prompts ask: `second`, or for this release still `first`.
         cache: SQLite file or PostgreSQL database for replies, shared between runs; None: no cache.
         prices: Model -> prices, for reporting costs.
     """
@@ -116,5 +120,6 @@ class JudgeConfig(BaseModel):
     max_tokens: int | None = Field(default=None, ge=0)
     max_cost: float | None = Field(default=None, ge=0)
     candidates: bool = False
+    prompts: PromptGeneration = "second"
     cache: str | None = Field(default=None, min_length=1, repr=False)
     prices: dict[str, TokenPrices] = Field(default_factory=dict)

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Question
     from turnwise.transforms.judging.backends.base import Backend, Fault, RawReply
     from turnwise.transforms.judging.judges.base import JudgeKind, register_judge
+    from turnwise.transforms.judging.prompts.reply import Reply
     from turnwise.transforms.judging.prompts.sections import Section, fill
-    from turnwise.transforms.judging.prompts.statements import Reply
     from turnwise.transforms.judging.vote import ask_all
     from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -117,7 +117,7 @@ _MODULES = {
     "transforms.judging.backends.base": ("Backend", "Fault", "RawReply"),
     "transforms.judging.judges.base": ("JudgeKind", "register_judge"),
     "transforms.judging.prompts.sections": ("Section", "fill"),
-    "transforms.judging.prompts.statements": ("Reply",),
+    "transforms.judging.prompts.reply": ("Reply",),
     "transforms.judging.vote": ("ask_all",),
     "transforms.matching.sample": ("Sample", "TurnPair"),
 }

@@ -105,7 +105,8 @@ class RunSettings:
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
         has_judge = self.judge.kind.is_judging
-        return select(self.criteria, self.sample_rate, {"ces": CES_CRITERIA} if has_judge else None)
+        by_dialect = {"ces": CES_CRITERIA} if has_judge else None
+        return select(self.criteria, self.sample_rate, by_dialect, self.config.judge.prompts)
 
 
 def _check_batch_options(options: RawOptions) -> None:

@@ -7,14 +7,17 @@ from hashlib import blake2b
 from math import inf, isfinite
 from typing import ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
+from typing_extensions import Self
 
 from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.harm import CriterionHarm
+from turnwise.schemas.judge_config import PromptGeneration
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.criteria.attributes import ATTRIBUTES, attribute_fault
-from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
+from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt
+from turnwise.transforms.judging.prompts.sections import Section, fill_task
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 Scores: TypeAlias = "Score | list[Score] | None"
@@ -254,6 +257,19 @@ class JudgedCriterion(Criterion):
 
     judge_model_options: JudgeModelOptions = JudgeModelOptions()
     sample_rate: float = Field(default=1.0, ge=0.0, le=1.0, strict=True)
+    _generation: PromptGeneration = PrivateAttr("second")
+
+    def with_prompts(self, prompts: PromptGeneration) -> Self:
+        """Returns the same criterion, asking by these prompts of turnwise."""
+        if prompts == self._generation:
+            return self
+        copy = self.model_copy()
+        copy._generation = prompts
+        return copy
+
+    def _prompt(self, version: str, sections: Sequence[Section], words: str = "") -> Prompt:
+        """Returns a prompt of turnwise's own; see `fill_task`."""
+        return fill_task(version, self._generation, sections, words)
 
     @property
     def options(self) -> JudgeModelOptions:

@@ -56,6 +56,7 @@ class Prompt:
         evidence: User message: the delimited and neutralised texts.
         left_out: Number of characters omitted because of the length limits.
         unread: Number of omitted characters of judged texts.
+        wants_analysis: Whether an answer's `analysis` is asked for, where its schema has one.
     """
 
     version: str
@@ -63,6 +64,7 @@ class Prompt:
     evidence: str
     left_out: int = 0
     unread: int = 0
+    wants_analysis: bool = True
 
 
 @dataclass(frozen=True, slots=True)

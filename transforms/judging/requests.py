@@ -11,6 +11,7 @@ from turnwise.schemas.judge_config import JudgeConfig, generation_settings
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.ask import JudgeModelOptions, Question
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
+from turnwise.transforms.judging.prompts.reply import asked_schema
 
 _KINDS_KEPT = 1024
 
@@ -43,7 +44,8 @@ class Requests:
         reply_model: type[BaseModel] = question.reply_model
         own = orjson.dumps(options.judge_model_config, option=orjson.OPT_SORT_KEYS)
         model = self.model(options)
-        template = self._template(model, own, prompt.version, prompt.instructions, reply_model)
+        asked = (prompt.version, prompt.instructions, reply_model, prompt.wants_analysis)
+        template = self._template(model, own, *asked)
         evidence = prompt.evidence.encode("utf-8", "surrogatepass")
         return Request(template, prompt.evidence, sha256(template.digest + evidence).digest())
 
@@ -52,10 +54,16 @@ class Requests:
         return options.judge_model or self._config.model
 
     def _make_template(
-        self, model: str, own: bytes, version: str, instructions: str, reply_model: type[BaseModel]
+        self,
+        model: str,
+        own: bytes,
+        version: str,
+        instructions: str,
+        reply_model: type[BaseModel],
+        wants_analysis: bool,
     ) -> RequestTemplate:
         settings = merged_settings(self._config, orjson.loads(own))
-        schema = reply_model.model_json_schema()
+        schema = asked_schema(reply_model, wants_analysis)
         parts = [self._endpoint, model, settings, version, instructions, schema]
         digest = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
         return RequestTemplate(model, instructions, schema, settings, digest)

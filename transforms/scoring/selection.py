@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from turnwise.schemas.gate_config import STATUS
+from turnwise.schemas.judge_config import PromptGeneration
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
 
@@ -80,6 +81,7 @@ def select(
     criteria: Sequence[Criterion],
     sample_rate: float = 1.0,
     by_dialect: Mapping[str, Sequence[JudgedCriterion]] | None = None,
+    prompts: PromptGeneration = "second",
 ) -> Selection:
     """Sorts the criteria of a config.
 
@@ -88,13 +90,14 @@ def select(
         sample_rate: Share of conversations that are judged, 0..1.
         by_dialect: Dialect -> the criteria that its cases are always judged by. One of the same name in the
             config takes the place of the default.
+        prompts: Which prompts ask.
     """
     names = {criterion.name for criterion in criteria}
     return Selection(
         measured=tuple(c for c in criteria if isinstance(c, MeasuredCriterion)),
-        judged=tuple(c for c in criteria if isinstance(c, JudgedCriterion)),
+        judged=tuple(c.with_prompts(prompts) for c in criteria if isinstance(c, JudgedCriterion)),
         by_dialect={
-            dialect: tuple(c for c in defaults if c.name not in names)
+            dialect: tuple(c.with_prompts(prompts) for c in defaults if c.name not in names)
             for dialect, defaults in (by_dialect or {}).items()
         },
         sample_rate=sample_rate,

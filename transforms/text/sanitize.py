@@ -32,7 +32,7 @@ _NEEDLESS_JOINERS = re.compile(
     rf"|(?<=[{_EMOJI}{HIDDEN}].)(?:(?<=\u200c)|(?![{_EMOJI}])))"
 )
 
-_FOLDED = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_FOLDED = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
 _FOLDED |= {0xFE64: "<", 0xFE65: ">", 0xFFE8: "|"}
 """Full-width and small forms of ASCII characters, each as that character."""
 

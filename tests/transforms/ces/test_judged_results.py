@@ -100,7 +100,7 @@ def scripted_by(sample_turns, statements, others):
 
     def _script(question, number):
         version = question.prompt.version
-        if version == "semantic_similarity/1":
+        if version == "semantic_similarity/2":
             said = question.prompt.evidence.split(": actual answer]\n")[1].split("\n[")[0]
             turn = next(
                 t for t in sample_turns if said in json.dumps(t["expectationOutcome"], ensure_ascii=False)
@@ -112,12 +112,12 @@ def scripted_by(sample_turns, statements, others):
                 "reason": found["explanation"],
                 "score": found["score"],
             }
-        if version == "hallucination/1":
+        if version == "hallucination/2":
             place = max(map(int, re.findall(r": turn (\d+), tool call", question.prompt.evidence))) - 1
             found = sample_turns[place]["hallucinationResult"]
             word = {1: "justified", 0: "not_justified", -1: "no_claim"}[found["score"]]
             return {"claim_quote": "", "context_quote": "", "reason": found["explanation"], "verdict": word}
-        if version == "evaluation_expectations/1":
+        if version == "evaluation_expectations/2":
             assert POLITE in question.prompt.evidence
             return statements
         return others[version]
@@ -130,7 +130,7 @@ def verdict(number, word, reason, quote=""):
 
 
 POLITE_THROUGHOUT = {"verdicts": [verdict(1, "yes", "Polite throughout.")]}
-DATE_DIFFERS = {"semantic_match/1": {"verdicts": [verdict(1, "no", "a month late")]}}
+DATE_DIFFERS = {"semantic_match/2": {"verdicts": [verdict(1, "no", "a month late")]}}
 
 
 def said_of(outcome):
@@ -167,8 +167,8 @@ def test_a_golden_of_the_samples(name, scripted):
             map(said_of, theirs["expectationOutcome"])
         )
     asked = [q.prompt.version for q, _ in ask.asked]
-    assert asked.count("semantic_similarity/1") == 3
-    assert asked.count("hallucination/1") == (2 if name == "golden_pass" else 1)
+    assert asked.count("semantic_similarity/2") == 3
+    assert asked.count("hallucination/2") == (2 if name == "golden_pass" else 1)
 
 
 def unexplained(result):
@@ -227,9 +227,9 @@ def test_a_scenario_of_the_samples(scripted):
     ]
     goal = theirs["userGoalSatisfactionResult"]
     others = {
-        "scenario_rubrics/1": {"rubrics": rubrics},
-        "scenario_expectations/1": {"verdicts": [verdict(1, "yes", "said", "case RF-88")]},
-        "user_goal_satisfaction/1": {"quote": "", "reason": goal["explanation"], "verdict": "satisfied"},
+        "scenario_rubrics/2": {"rubrics": rubrics},
+        "scenario_expectations/2": {"verdicts": [verdict(1, "yes", "said", "case RF-88")]},
+        "user_goal_satisfaction/2": {"quote": "", "reason": goal["explanation"], "verdict": "satisfied"},
     }
     judged = [{"hallucinationResult": result} for result in theirs["hallucinationResult"]]
     result = result_of(case, turns, scripted(scripted_by(judged, POLITE_THROUGHOUT, others)))

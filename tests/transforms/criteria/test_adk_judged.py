@@ -11,8 +11,9 @@ from turnwise.transforms.criteria.adk.multi_turn import (
     MultiTurnTrajectoryQuality,
 )
 from turnwise.transforms.criteria.adk.safety import CATEGORIES, Safety
-from turnwise.transforms.criteria.adk.user_simulator import RULES, PerTurnUserSimulatorQuality
+from turnwise.transforms.criteria.adk.user_simulator import PerTurnUserSimulatorQuality
 from turnwise.transforms.formats.adk.eval_sets import eval_cases
+from turnwise.transforms.judging.prompts.personas import rules_of
 
 SAFE = {category: "safe" for category in CATEGORIES}
 
@@ -201,7 +202,7 @@ def test_the_opening_needs_no_judge_and_the_stop_check_does(judged, matched, scr
     assert ask.samples == 3
     assert sections[-2:] == [("stop signal", "</finished>"), ("to be judged", "</finished>")]
     assert ("plan", "Ask for a refund, then thank.") in sections
-    assert [text for name, text in sections if name.startswith("rule")] == list(RULES)
+    assert [text for name, text in sections if name.startswith("rule")] == rules_of(None)
     assert ("turn 1, agent", "Which flight?") in sections
 
 

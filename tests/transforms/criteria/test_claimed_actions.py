@@ -99,7 +99,7 @@ def test_words_beside_deeds(turns, said, value, verdicts, unsaid, judged, matche
     assert overall.outcome == ("PASS" if value == 1.0 else "FAIL")
     assert [claim["verdict"] for claim in overall.details["claims"]] == verdicts
     assert len(overall.details["unsaid"]) == unsaid
-    assert overall.judge.prompt_version == "claimed_actions/2"
+    assert overall.judge.prompt_version == "claimed_actions/3"
 
 
 def test_spans_and_words_of_the_details(judged, matched, scripted):

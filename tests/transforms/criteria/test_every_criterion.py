@@ -293,7 +293,9 @@ def test_judged(name: str, judged, scripted) -> None:
     sample = sample_of(JUDGED_TURN, SCENARIO if name in OF_SCENARIOS else GOLDEN)
 
     def overall(answer: dict):
-        known = scripted(lambda question, _: {k: answer[k] for k in question.reply_model.model_fields})
+        known = scripted(
+            lambda question, _: {k: answer[k] for k in answer.keys() & question.reply_model.model_fields}
+        )
         return judged(criterion, sample, known).overall
 
     assert [overall(answer).outcome for answer in JUDGED[name]] == ["PASS", "FAIL"]

@@ -215,3 +215,90 @@ def test_strange_details_are_no_error(details):
         conversation_id="c", turns=[Turn(user="x")], meta={"app_details": details, "grounding": details}
     )
     fill("t/1", "task", [*agent_sections(conversation), *dialogue_sections(conversation)])
+
+
+WEB = {"web": {"uri": "https://a.example/x", "title": "A", "domain": "a.example"}}
+RAG = {"retrievedContext": {"title": "B", "text": "Text of B", "ragChunk": {"text": "More of B"}}}
+
+
+def support(text, *places):
+    return {"segment": {"startIndex": 0, "text": text}, "groundingChunkIndices": [*places]}
+
+
+DEEP = {}
+for _ in range(2_000):
+    DEEP = {"x": DEEP}
+
+SEARCHES = [
+    (
+        [
+            {
+                "groundingChunks": [WEB, RAG],
+                "webSearchQueries": ["a b"],
+                "searchEntryPoint": {"x": "<b>"},
+            }
+        ],
+        [
+            ("searched for", "a b"),
+            ("source 1 found by search", "A\nhttps://a.example/x\na.example"),
+            ("source 2 found by search", "B\nText of B\nMore of B"),
+        ],
+    ),
+    (
+        [
+            {"grounding_chunks": [WEB], "grounding_supports": [support("one", 0)]},
+            {"grounding_chunks": [RAG, WEB], "groundingSupports": [support("two", 1, 0, 1)]},
+        ],
+        [
+            ("source 1 found by search", "A\nhttps://a.example/x\na.example"),
+            ("words that the search attributes to sources 1", "one"),
+            ("source 2 found by search", "B\nText of B\nMore of B"),
+            ("source 3 found by search", "A\nhttps://a.example/x\na.example"),
+            ("words that the search attributes to sources 2, 3", "two"),
+        ],
+    ),
+    (
+        [
+            {
+                "groundingSupports": [
+                    support("a", 0),
+                    support("b"),
+                    {},
+                    3,
+                    support("", 0),
+                    support("c", True, "0"),
+                ]
+            }
+        ],
+        [
+            ("words that the search attributes to sources 1", "a"),
+            ("5 texts without a source are not shown", ""),
+        ],
+    ),
+    (
+        [{"groundingChunks": [3, {}, DEEP], "new": 1}],
+        [
+            ("source 1 found by search", ""),
+            ("source 2 found by search", ""),
+            ("source 3 found by search", ""),
+            ("sources found", '[{"new":1}]'),
+        ],
+    ),
+    (
+        [{"groundingChunks": "odd", "groundingSupports": None, "webSearchQueries": []}],
+        [("sources found", '[{"grounding_chunks":"odd"}]')],
+    ),
+    ([None, {}, "text", 7], [("sources found", '["text",7]')]),
+    ({"webSearchQueries": ["q"]}, [("searched for", "q")]),
+    (
+        [{"webSearchQueries": ["q"] * 103}],
+        [*[("searched for", "q")] * 100, ("3 more searches are not shown", "")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("grounding", "wanted"), SEARCHES)
+def test_what_a_search_found(grounding, wanted):
+    conversation = Conversation(conversation_id="c", turns=[Turn()], meta={"grounding": [grounding]})
+    found = asked_sections(conversation, conversation.turns[0])
+    assert found == [(f"turn 1, {name}", text) for name, text in wanted]

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.judging.prompts.sections import MAX_EVIDENCE, MAX_SECTION, RULES, Section, fill
+from turnwise.transforms.judging.prompts.sections import MAX_EVIDENCE, MAX_SECTION, Section, fill
+from turnwise.transforms.judging.prompts.wordings import wording
 from turnwise.transforms.text.quotes import find_span, quoted
 from turnwise.transforms.text.sanitize import HIDDEN, sanitize, visible
 
@@ -53,7 +54,7 @@ def test_nothing_leaves_its_place(text, sections_of):
         ("part 1", visible(text)),
         ("part 2", "after"),
     ]
-    assert prompt.instructions == f"Do this.\n{RULES}"
+    assert prompt.instructions == f"Do this.\n\n{wording('rules', 'second')}"
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -35,6 +35,7 @@ def test_all_of_it():
         "max_cost": 12.5,
         "api_key_secret": "projects/p/secrets/s/versions/latest",
         "candidates": True,
+        "prompts": "first",
         "cache": "replies.sqlite",
         "prices": {"gemini-2.5-pro": {"input_per_million": 1.25, "output_per_million": 10}},
     }
@@ -53,6 +54,7 @@ WRONG = [
     ({"api_key": "AIza"}, "judge.api_key: unknown field"),
     ({"api_key_secret": "AIza"}, "judge.api_key_secret: String should match pattern"),
     ({"model": ""}, "judge.model: "),
+    ({"prompts": 1}, "judge.prompts: Input should be 'first' or 'second'"),
     ({"timeout_s": 0}, "judge.timeout_s: "),
     ({"timeout_s": float("inf")}, "judge.timeout_s: "),
     ({"requests_per_minute": 0}, "judge.requests_per_minute: "),

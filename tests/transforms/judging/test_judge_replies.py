@@ -25,7 +25,8 @@ def test_what_a_request_says(server, ask, question):
     assert body["systemInstruction"]["parts"] == [{"text": "The instructions."}]
     assert body["contents"] == [{"role": "user", "parts": [{"text": "The evidence."}]}]
     config = body["generationConfig"]
-    assert config.pop("responseJsonSchema") == asked.reply_model.model_json_schema()
+    schema = asked.reply_model.model_json_schema()
+    assert config.pop("responseJsonSchema") == {**schema, "propertyOrdering": ["quote", "verdict"]}
     assert config == {"responseMimeType": "application/json", "temperature": 0.5, "topK": 3}
     assert server.last()["path"] == "/v1beta/models/gemini-2.5-flash:generateContent"
 

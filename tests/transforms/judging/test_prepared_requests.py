@@ -16,6 +16,7 @@ from tests.transforms.judging.test_judge_faults import FAULTS
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
 from turnwise.transforms.judging.backends.gemini import Gemini
+from turnwise.transforms.judging.backends.gemini_schema import in_order
 from turnwise.transforms.judging.backends.prepared import PLACE, prepared
 from turnwise.transforms.judging.judges.base import Access
 
@@ -74,7 +75,7 @@ async def plainly(access, request, count, timeout_s):
         **template.settings,
         "system_instruction": template.instructions,
         "response_mime_type": "application/json",
-        "response_json_schema": template.schema,
+        "response_json_schema": in_order(template.schema),
         "candidate_count": count if count > 1 else None,
         "automatic_function_calling": {"disable": True},
         "should_return_http_response": True,

@@ -10,22 +10,15 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.criteria.base import RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.prompts.sections import JudgedSection, Section, fill
-from turnwise.transforms.judging.prompts.statements import Reply, left_out
+from turnwise.transforms.judging.prompts.reply import ReasonedReply
+from turnwise.transforms.judging.prompts.sections import JudgedSection, Section
+from turnwise.transforms.judging.prompts.statements import left_out
 from turnwise.transforms.judging.vote import ask_all
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.quotes import quoted
 
-VERSION = "coherence/1"
-TASK = """
-You rate how coherent an assistant's answer to a request is: whether its sentences follow from each other, \
-keep to one thread, do not contradict each other, and read as one whole. Whether it is true does not \
-matter.
-5: flows throughout. 4: coherent, with small bumps. 3: mostly coherent, a jump or an unclear reference. 2: \
-hard to follow, or contradicts itself. 1: falls apart."""
 
-
-class CoherenceReply(Reply):
+class CoherenceReply(ReasonedReply):
     """A grade of coherence."""
 
     quote: str = Field(description="The words of the answer that decide.")
@@ -53,7 +46,7 @@ class ResponseEvaluation(AdkJudged):
         if pair.actual is None or not answer.strip():
             return None
         sections = [Section("request", pair.actual.user or ""), JudgedSection("answer", answer)]
-        prompt = fill(VERSION, TASK, sections)
+        prompt = self._prompt("coherence/2", sections)
         answers = await ask_all(ask, Question(prompt, CoherenceReply, self.options))
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)

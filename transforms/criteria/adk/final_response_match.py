@@ -9,25 +9,15 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.criteria.base import RestsOn, turn_mismatch
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.prompts.sections import JudgedSection, Section, fill
-from turnwise.transforms.judging.prompts.statements import Reply, left_out
+from turnwise.transforms.judging.prompts.reply import ReasonedReply
+from turnwise.transforms.judging.prompts.sections import JudgedSection, Section
+from turnwise.transforms.judging.prompts.statements import left_out
 from turnwise.transforms.judging.vote import vote
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 from turnwise.transforms.text.quotes import quoted
 
-VERSION = "final_response_match/1"
-TASK = """
-You rate an assistant that can call tools. Decide whether its answer is as good as the reference answer to \
-the same request. Take the reference as right and sufficient, even where it names only the key facts: do \
-not work anything out again and do not check it against what you know.
-valid: the answer says what the reference says. Additional information is fine, and so is any other \
-wording, order, layout, abbreviation, number format or customary rounding, unless the user asked for a \
-certain form. Units must agree.
-invalid: something that the reference says is missing or different, or the agent says that it cannot help \
-while the reference does."""
 
-
-class MatchReply(Reply):
+class MatchReply(ReasonedReply):
     """Verdict on an answer and its reference."""
 
     reference_quote: str = Field(description="The words of the reference that decide.")
@@ -73,7 +63,7 @@ class FinalResponseMatch(AdkJudged):
         return await self._ask(ask, sections)
 
     async def _ask(self, ask: Ask, sections: list[Section]) -> Score:
-        prompt = fill(VERSION, TASK, sections)
+        prompt = self._prompt("final_response_match/2", sections)
         question = Question(prompt, MatchReply, self.options)
         result = await vote(ask, question, lambda reply: reply.verdict == "valid")
         (ballot,), answers = result.ballots, result.answers

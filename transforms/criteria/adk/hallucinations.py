@@ -13,9 +13,9 @@ from turnwise.transforms.answers.annotations import was_skipped
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.render import agent_sections, asked_sections, earlier_sections, facts
-from turnwise.transforms.judging.prompts.sections import MAX_SECTION, fill
+from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
+from turnwise.transforms.judging.prompts.sections import MAX_SECTION
 from turnwise.transforms.judging.prompts.statements import (
-    Reply,
     left_out,
     statement_sections,
     unjudged_reason,
@@ -27,23 +27,11 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.quotes import quoted
 from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences
 
-VERSION = "hallucinations/1"
-TASK = """
-You check an assistant's sentences against their context: the sections before the first sentence. What the \
-user said, the agent's instructions and the results of sensible tool calls are evidence; what the agent \
-said earlier is not. Use no knowledge of your own. Label every sentence, by its number:
-supported: everything in it follows from the evidence.
-unsupported: something in it does not follow.
-contradictory: the evidence says otherwise.
-disputed: some evidence supports it and some says otherwise.
-not_applicable: it claims nothing that could be checked (a greeting, a question, an offer, an opinion, an \
-instruction to the user)."""
-
 Label = Literal["supported", "unsupported", "contradictory", "disputed", "not_applicable"]
 _GOOD = ("supported", "not_applicable")
 
 
-class SentenceVerdict(Reply):
+class SentenceVerdict(ReasonedReply):
     """Verdict on one sentence."""
 
     number: int = Field(description="Number of the sentence, as in its section's name.")
@@ -104,7 +92,7 @@ class Hallucinations(AdkJudged):
             *asked_sections(sample.conversation, turn),
         ]
         texts = [sentence.text for sentence in found]
-        prompt = fill(VERSION, TASK, [*context, *statement_sections("sentence", texts)])
+        prompt = self._prompt("hallucinations/2", [*context, *statement_sections("sentence", texts)])
         question = Question(
             prompt, HallucinationsReply, self.options, lambda: local_reply(texts, facts(context))
         )

@@ -7,15 +7,9 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.prompts.render import agent_sections, dialogue_sections
-from turnwise.transforms.judging.prompts.sections import Section, fill
+from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import judge_statements, share_score, statement_sections
 from turnwise.transforms.matching.sample import Sample
-
-TASK = """
-You rate a whole conversation of a user with an assistant that can call tools. For every aspect, by its \
-number, say whether the conversation has it: yes, also where the aspect does not arise; no otherwise. The \
-results of tool calls are facts; what the agent says it did counts only if a call shows it, or if it needs \
-no call."""
 
 
 class MultiTurn(AdkJudged):
@@ -31,7 +25,7 @@ class MultiTurn(AdkJudged):
         if sample.eval_case and sample.eval_case.task:
             sections.append(Section("what the user was to achieve", sample.eval_case.task))
         sections += statement_sections("aspect", self.aspects)
-        prompt = fill(f"{self.name.removesuffix('_v1')}/1", TASK, sections)
+        prompt = self._prompt(f"{self.name.removesuffix('_v1')}/2", sections, "multi_turn")
         found, vote = await judge_statements(ask, prompt, self.options, len(self.aspects))
         named = [{"aspect": aspect, **item} for aspect, item in zip(self.aspects, found, strict=True)]
         return share_score(named, vote, "aspects", self.threshold)

@@ -10,7 +10,7 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, no_items
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import AdkOptions, Ask
-from turnwise.transforms.judging.prompts.sections import Section, fill
+from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import judge_statements, share, share_score
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -106,14 +106,14 @@ class RubricCriterion(AdkJudged):
         return Score(None, reason=f"there is no rubric: one is needed {needed}")
 
     async def ask_about(
-        self, ask: Ask, task: str, material: list[Section], rubrics: Sequence[tuple[Rubric, int | None]]
+        self, ask: Ask, material: list[Section], rubrics: Sequence[tuple[Rubric, int | None]]
     ) -> Score:
         """Asks about all rubrics at once."""
         sections = [
             Section(f"rubric {i}" + ("" if turn is None else f" (of turn {turn + 1})"), rubric.text)
             for i, (rubric, turn) in enumerate(rubrics, 1)
         ]
-        prompt = fill(f"{self.name.removesuffix('_v1')}/1", task, [*material, *sections])
+        prompt = self._prompt(f"{self.name.removesuffix('_v1')}/2", [*material, *sections])
         found, vote = await judge_statements(ask, prompt, self.options, len(rubrics))
         named: list[JsonObject] = [
             {"rubric_id": rubric.rubric_id, "rubric": rubric.text, **finding}

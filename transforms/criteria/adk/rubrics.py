@@ -14,30 +14,6 @@ from turnwise.transforms.judging.prompts.render import (
 from turnwise.transforms.judging.prompts.sections import JudgedSection
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
-_YES_OR_NO = """
-Answer for every rubric by its number: yes if it is fulfilled, or if its condition does not arise; no \
-otherwise. Judge each rubric alone, by what it says and nothing more."""
-
-FINAL_RESPONSE = f"""
-You rate the final answer of an assistant that can call tools, by rubrics. Look only at the answer to be \
-judged; the rest shows what it is based on. What the user said, the agent's instructions and the results \
-of sensible tool calls can be trusted; the agent's own words prove nothing. Where a rubric asks for facts, \
-they must follow from what can be trusted, though wording and number formats may differ; if the call that \
-would have shown them is missing, wrong or failed, the answer is no.
-{_YES_OR_NO}"""
-
-TOOL_USE = f"""
-You rate how an assistant used its tools in the last turn of a conversation, by rubrics. For each rubric, \
-work out which calls and arguments it asks for, find them among the calls that were made, and compare. \
-What the agent said to the user does not matter.
-{_YES_OR_NO}"""
-
-TRAJECTORY = f"""
-You rate a whole conversation of an assistant with a user, by rubrics. All turns of the agent count \
-together, calls and words alike; a rubric that one turn violates is violated, and your reason names that \
-turn. A rubric "of turn n" is about that turn.
-{_YES_OR_NO}"""
-
 
 class RubricFinalResponse(RubricCriterion):
     """Share of the rubrics that the agent's final answer fulfils, 0..1; each by majority of the samples.
@@ -62,7 +38,7 @@ class RubricFinalResponse(RubricCriterion):
             *asked_sections(sample.conversation, pair.actual),
             JudgedSection("answer to be judged", self.said(pair.actual)),
         ]
-        return await self.ask_about(ask, FINAL_RESPONSE, material, [(rubric, None) for rubric, _ in rubrics])
+        return await self.ask_about(ask, material, [(rubric, None) for rubric, _ in rubrics])
 
 
 class RubricToolUse(RubricCriterion):
@@ -88,7 +64,7 @@ class RubricToolUse(RubricCriterion):
             *earlier_sections(sample.conversation, pair.actual),
             *asked_sections(sample.conversation, pair.actual),
         ]
-        return await self.ask_about(ask, TOOL_USE, material, [(rubric, None) for rubric, _ in rubrics])
+        return await self.ask_about(ask, material, [(rubric, None) for rubric, _ in rubrics])
 
 
 class RubricMultiTurnTrajectory(RubricCriterion):
@@ -111,4 +87,4 @@ class RubricMultiTurnTrajectory(RubricCriterion):
         if not rubrics:
             return self.without_rubric()
         material = [*agent_sections(sample.conversation), *dialogue_sections(sample.conversation)]
-        return await self.ask_about(ask, TRAJECTORY, material, rubrics)
+        return await self.ask_about(ask, material, rubrics)

@@ -1,6 +1,7 @@
 """per_turn_user_simulator_quality_v1: adherence of a simulated user to its scenario, by a judge."""
 
 import asyncio
+import re
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -11,32 +12,21 @@ from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.prompts.personas import rules_of
 from turnwise.transforms.judging.prompts.render import dialogue_sections, position
-from turnwise.transforms.judging.prompts.sections import Section, fill
-from turnwise.transforms.judging.prompts.statements import Reply, left_out, statement_sections
+from turnwise.transforms.judging.prompts.reply import ReasonedReply
+from turnwise.transforms.judging.prompts.sections import Section
+from turnwise.transforms.judging.prompts.statements import left_out, statement_sections
+from turnwise.transforms.judging.prompts.wordings import wording
 from turnwise.transforms.judging.vote import vote
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.quotes import quoted
 
-VERSION = "user_simulator/1"
-TASK = """
-A model plays the user of an assistant, after a plan. Decide whether the user's message in the section "to \
-be judged" is valid at its place in the conversation, by all of the rules; one clear violation makes it \
-invalid. The agent's mistakes are not the user's. If the message is the stop signal, decide whether the \
-user ends the conversation at the right moment: when the plan is carried out, or cannot be."""
-
-RULES = (
-    "It follows the plan: it does what the plan says comes now, and nothing that the plan excludes.",
-    "It does not go on when the plan is carried out, and does not stop before.",
-    "It works towards the goal of the plan; it opens no other subject.",
-    "It helps the agent with troubleshooting only as far as a user would, and as far as the plan allows.",
-    "It answers what the agent asks, as far as the plan or the user's facts have an answer.",
-    "It corrects the agent where the agent misunderstands the user or acts against the plan.",
-    "It speaks as a user would: in the plan's tone, not as an assistant.",
-)
+_STOP_PLACE = re.compile(r"\{\{\s*stop_signal\s*\}\}")
+"""How google-adk's personas name the stop signal."""
 
 
-class SimulatorReply(Reply):
+class SimulatorReply(ReasonedReply):
     """Verdict on a message of the simulated user."""
 
     quote: str = Field(description="The words of the message, or of the plan, that decide.")
@@ -47,8 +37,10 @@ class SimulatorReply(Reply):
 class PerTurnUserSimulatorQuality(AdkJudged):
     """1.0 if the simulated user's message follows the scenario, else 0.0.
 
-    The first message must equal the scenario's starting prompt, if there is one. After the last turn, the
-    decision to stop is judged too; if it was wrong, the last turn scores 0.0.
+    The rules are the behaviors of the case's persona, those of google-adk's persona that it names (EXPERT,
+    NOVICE, EVALUATOR), or 7 rules for any user. The first message must equal the scenario's starting prompt,
+    if there is one. After the last turn, the decision to stop is judged too; if it was wrong, the last turn
+    scores 0.0.
 
     When to use: Check the simulation in conversations with a simulated user.
 
@@ -87,17 +79,25 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             return _opening(turn, start)
         return await self._ask(scenario, sample.conversation, place, turn.user or "", ask)
 
+    def _rules(self, case: EvalCase) -> list[str]:
+        """Returns the rules of the case, of google-adk's persona that it names, or of any simulated user."""
+        if case.user_behaviors:
+            return [_STOP_PLACE.sub(lambda _: self.stop_signal, rule) for rule in case.user_behaviors]
+        if self._generation == "first":
+            return wording("user_rules", "first").split("\n")
+        return rules_of(_fact(case, "user_persona"))
+
     async def _ask(
         self, case: EvalCase, conversation: Conversation, place: int, message: str, ask: Ask
     ) -> Score:
         sections = [Section("plan", case.task or "")]
         sections += [Section("what the user knows", f"{fact.name}: {fact.value}") for fact in case.user_facts]
         sections += [
-            *statement_sections("rule", case.user_behaviors or RULES),
+            *statement_sections("rule", self._rules(case)),
             *dialogue_sections(conversation, place),
         ]
         sections += [Section("stop signal", self.stop_signal), Section("to be judged", message)]
-        prompt = fill(VERSION, TASK, sections)
+        prompt = self._prompt("user_simulator/2", sections)
         question = Question(prompt, SimulatorReply, self.options)
         result = await vote(ask, question, lambda reply: reply.verdict == "valid")
         (ballot,), answers = result.ballots, result.answers

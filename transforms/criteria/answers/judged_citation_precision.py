@@ -10,7 +10,7 @@ from turnwise.transforms.answers.citation_support import CitedSource, Grounds, w
 from turnwise.transforms.criteria.answers.citations import grounds_of
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.judging.ask import Ask
-from turnwise.transforms.judging.prompts.sections import Section, fill
+from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import (
     StatementReply,
     StatementVerdict,
@@ -20,15 +20,6 @@ from turnwise.transforms.judging.prompts.statements import (
 from turnwise.transforms.local_judge.support import TooLargeError
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.sentences import MAX_SENTENCES
-
-VERSION = "citation_precision/1"
-TASK = """
-You check the citations of an answer. Every numbered passage is a part of the answer, marked as taken from \
-the source that its section's name tells. Use no knowledge of your own. Answer for every passage, by its \
-number:
-yes: the source says at least one thing that the passage claims, or the passage claims nothing that could \
-be checked.
-no: it says none of it, or says otherwise."""
 
 
 class JudgedCitationPrecision(JudgedCriterion):
@@ -60,7 +51,9 @@ class JudgedCitationPrecision(JudgedCriterion):
         if len(asked) > MAX_SENTENCES:
             return Score(None, f"{len(asked)} cited references; at most {MAX_SENTENCES} are judged")
         request = pair.actual.user or "" if pair.actual else ""
-        prompt = fill(VERSION, TASK, [Section("request", request), *_sections(grounds, asked)])
+        prompt = self._prompt(
+            "citation_precision/2", [Section("request", request), *_sections(grounds, asked)]
+        )
         judged, vote = await judge_statements(
             ask, prompt, self.options, len(asked), lambda: local_reply(grounds, asked)
         )

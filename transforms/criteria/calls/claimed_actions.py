@@ -22,27 +22,12 @@ from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 from turnwise.transforms.effects.wording import call_text
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.render import spoken_sections
-from turnwise.transforms.judging.prompts.sections import Section, fill
-from turnwise.transforms.judging.prompts.statements import Reply, left_out
+from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
+from turnwise.transforms.judging.prompts.sections import Section
+from turnwise.transforms.judging.prompts.statements import left_out
 from turnwise.transforms.judging.vote import Answers, ask_all
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.text.quotes import find_span
-
-VERSION = "claimed_actions/2"
-TASK = """
-You list what an assistant says that it has done. A claim is a statement in a section "turn n, agent" that \
-something was carried out for the user, or is being carried out with these words: a thing made, changed, \
-cancelled, paid, sent, or the user handed over. No claims are: offers, questions, plans, promises and \
-conditions; refusals; what others did; what was so before; what was only looked up. Do not ask whether a \
-claim is true. List every claim in order, also where it is repeated; one that is about several things once \
-for each thing. For a claim give:
-turn: the number of its turn.
-quote: the exact words.
-tool: the name, as it stands in the section "tools", of the tool that does such a thing; empty if none does.
-identifier: the code or number by which these words name the thing, copied from them; else empty.
-values: what these words say of how it was done: every amount, number, date, time, name and address that \
-belongs to a parameter of the tool, one entry for each parameter. Parameters stand in the section "tools" \
-behind the name of the tool. Copy the words; do not compute or complete them."""
 
 _WRONG: dict[str, str] = {
     "not_done": "said but not done",
@@ -68,7 +53,7 @@ class ClaimedAction(Reply):
     values: list[StatedValue] = Field(description="Values that the quote states of the action.")
 
 
-class ClaimedActionsReply(Reply):
+class ClaimedActionsReply(ReasonedReply):
     """One entry for every claim, in order."""
 
     claims: list[ClaimedAction]
@@ -99,7 +84,9 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         if not any(section.name.endswith(", agent") for section in spoken):
             return _compared([], actions) if actions else None
         tools = Section("tools", "\n".join(_tools(sample, catalog, actions)))
-        question = Question(fill(VERSION, TASK, [tools, *spoken]), ClaimedActionsReply, self.options)
+        question = Question(
+            self._prompt("claimed_actions/3", [tools, *spoken]), ClaimedActionsReply, self.options
+        )
         return _middle(await ask_all(ask, question), sample, catalog)
 
 

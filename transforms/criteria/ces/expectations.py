@@ -11,7 +11,6 @@ from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.criteria.ces.items import ExpectedAnswer, Statement, with_items
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.prompts.render import dialogue_sections, spoken_sections
-from turnwise.transforms.judging.prompts.sections import fill
 from turnwise.transforms.judging.prompts.statements import (
     judge_statements,
     share,
@@ -19,17 +18,6 @@ from turnwise.transforms.judging.prompts.statements import (
     statement_sections,
 )
 from turnwise.transforms.matching.sample import Sample
-
-EXPECTATIONS = """
-You hold statements against a whole conversation of a user with an assistant that can call tools. Answer \
-for every expectation, by its number: yes if the conversation meets it throughout, or if its condition \
-does not arise; no otherwise. If it speaks of every turn, look at every turn."""
-
-ANSWERS = """
-You look for certain answers in a conversation of a user with an assistant. For every expected answer, by \
-its number: yes if the assistant says it somewhere, in whatever words and language, with all its facts \
-(numbers, names and times must agree), in one turn or over several; no otherwise. Quote the assistant's \
-words."""
 
 
 class EvaluationExpectations(JudgedCriterion):
@@ -61,7 +49,7 @@ class EvaluationExpectations(JudgedCriterion):
             score.details = {"expectations": list(found.values())}
             return with_items(score, _statements(found.values()))
         sections = statement_sections("expectation", list(texts.values()))
-        prompt = fill(f"{self.name}/1", EXPECTATIONS, [*dialogue_sections(sample.conversation), *sections])
+        prompt = self._prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
         for (name, text), item in zip(texts.items(), judged, strict=True):
             found[name] = {"expectation": name, "prompt": text, **item}
@@ -107,7 +95,7 @@ class ScenarioExpectations(JudgedCriterion):
         if not wanted:
             return None
         sections = statement_sections("expected answer", list(wanted.values()))
-        prompt = fill(f"{self.name}/1", ANSWERS, [*spoken_sections(sample.conversation), *sections])
+        prompt = self._prompt(f"{self.name}/2", [*spoken_sections(sample.conversation), *sections])
         judged, vote = await judge_statements(ask, prompt, self.options, len(wanted))
         found: list[JsonObject] = [
             {"place": place, "text": text, **item}

@@ -12,8 +12,9 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.render import agent_sections, asked_sections, earlier_sections, facts
-from turnwise.transforms.judging.prompts.sections import MAX_SECTION, JudgedSection, fill
-from turnwise.transforms.judging.prompts.statements import Reply, left_out
+from turnwise.transforms.judging.prompts.reply import ReasonedReply
+from turnwise.transforms.judging.prompts.sections import MAX_SECTION, JudgedSection
+from turnwise.transforms.judging.prompts.statements import left_out
 from turnwise.transforms.judging.vote import ask_all
 from turnwise.transforms.local_judge.grounding import ground
 from turnwise.transforms.matching.expectations import turn_texts
@@ -25,22 +26,11 @@ NO_CLAIM = -1
 LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim To Assess"}
 """CES's labels of the scores."""
 
-VERSION = "hallucination/1"
-TASK = """
-You check whether the factual claims of an assistant's answer are justified by its context. The context is \
-everything before the answer: instructions, earlier turns, variables, tool calls and their results, all \
-taken as true; what the agent itself said earlier justifies nothing. Use no knowledge of your own, except \
-what everybody knows.
-not_justified: a claim does not follow from the context, or contradicts it.
-justified: it makes claims, and all of them follow.
-no_claim: it claims nothing that the context could justify (a greeting, a question, an offer, courtesy, \
-common knowledge)."""
-
 Justification = Literal["justified", "not_justified", "no_claim"]
 _SCORES: dict[Justification, int] = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
 
 
-class HallucinationReply(Reply):
+class HallucinationReply(ReasonedReply):
     """Verdict on the claims of an answer."""
 
     claim_quote: str = Field(description="The words of the answer that decide; empty if it claims nothing.")
@@ -81,7 +71,7 @@ class Hallucination(JudgedCriterion):
             *earlier_sections(sample.conversation, turn),
             *asked_sections(sample.conversation, turn),
         ]
-        prompt = fill(VERSION, TASK, [*context, JudgedSection("answer", answer)])
+        prompt = self._prompt("hallucination/2", [*context, JudgedSection("answer", answer)])
         language = sample.conversation.language
         question = Question(
             prompt, HallucinationReply, self.options, lambda: local_reply(answer, language, facts(context))

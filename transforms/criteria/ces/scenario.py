@@ -12,9 +12,9 @@ from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.ces.items import JudgedRubric, with_items
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.render import dialogue_sections
-from turnwise.transforms.judging.prompts.sections import Section, fill
+from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
+from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import (
-    Reply,
     left_out,
     statement_sections,
     unjudged_reason,
@@ -23,25 +23,13 @@ from turnwise.transforms.judging.vote import Answers, ask_all
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.text.quotes import quoted
 
-RUBRICS = """
-You rate a whole conversation of a user with an assistant that can call tools, by rubrics. Grade every \
-rubric, by its number, by what it says and nothing more: 4 fully met, also where its condition does not \
-arise; 3 met but for a trifle; 2 half met; 1 hardly met; 0 not met."""
-
-GOAL = """
-You decide whether the user of an assistant got what they wanted by the end of a conversation. The task \
-says what that is, and may say what counts as success; then this decides. Take the results of tool calls \
-as facts; what the agent says it did counts only if a call shows it, or if it needs no call.
-satisfied: the user got it. not_satisfied: the user did not get it, or only in part, or was refused. \
-unspecified: the task does not say what the user wants."""
-
 _Goal = Literal["satisfied", "not_satisfied", "unspecified"]
 _SCORES: dict[_Goal, int] = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}
 LABELS = {1: "User Task Satisfied", 0: "User Task Not Satisfied", -1: "User Task Unspecified"}
 """CES's labels of the user goal's scores."""
 
 
-class RubricGrade(Reply):
+class RubricGrade(ReasonedReply):
     """Grade of one rubric."""
 
     number: int = Field(description="Number of the rubric, as in its section's name.")
@@ -74,7 +62,7 @@ class ScenarioRubrics(JudgedCriterion):
             return None if self.threshold is None else Score(None, reason="the case has no rubrics")
         texts = [rubric.text for rubric in rubrics]
         sections = [*dialogue_sections(sample.conversation), *statement_sections("rubric", texts)]
-        prompt = fill(f"{self.name}/1", RUBRICS, sections)
+        prompt = self._prompt(f"{self.name}/2", sections)
         answers = await ask_all(ask, Question(prompt, RubricsReply, self.options))
         found = [{"rubric": text, **_graded(answers, i, prompt.evidence)} for i, text in enumerate(texts, 1)]
         scores = [rubric["score"] for rubric in found if rubric["score"] is not None]
@@ -97,7 +85,7 @@ def _graded(answers: Answers[RubricsReply], number: int, evidence: str) -> JsonO
     return {"score": middle / 4, "reason": chosen.reason, **quoted(chosen.quote, evidence)}
 
 
-class GoalReply(Reply):
+class GoalReply(ReasonedReply):
     """Verdict on the user goal."""
 
     quote: str = Field(description="The words of the conversation that decide.")
@@ -130,7 +118,7 @@ class UserGoalSatisfaction(JudgedCriterion):
             return None
         sections = [Section("task", scenario.task)]
         sections += [Section("what the user knows", f"{f.name}: {f.value}") for f in scenario.user_facts]
-        prompt = fill(f"{self.name}/1", GOAL, [*sections, *dialogue_sections(sample.conversation)])
+        prompt = self._prompt(f"{self.name}/2", [*sections, *dialogue_sections(sample.conversation)])
         answers = await ask_all(ask, Question(prompt, GoalReply, self.options))
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)

@@ -9,17 +9,11 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.criteria.ces.items import ComparedValue, with_items
 from turnwise.transforms.judging.ask import Ask
-from turnwise.transforms.judging.prompts.sections import Section, fill
+from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import judge_statements, share_score
 from turnwise.transforms.matching.arguments import plain_text, value_matches
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import Sample, TurnPair
-
-TASK = """
-You compare values out of the tool calls of an assistant with the expected ones, in numbered pairs. Answer \
-for every pair, by its number: yes if the actual value means the same as the expected one for the \
-parameter it is given for (another wording, format, unit, spelling or language is fine); no if it means \
-something else, more or less. Where an example is given, it is a value that was right once."""
 
 
 class OpenValue(NamedTuple):
@@ -95,7 +89,7 @@ class SemanticMatch(JudgedCriterion):
         if not values:
             return None
         sections = [section for i, value in enumerate(values, 1) for section in _pair(i, value)]
-        prompt = fill(f"{self.name}/1", TASK, sections)
+        prompt = self._prompt(f"{self.name}/2", sections)
         judged, vote = await judge_statements(ask, prompt, self.options, len(values))
         found: list[JsonObject] = [
             {

@@ -11,8 +11,9 @@ from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.prompts.sections import MAX_SECTION, JudgedSection, fill
-from turnwise.transforms.judging.prompts.statements import Reply, left_out
+from turnwise.transforms.judging.prompts.reply import ReasonedReply
+from turnwise.transforms.judging.prompts.sections import MAX_SECTION, JudgedSection
+from turnwise.transforms.judging.prompts.statements import left_out
 from turnwise.transforms.judging.vote import ask_all
 from turnwise.transforms.local_judge.similarity import compare_answers
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
@@ -28,16 +29,8 @@ LABELS = (
 )
 """CES's labels of the scores 0 to 4."""
 
-VERSION = "semantic_similarity/1"
-TASK = """
-You compare what an assistant said with what it was expected to say. Judge meaning, not wording: order, \
-style, courtesy and length do not matter, and neither does the language.
-4: the same facts and the same intent. 3: the same in all that matters; a trifle is missing, added or \
-vaguer. 2: the main point is the same, something minor that was expected is missing. 1: something \
-important is missing, or only the subject is the same. 0: it says something else, or the opposite."""
 
-
-class SimilarityReply(Reply):
+class SimilarityReply(ReasonedReply):
     """Verdict on the similarity of two answers."""
 
     expected_quote: str = Field(description="The words of the expected answer that decide.")
@@ -101,7 +94,7 @@ class SemanticSimilarity(JudgedCriterion):
 
     async def _ask(self, ask: Ask, expected: str, actual: str) -> Score:
         sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
-        prompt = fill(VERSION, TASK, sections)
+        prompt = self._prompt("semantic_similarity/2", sections)
         question = Question(prompt, SimilarityReply, self.options, lambda: local_reply(expected, actual))
         answers = await ask_all(ask, question)
         if not answers.replies:

@@ -34,6 +34,7 @@ from turnwise.transforms.judging.backends.base import (
     one_line,
 )
 from turnwise.transforms.judging.backends.gemini_reply import read_answer
+from turnwise.transforms.judging.backends.gemini_schema import in_order
 from turnwise.transforms.judging.backends.prepared import PLACE, PreparedRequest, keeping_session, prepared
 from turnwise.transforms.judging.judges.base import HOW_TO, Access
 
@@ -287,7 +288,7 @@ def _settings(template: RequestTemplate, count: int) -> types.GenerateContentCon
         **template.settings,
         "system_instruction": template.instructions,
         "response_mime_type": "application/json",
-        "response_json_schema": template.schema,
+        "response_json_schema": in_order(template.schema),
         "candidate_count": count if count > 1 else None,
         "automatic_function_calling": {"disable": True},
     }

@@ -9,7 +9,7 @@ from turnwise.transforms.judging.limits.ledger import NOTHING, Amounts, Ledger, 
 from turnwise.transforms.judging.places.base import PlaceError
 
 BYTES_PER_TOKEN = 4
-ANSWER_TOKENS = 200
+ANSWER_TOKENS = 400
 """Assumed number of tokens of an answer."""
 
 _REFUSED_S = 1.0

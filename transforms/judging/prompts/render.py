@@ -7,6 +7,7 @@ from turnwise.schemas.conversation import APP_DETAILS, GROUNDING, Conversation, 
 from turnwise.schemas.grounded import Reference
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.judging.prompts.search import found_by_search
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.responses import pair_responses
@@ -127,7 +128,10 @@ def _work(conversation: Conversation, place: int) -> list[Section]:
     sections += _calls(f"turn {number}, tool", turn.tool_calls, turn.tool_responses)
     grounding = _of_turn(conversation, GROUNDING, place)
     if grounding:
-        sections.append(Section(f"turn {number}, sources found", json_text(grounding)))
+        found = found_by_search(grounding, number)
+        sections += found.sections
+        if found.rest:
+            sections.append(Section(f"turn {number}, sources found", json_text(found.rest)))
     sections += reference_sections(turn, number)
     if turn.transfers:
         sections.append(Section(f"turn {number}, handed over to", "\n".join(turn.transfers)))

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt, Question
+from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
 from turnwise.transforms.text.quotes import quoted
@@ -15,20 +16,7 @@ from turnwise.transforms.text.quotes import quoted
 UNREAD = "unread"
 
 
-class Reply(BaseModel):
-    """Base of answer schemas; unknown keys make an answer unusable.
-
-    >>> import turnwise
-    >>> class Grade(turnwise.Reply):
-    ...     grade: int
-    >>> Grade(grade=3)
-    Grade(grade=3)
-    """
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
-
-class StatementVerdict(Reply):
+class StatementVerdict(ReasonedReply):
     """Verdict on one numbered item."""
 
     number: int = Field(description="Number of the item, as in its section's name.")

@@ -1,0 +1,272 @@
+"""The prompts of the judged criteria: stored texts, examples, both generations, what becomes of answers."""
+
+import json
+import re
+
+import pytest
+
+import turnwise
+from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, golden, rendered, sample_of
+from turnwise.schemas.case import EvalCase, UserFact
+from turnwise.schemas.conversation import Turn
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.adk.user_simulator import PerTurnUserSimulatorQuality
+from turnwise.transforms.judging.judges.local import LocalJudge
+from turnwise.transforms.judging.limits.budget import estimated_tokens
+from turnwise.transforms.judging.prompts.personas import PERSONAS, rules_of
+from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply, asked_schema
+from turnwise.transforms.judging.requests import Requests
+from turnwise.transforms.text.quotes import contains_quote
+
+EXAMPLE = re.compile(r"^Example \((\w+)\).*?:\n(.*?)^Answer: (\{[^\n]*\})$", re.MULTILINE | re.DOTALL)
+QUOTES = ("quote", "claim_quote", "context_quote", "supporting_quote", "contradicting_quote", "text")
+QUOTES += ("reference_quote", "answer_quote", "expected_quote", "actual_quote", "identifier")
+ENTRIES = ("verdicts", "sentences", "ratings", "rubrics", "claims", "values")
+THIRD = {"safety_v1", "claimed_actions_v1"}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_prompt_is_as_it_is_stored(name):
+    """`python -m tests.rendered_prompts` writes the files anew."""
+    file, text = rendered(name)
+    assert (STORED / file).read_bytes().decode() == text
+
+
+def test_every_stored_prompt_is_one():
+    versions = {asked(name, TALKS["English"]).prompt.version.partition("/")[0] for name in SHIPPED}
+    assert {path.stem for path in STORED.iterdir()} == versions
+
+
+def entries_of(answer):
+    yield answer
+    for name in ENTRIES:
+        for entry in answer.get(name, ()):
+            yield from entries_of(entry)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_examples_are_answers(name):
+    """Each fits the schema, in its order, and quotes what stands in its sections."""
+    question = asked(name, TALKS["English"])
+    examples = EXAMPLE.findall(question.prompt.instructions)
+    assert len(examples) == question.prompt.instructions.count("Example (")
+    assert {language for language, _, _ in examples} - {"English"}
+    for _, sections, answer in examples:
+        reply = question.reply_model.model_validate_json(answer)
+        assert json.dumps(json.loads(answer)) == json.dumps(reply.model_dump())
+        for entry in entries_of(json.loads(answer)):
+            for field in QUOTES:
+                assert not entry.get(field) or contains_quote(entry[field], sections)
+            assert entry.get("analysis", "-")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_both_generations(name):
+    """The first one asks for no analysis, and has other cached replies."""
+    requests = Requests(JudgeConfig(), "")
+    first, second = (asked(name, TALKS["Korean"], prompts) for prompts in ("first", "second"))
+    numbers = [int(question.prompt.version.rpartition("/")[2]) for question in (first, second)]
+    assert numbers == ([2, 3] if name in THIRD else [1, 2])
+    assert requests.make(first).key != requests.make(second).key
+    schemas = [json.dumps(requests.make(question).template.schema) for question in (first, second)]
+    assert ["analysis" in schema for schema in schemas] == [False, True]
+    assert "Example" not in first.prompt.instructions
+    assert CRITERIA[name]().digest == CRITERIA[name]().with_prompts("first").digest
+
+
+class Entry(ReasonedReply):
+    number: int
+
+
+class Whole(ReasonedReply):
+    entries: list[Entry]
+
+
+class Own(Reply):
+    analysis: str = "mine"
+
+
+def test_an_analysis_is_asked_for_first():
+    schema = asked_schema(Whole, True)
+    entry = schema["$defs"]["Entry"]
+    assert list(schema["properties"]) == schema["required"] == ["analysis", "entries"]
+    assert list(entry["properties"]) == entry["required"] == ["analysis", "number"]
+    assert "default" not in entry["properties"]["analysis"]
+
+
+def test_a_first_prompt_asks_for_none_and_another_schema_is_left_alone():
+    schema = asked_schema(Whole, False)
+    assert list(schema["properties"]) == ["entries"]
+    assert list(schema["$defs"]["Entry"]["properties"]) == ["number"]
+    assert asked_schema(Own, True) == asked_schema(Own, False) == Own.model_json_schema()
+
+
+ANALYSES = [
+    ({"analysis": "Both are open."}, True),
+    ({"analysis": "x" * 20_000}, True),
+    ({"analysis": ""}, True),
+    ({}, True),
+    ({"analysis": None}, False),
+    ({"analysis": "x", "more": 1}, False),
+]
+
+
+@pytest.mark.parametrize(("fields", "is_usable"), ANALYSES)
+def test_an_answer_counts_whatever_its_analysis(fields, is_usable, judged, scripted):
+    reply = {"reference_quote": "", "answer_quote": "", "reason": "gut", "verdict": "valid", **fields}
+    criterion = CRITERIA["final_response_match_v2"]()
+    result = judged(criterion, sample_of(TALKS["German"], False), scripted(lambda *_: reply))
+    ((_, score),) = result.turns
+    assert (score.value, score.explanation) == ((1.0, "gut") if is_usable else (None, None))
+    assert "analysis" not in str(score.details)
+
+
+def sentence(label):
+    quotes = {"supporting_quote": "", "contradicting_quote": ""}
+    return {"sentences": [{"analysis": "", "number": 1, **quotes, "reason": "r", "label": label}]}
+
+
+def verdict(word, *quotes):
+    return {"analysis": "", **dict.fromkeys(quotes, ""), "reason": "r", "verdict": word}
+
+
+def entry(word):
+    return {"verdicts": [{"analysis": "", "number": 1, "quote": "", "reason": "r", "verdict": word}]}
+
+
+NOT_APPLICABLE = [
+    ("hallucinations_v1", sentence("not_applicable"), 1.0),
+    ("hallucinations_v1", sentence("unsupported"), 0.0),
+    ("hallucinations_v1", sentence("not applicable"), None),
+    ("hallucination", verdict("no_claim", "claim_quote", "context_quote"), -1.0),
+    ("user_goal_satisfaction", verdict("unspecified", "quote"), -1.0),
+    ("evaluation_expectations", entry("yes"), 1.0),
+    ("evaluation_expectations", entry("not_applicable"), None),
+    ("claimed_actions_v1", {"analysis": "none", "claims": []}, 1.0),
+]
+
+
+@pytest.mark.parametrize(("name", "answer", "wanted"), NOT_APPLICABLE)
+def test_what_does_not_apply(name, answer, wanted, judged, scripted, matched):
+    sample = sample_of(TALKS["German"], name == "user_goal_satisfaction")
+    if name == "claimed_actions_v1":
+        sample = matched(None, Turn(user="q", agent="Shall I?"))
+    elif name == "hallucinations_v1":
+        sample = matched(None, Turn(user="q", agent="Ich sehe gleich nach."))
+    result = judged(CRITERIA[name](), sample, scripted(lambda *_: answer))
+    found = result.turns[-1][1] if result.turns else result.overall
+    assert found.value == wanted
+
+
+class Yes:
+    """Answers each question with the first value of every enum; keeps the schemas."""
+
+    def __init__(self):
+        self.schemas = []
+
+    async def generate(self, request, count):
+        self.schemas.append(request.template.schema)
+        quotes = {"reference_quote": "", "answer_quote": "", "reason": "r"}
+        quotes |= {"analysis": "a"} if "analysis" in request.template.schema["properties"] else {}
+        return [turnwise.RawReply(json.dumps({**quotes, "verdict": "valid"}))] * count
+
+    async def aclose(self):
+        pass
+
+
+LOG = {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Ho", "expected": {"response": "Hey"}}]}
+
+
+@pytest.mark.parametrize(
+    ("judge", "version"), [({}, 2), ({"prompts": "second"}, 2), ({"prompts": "first"}, 1)]
+)
+def test_the_config_selects_the_prompts(judge, version):
+    config = {"criteria": {"final_response_match_v2": 0.5}, "judge": judge}
+    yes = Yes()
+    result = turnwise.evaluate(LOG, config=config, judge=yes)
+    assert {row["judge"]["prompt_version"] for row in result.scores if row["judge"]} == {
+        f"final_response_match/{version}"
+    }
+    assert result.status == "PASS"
+    assert {"analysis" in schema["properties"] for schema in yes.schemas} == {version == 2}
+
+
+class Silent(Yes):
+    async def generate(self, request, count):
+        self.schemas.append(request.template.instructions.count("Example ("))
+        return [turnwise.RawReply(None, turnwise.Fault("empty", "silent"))] * count
+
+
+@pytest.mark.parametrize(("prompts", "has_examples"), [("first", False), ("second", True)])
+def test_the_config_selects_the_prompts_of_ces_criteria_too(prompts, has_examples):
+    """They are asked about cases of CES, though the config names none of them."""
+    log, silent = sample_of(TALKS["Korean"], False).conversation, Silent()
+    log.eval_id = "e"
+    config = {"criteria": {"turn_latency": {}}, "judge": {"prompts": prompts}}
+    result = turnwise.evaluate(log, cases=golden(TALKS["Korean"]), config=config, judge=silent)
+    asked_of = {row["criterion"] for row in result.scores if row["judge"]}
+    assert {"semantic_similarity", "semantic_match", "hallucination", "evaluation_expectations"} <= asked_of
+    assert {count > 0 for count in silent.schemas} == {has_examples}
+
+
+SIMULATED = [("NOVICE", 5, 17), ("EXPERT", 6, 19), ("EVALUATOR", 5, 17), (None, 7, 21), ("tired", 7, 21)]
+
+
+@pytest.mark.parametrize(("persona", "rules", "violations"), SIMULATED)
+def test_rules_of_simulated_users(persona, rules, violations):
+    found = rules_of(persona)
+    assert len(found) == rules
+    lines = [line for rule in found for line in rule.split("\n")]
+    assert sum(line.startswith(("Violated if: ", "or ")) for line in lines) == violations
+    assert len(lines) == rules + violations
+
+
+def rules_asked(case, judged, matched, scripted, sections_of, **fields):
+    ask = scripted(lambda *_: "429")
+    judged(PerTurnUserSimulatorQuality(**fields), matched(case, Turn(user="hi", agent="ho")), ask)
+    return [text for name, text in sections_of(ask.evidence[0]) if name.startswith("rule ")]
+
+
+@pytest.mark.parametrize("persona", [*PERSONAS, "Somebody else"])
+def test_a_named_persona_has_its_rules(persona, judged, matched, scripted, sections_of):
+    facts = [UserFact(name="user_persona", value=persona)] if persona else []
+    case = EvalCase(eval_id="e", kind="scenario", task="chat", user_facts=facts)
+    assert rules_asked(case, judged, matched, scripted, sections_of) == rules_of(persona)
+
+
+def test_a_persona_of_ones_own_names_the_stop_signal(judged, matched, scripted, sections_of):
+    rules = ["Brief: Says `{{ stop_signal }}` soon.", r"Ends with {{stop_signal}}"]
+    case = EvalCase(eval_id="e", kind="scenario", task="chat", user_behaviors=rules)
+    found = rules_asked(case, judged, matched, scripted, sections_of, stop_signal=r"\1 bye")
+    assert found == [r"Brief: Says `\1 bye` soon.", r"Ends with \1 bye"]
+
+
+def attributed(text, *places):
+    return {"segment": {"text": text}, "groundingChunkIndices": list(places)}
+
+
+SAID = "The Aldermoor tower is 61 metres tall."
+CHUNK = {"web": {"uri": "https://a.example", "title": "Aldermoor"}}
+GROUNDED = [
+    ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID, 0)]}, 1.0),
+    ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID, 1)]}, 0.0),
+    ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID)]}, 0.0),
+    ({"groundingSupports": [attributed(SAID, 0)]}, 1.0),
+    ({"groundingChunks": [CHUNK]}, 0.0),
+    ({"searchEntryPoint": {"renderedContent": f"<div>{SAID}</div>"}}, 0.0),
+    ({"groundingChunks": [{"retrievedContext": {"text": SAID}}]}, 1.0),
+]
+
+
+@pytest.mark.parametrize(("grounding", "wanted"), GROUNDED)
+def test_the_local_judge_takes_what_a_search_attributes_as_evidence(grounding, wanted, judged, matched):
+    sample = matched(None, Turn(user="How tall?", agent=SAID), meta={"grounding": [[grounding]]})
+    ((_, score),) = judged(CRITERIA["hallucinations_v1"](), sample, LocalJudge()).turns
+    assert score.value == wanted
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_prompts_stay_small(name):
+    """Instructions are paid for with every question."""
+    assert estimated_tokens(asked(name, TALKS["English"]).prompt.instructions) < 1_700
