@@ -10,19 +10,22 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from sqlalchemy import Connection
 
-from turnwise.pipeline.io.terminal import printable
+from turnwise.pipeline.io.terminal import counted, names_text, printable
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.store.engine import open_store, shared_store, try_store
+from turnwise.pipeline.store.engine import Store, open_store, shared_store, try_store
 from turnwise.pipeline.store.executions import (
     Execution,
     begin,
     break_off,
     complete,
     delete_superseded,
+    own_names,
     touch,
     write_rows,
 )
 from turnwise.pipeline.store.failures import write_replaced
+from turnwise.pipeline.store.maintenance.digests import returned
+from turnwise.pipeline.store.maintenance.retention import apply_retention
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
@@ -106,6 +109,23 @@ def complete_run(place: SinkPlace, document: JsonObject) -> None:
     store, execution = shared_store(place.url), _execution(place)
     store.write(lambda connection: complete(connection, execution, document, time_ns()))
     delete_superseded(store, execution)
+    _look_after(store, execution)
+
+
+def _look_after(store: Store, execution: Execution) -> None:
+    """Deletes what the store keeps for no longer, and logs which erased conversations came back."""
+    try:
+        names = store.read(lambda connection: own_names(connection, execution))
+        found = store.read(lambda connection: returned(connection, *names))
+        pruned = apply_retention(store, time_ns())
+    except StoreError as error:
+        _LOG.warning("the store's retention was not applied: %s", error)
+        return
+    if found:
+        shown = names_text(sorted(key.conversation_id for key in found))
+        _LOG.warning("run %s wrote erased conversations again: %s", printable(execution.run_id), shown)
+    if pruned:
+        _LOG.warning("the store's retention deleted %s", counted(len(pruned), "run"))
 
 
 def break_off_run(place: SinkPlace, state: Broken, why: str) -> None:

@@ -1,0 +1,78 @@
+"""The subcommands `export`, `import` and `backup`."""
+
+from argparse import ArgumentParser, Namespace
+from contextlib import closing
+
+from turnwise.pipeline.cli.store.base import StoreCommand
+from turnwise.pipeline.io.terminal import complain, printable, say
+from turnwise.schemas.config import ConfigError
+
+
+def _add_new_file(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the file to write; it must not exist")
+
+
+def _add_export_arguments(parser: ArgumentParser) -> None:
+    _add_new_file(parser)
+    parser.add_argument(
+        "--app",
+        default="",
+        metavar="NAME",
+        help="only this app (projects/P/locations/L/apps/A)",
+    )
+
+
+def _add_import_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a file that export wrote")
+
+
+def _export(options: Namespace) -> int:
+    from turnwise.pipeline.store.engine import open_store
+    from turnwise.pipeline.store.maintenance.exporting import export_store
+
+    # Opened for writing, so that an older store is brought up to date.
+    with closing(open_store(options.store)) as store:
+        counts = export_store(store, options.file, options.app)
+    say(printable(f"{options.file}: {_counts_text(counts)}"))
+    return 0
+
+
+def _import(options: Namespace) -> int:
+    from turnwise.pipeline.store.engine import open_store
+    from turnwise.pipeline.store.maintenance.export_file import ExportFile
+    from turnwise.pipeline.store.maintenance.importing import import_store
+
+    with closing(ExportFile(options.file)) as file, closing(open_store(options.store, create=True)) as store:
+        done = import_store(store, file)
+    say(printable(f"{options.file}: {_counts_text(done.rows)}"))
+    if done.erased:
+        complain(f"{done.erased} rows are left out: what they are of was erased from this store")
+    return 1 if done.erased else 0
+
+
+def _backup(options: Namespace) -> int:
+    from turnwise.pipeline.store.engine import open_store
+    from turnwise.pipeline.store.maintenance.backup import back_up
+    from turnwise.pipeline.store.urls import is_sqlite_url
+
+    if not is_sqlite_url(options.store):
+        raise ConfigError("backup: is for SQLite; copy PostgreSQL by pg_dump, or by turnwise store export")
+    with closing(open_store(options.store)) as store:
+        size = back_up(store, options.file)
+    say(printable(f"{options.file}: {size} bytes, sound"))
+    return 0
+
+
+def _counts_text(counts: dict[str, int]) -> str:
+    return ", ".join(f"{table} {number}" for table, number in counts.items())
+
+
+EXPORT = StoreCommand("export", "write a store into a zip file", _add_export_arguments, _export)
+IMPORT = StoreCommand(
+    "import",
+    "read an export into a store",
+    _add_import_arguments,
+    _import,
+    "Exit status: 0, all of it is in the store; 1, something was left out because it was erased here.",
+)
+BACKUP = StoreCommand("backup", "copy a SQLite store while others write", _add_new_file, _backup)

@@ -1,0 +1,1 @@
+"""Looks after a store: what is deleted, moved, copied and checked."""

@@ -1,0 +1,62 @@
+"""Lists the runs of a store for a person."""
+
+import json
+from typing import NamedTuple
+
+from sqlalchemy import Connection, RowMapping, select
+
+from turnwise.pipeline.store.run_counts import count_rows
+from turnwise.pipeline.store.tables import PRUNED, RUNS
+from turnwise.schemas.proto.scalars import nanos_timestamp
+
+_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures", "lost")
+
+
+class ListedRun(NamedTuple):
+    """A run of an app, as `evaluation_runs` has it.
+
+    Attributes:
+        update_time: When something of it was last written.
+        cost: Cost of the judge over all apps; None: not known.
+        is_pruned: Whether only its metrics are kept.
+    """
+
+    name: str
+    app: str
+    run_id: str
+    state: str
+    day: str | None
+    update_time: str
+    app_versions: list[str]
+    conversations: int
+    results: int
+    passes: int
+    fails: int
+    undecided: int
+    failures: int
+    lost: int
+    cost: float | None
+    exit_status: int | None
+    error: str | None
+    is_pruned: bool
+
+
+def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
+    """Returns the runs of an app ("": of all apps), by app, the newest first."""
+    pruned = set(connection.execute(select(PRUNED.c.name)).scalars())
+    query = select(RUNS).order_by(RUNS.c.app, RUNS.c.create_nanos.desc(), RUNS.c.name)
+    query = query.where(RUNS.c.app == app) if app else query
+    return [_listed(connection, row, row["name"] in pruned) for row in connection.execute(query).mappings()]
+
+
+def _listed(connection: Connection, row: RowMapping, is_pruned: bool) -> ListedRun:
+    # A run that has not ended has the counts of its rows as they are now.
+    counts = row if row["results"] is not None else count_rows(connection, row["name"], row["execution"])
+    return ListedRun(
+        **{name: row[name] for name in ("name", "app", "run_id", "state", "cost", "exit_status", "error")},
+        **{name: counts[name] for name in _COUNTS},
+        day=row["day"],
+        update_time=nanos_timestamp(row["update_nanos"]),
+        app_versions=json.loads(counts["app_versions"]),
+        is_pruned=is_pruned,
+    )

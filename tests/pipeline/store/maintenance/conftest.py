@@ -1,0 +1,170 @@
+"""A store with two runs, and the command that looks after it."""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from sqlalchemy import select, text
+
+from tests.store_rows import DOCUMENT, ENDED
+from turnwise.pipeline.service.changes import create_evaluation
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.conversations import conversation_columns, score_columns
+from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
+from turnwise.pipeline.store.failures import failure_columns
+from turnwise.pipeline.store.metrics import metric_columns
+from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.tables import (
+    CONVERSATION_ROWS,
+    FAILURE_ROWS,
+    METADATA,
+    METRIC_ROWS,
+    RESULT_ROWS,
+    SCORE_ROWS,
+)
+from turnwise.schemas.ces.requests import CreateEvaluationRequest
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow, ScoreRow
+
+APP = "projects/p/locations/l/apps/a"
+OTHER = "projects/p/locations/l/apps/b"
+SECRET = "My passport number is X4711 please"
+DAY = 24 * 3600 * 10**9
+OLD, NEW = 1_780_000_000 * 10**9, 1_795_000_000 * 10**9
+"""The starts of the runs: 29 May and 18 November 2026."""
+
+
+def _empty(row: Any) -> Any:
+    return dict.fromkeys(get_type_hints(row))
+
+
+def _said(conversation: str) -> str:
+    return f"{SECRET} of {conversation}"
+
+
+def _conversation(run: str, name: str, user: str | None) -> Any:
+    turn = {"index": 0, "user": _said(name), "agent": "Thank you."}
+    row = {"run_id": run, "conversation_id": name, "user_id": user, "harm": 1.0, "tags": []}
+    return {**_empty(ConversationRow), **row, "transcript": {"turns": [turn]}, "why": _said(name)}
+
+
+def _score(run: str, name: str) -> Any:
+    row = {
+        "run_id": run,
+        "conversation_id": name,
+        "criterion": "safety_v1",
+        "score_id": f"s-{name}",
+        "value": 0.5,
+    }
+    return {**_empty(ScoreRow), **row, "explanation": _said(name), "tags": [], "revision": 0}
+
+
+def _failure(run: str, position: int, record: str) -> Any:
+    row = {"run_id": run, "stage": "parse", "error_type": "ValueError", "message": "broken", "record": record}
+    return {**_empty(FailureRow), **row, "position": position}
+
+
+def _metric(run: str) -> Any:
+    numbers = dict.fromkeys(("count", "scored", "unscored", "errors", "pass_count", "fail_count"), 1)
+    row = {
+        "run_id": run,
+        "criterion": "safety_v1",
+        "level": "conversation",
+        "unit": "score",
+        "pass_rate": 0.5,
+    }
+    return {**_empty(MetricsByAppVersionRow), **numbers, **row, "app_version": f"{APP}/versions/v1"}
+
+
+def _result(run: str, name: str, app: str) -> Any:
+    result = {
+        "name": f"{app}/evaluations/one/results/{run}-{name}",
+        "evaluationRun": f"{app}/evaluationRuns/{run}",
+        "executionState": "COMPLETED",
+        "evaluationStatus": "PASS",
+        "goldenResult": {"turnReplayResults": [{"conversation": _said(name)}]},
+    }
+    return result_columns(result, name, 1)
+
+
+PEOPLE: Mapping[str, str | None] = {"c-1": "u-1", "c-12": "u-12", "c-2": "u-1"}
+
+
+def put_run(
+    store: Any,
+    run: str,
+    number: int,
+    people: Mapping[str, str | None] = PEOPLE,
+    *,
+    app: str = APP,
+    ends: bool = True,
+) -> Execution:
+    """Writes a run with a conversation for each of `people` (conversation -> user), and what it lost."""
+    execution, document = Execution(run, number, app, "2026-11-01"), {**ENDED, "to_read": []}
+    document["to_read"] = [{"conversation_id": name, "why": _said(name)} for name in people]
+    records = [f'{{"id": "{name}", "user": "{user}", "text": "{_said(name)}' for name, user in people.items()]
+    rows = {
+        RESULT_ROWS: [_result(run, name, app) for name in people],
+        CONVERSATION_ROWS: [
+            conversation_columns(_conversation(run, *one), app, number) for one in people.items()
+        ],
+        SCORE_ROWS: [score_columns(_score(run, name), app, number, "2026-11-01") for name in people],
+        FAILURE_ROWS: [failure_columns(_failure(run, *each), app, number) for each in enumerate(records)],
+        METRIC_ROWS: [metric_columns(_metric(run), execution, number)],
+    }
+    store.write(lambda c: begin(c, execution, DOCUMENT, number))
+    for table, own in rows.items():
+        store.write(lambda c, table=table, own=own: write_rows(c, execution, table, own, number))
+    if ends:
+        store.write(lambda c: complete(c, execution, document, number))
+    return execution
+
+
+def put_evaluation(store: Any, name: str, words: str, app: str = APP) -> str:
+    """Makes an evaluation whose user says something; returns its name."""
+    content = {"displayName": name, "golden": {"turns": [{"steps": [{"userInput": {"text": words}}]}]}}
+    request = {"parent": app, "evaluationId": name, "evaluation": content}
+    made = create_evaluation(Service(store, "tester"), CreateEvaluationRequest.from_value(request))
+    return str(made["name"])
+
+
+def rows_of(store: Any) -> dict[str, list[Any]]:
+    """Returns table -> its rows in a fixed order, of all tables that hold any."""
+    found = {}
+    for table in METADATA.sorted_tables:
+        query = select(table).order_by(*table.primary_key)
+        rows = store.read(lambda c, query=query: [tuple(row) for row in c.execute(query)])
+        found |= {table.name: rows} if rows else {}
+    return found
+
+
+def run_ids(store: Any) -> list[str]:
+    """Returns the ids of the runs that are read."""
+    return store.read(
+        lambda c: list(c.execute(text("SELECT run_id FROM evaluation_runs ORDER BY 1")).scalars())
+    )
+
+
+@pytest.fixture
+def tend(turnwise: Callable[..., Any], store_url: str) -> Callable[..., Any]:
+    """Returns a function that runs `turnwise store` on the store."""
+    return lambda *arguments: turnwise("store", *arguments, "--store", store_url)
+
+
+@pytest.fixture
+def filled(store_url: str) -> str:
+    """Returns the address of a store with an old and a new run, and an evaluation."""
+    with closing(open_store(store_url, create=True)) as store:
+        put_run(store, "old", OLD)
+        put_run(store, "new", NEW)
+        put_evaluation(store, "one", "What does it cost to go there?")
+    return store_url
+
+
+def file_bytes(url: str) -> bytes:
+    """Returns what the files of a SQLite store hold."""
+    path = Path(url.removeprefix("sqlite:///"))
+    return b"".join(file.read_bytes() for file in sorted(path.parent.glob(f"{path.name}*")))
