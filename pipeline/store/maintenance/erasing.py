@@ -17,11 +17,18 @@ from turnwise.pipeline.store.maintenance.digests import (
     ErasureNote,
     record_erasures,
 )
-from turnwise.pipeline.store.maintenance.erasure import empty_failures, erase
+from turnwise.pipeline.store.maintenance.erasure import delete_operations, empty_failures, erase
 from turnwise.pipeline.store.maintenance.evaluations import erase_evaluations, results_of
 from turnwise.pipeline.store.maintenance.mentions import Mentions
 from turnwise.pipeline.store.maintenance.quoting import messages_of, quoting_evaluations
-from turnwise.pipeline.store.tables import CONVERSATION_ROWS, FAILURE_ROWS, RESULT_ROWS, SCORE_ROWS, key_text
+from turnwise.pipeline.store.tables import (
+    CONVERSATION_ROWS,
+    FAILURE_ROWS,
+    OPERATIONS,
+    RESULT_ROWS,
+    SCORE_ROWS,
+    key_text,
+)
 
 _PIECE = 50
 
@@ -108,7 +115,7 @@ def counts_of(store: Store, subject: Subject, erasing: Erasing) -> Counter[str]:
     def work(connection: Connection) -> Counter[str]:
         with connection.begin_nested() as undone:
             done = _erase_rows(connection, subject.keys, subject)
-            done[FAILURE_ROWS.name] += empty_failures(connection, [], subject.mentions)
+            done += _empty_others(connection, subject)
             done += erase_evaluations(connection, erasing.evaluations)
             undone.rollback()
         return done
@@ -141,9 +148,16 @@ def _erase_rows(connection: Connection, keys: list[ConversationKey], subject: Su
     return done
 
 
-def _finish(connection: Connection, subject: Subject, erasing: Erasing, before: Counter[str]) -> Counter[str]:
-    """Empties failures that mention the subject, and erases evaluations; records both."""
+def _empty_others(connection: Connection, subject: Subject) -> Counter[str]:
+    """Empties failures that mention the subject, and deletes operations that may quote it."""
     done = Counter({FAILURE_ROWS.name: empty_failures(connection, [], subject.mentions)})
+    done[OPERATIONS.name] = delete_operations(connection, subject.mentions)
+    return done
+
+
+def _finish(connection: Connection, subject: Subject, erasing: Erasing, before: Counter[str]) -> Counter[str]:
+    """Empties failures, deletes operations and evaluations, and records it."""
+    done = _empty_others(connection, subject)
     if not subject.keys and not +done and not erasing.evaluations:
         return done
     if subject.kind == USER:

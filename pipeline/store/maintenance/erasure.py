@@ -11,14 +11,18 @@ from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     EXECUTIONS,
     FAILURE_ROWS,
+    OPERATIONS,
+    RECORDING_ROWS,
     RESULT_ROWS,
     SCORE_ROWS,
 )
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
 
-_HOLDING = (RESULT_ROWS, SCORE_ROWS, CONVERSATION_ROWS)
+_HOLDING = (RESULT_ROWS, RECORDING_ROWS, SCORE_ROWS, CONVERSATION_ROWS)
 _KEPT_OF_FAILURES = ("run_id", "stage", "error_type", "criterion", "app_version", "turn_index", "replaced")
+_QUOTING = ("ExportEvaluations", "ExportEvaluationResults", "ExportEvaluationRuns", "GenerateEvaluation")
+"""Methods of operations whose answers are evaluations or results."""
 ERASED = "erased"
 """The message of a failure whose record was erased."""
 
@@ -51,6 +55,15 @@ def erase(connection: Connection, app: str, ids: Sequence[str], mentions: Mentio
     done[FAILURE_ROWS.name] = empty_failures(connection, ids, mentions)
     done[EXECUTIONS.name] = _empty_documents(connection, ids, mentions)
     return done
+
+
+def delete_operations(connection: Connection, mentions: Mentions) -> int:
+    """Deletes operations that are done and whose answers may hold rows, or that mention an id."""
+    texts = (OPERATIONS.c.metadata, OPERATIONS.c.response, OPERATIONS.c.error)
+    may_hold = or_(OPERATIONS.c.method.in_(_QUOTING), *(mentions.may_be_in(column) for column in texts))
+    return connection.execute(
+        delete(OPERATIONS).where(OPERATIONS.c.end_nanos.is_not(None), may_hold)
+    ).rowcount
 
 
 def _mark_changed(connection: Connection, app: str, ids: Sequence[str]) -> None:

@@ -14,21 +14,23 @@ from turnwise.pipeline.store.tables import (
     FAILURE_ROWS,
     HISTORY,
     METRIC_ROWS,
+    OPERATIONS,
     PRUNED,
+    RECORDING_ROWS,
     RESULT_ROWS,
     SCORE_ROWS,
     SETTINGS,
     TAGS,
 )
 
-Condition = Callable[[str], ColumnElement[bool] | None]
+AppCondition = Callable[[str], ColumnElement[bool] | None]
 
 
-def _of_app(table: Table) -> Condition:
+def _of_app(table: Table) -> AppCondition:
     return lambda app: table.c.app == app
 
 
-def _of_evaluations(column: Any) -> Condition:
+def _of_evaluations(column: Any) -> AppCondition:
     return lambda app: column.in_(select(EVALUATIONS.c.name).where(EVALUATIONS.c.app == app))
 
 
@@ -37,11 +39,11 @@ def _of_history(app: str) -> ColumnElement[bool]:
     return HISTORY.c.evaluation.startswith(f"{app}/evaluations/", autoescape=True)
 
 
-def _of_runs(column: Any) -> Condition:
+def _of_runs(column: Any) -> AppCondition:
     return lambda app: column.in_(select(EXECUTIONS.c.name).where(EXECUTIONS.c.app == app))
 
 
-EXPORTED: dict[Table, Condition] = {
+EXPORTED: dict[Table, AppCondition] = {
     EVALUATIONS: _of_app(EVALUATIONS),
     TAGS: _of_evaluations(TAGS.c.evaluation),
     HISTORY: _of_history,
@@ -51,6 +53,7 @@ EXPORTED: dict[Table, Condition] = {
     SCORE_ROWS: _of_app(SCORE_ROWS),
     FAILURE_ROWS: _of_app(FAILURE_ROWS),
     METRIC_ROWS: _of_app(METRIC_ROWS),
+    RECORDING_ROWS: _of_app(RECORDING_ROWS),
     CURRENT: _of_runs(CURRENT.c.name),
     PRUNED: _of_runs(PRUNED.c.name),
     ERASURES: lambda app: None,
@@ -58,6 +61,7 @@ EXPORTED: dict[Table, Condition] = {
 """Table -> the condition of its rows of an app (None: all). What others refer to comes first."""
 
 NOT_EXPORTED: dict[Table, str] = {
+    OPERATIONS: "work of a server that is done or in progress",
     SETTINGS: "what a store does, not what it holds",
 }
 """Table -> why it stays."""

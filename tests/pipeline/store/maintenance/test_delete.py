@@ -23,6 +23,8 @@ from tests.pipeline.store.maintenance.conftest import (
 from turnwise.pipeline.store.engine import open_store
 from turnwise.transforms.judging.places.sqlite_file import open_cache_file
 
+ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+
 
 def told_of(name: str) -> str:
     return f"{SECRET} of {name}"
@@ -47,7 +49,7 @@ def test_a_conversation_is_erased_from_all_runs(filled: str, tend: Callable[...,
     with closing(open_store(filled)) as store:
         assert dry.status == 0 and rows_of(store) == before
     done = tend("delete", "conversation", given)
-    assert done.status == 0 and done.out == dry.out.replace("would be erased", "erased")
+    assert done.status == 0 and set(dry.out.replace("would be ", "").splitlines()) <= {*done.out.splitlines()}
     assert "result_rows: 2 rows erased" in done.out and "failure_rows: 2 rows erased" in done.out
     assert not holds(filled, '"c-1"') and not holds(filled, f'{told_of("c-1")}"')
     assert holds(filled, told_of("c-12")) and holds(filled, told_of("c-2"))
@@ -118,6 +120,7 @@ def test_what_comes_back_is_noticed(filled: str, tend: Callable[..., Any]) -> No
     assert done.status == 1 and "1 erased conversations are in the store again: c-1" in done.err
 
 
+@ON_SQLITE
 def test_judge_caches_of_its_runs_are_told_and_emptied(
     filled: str, tend: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -135,6 +138,7 @@ def test_judge_caches_of_its_runs_are_told_and_emptied(
     assert SECRET.encode() not in b"".join(file.read_bytes() for file in tmp_path.glob("judge.sqlite*"))
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("arguments", "status", "why"),
     [

@@ -25,7 +25,7 @@ from turnwise.pipeline.store.maintenance.retention import Retention, apply_reten
 from turnwise.pipeline.store.tables import EXECUTIONS, METRICS, RESULTS
 
 AGE = f"{(time_ns() - OLD) // DAY - 1}d"
-ROWS = ("result_rows", "conversation_rows", "score_rows", "failure_rows", "metric_rows")
+ROWS = ("result_rows", "conversation_rows", "score_rows", "failure_rows", "recording_rows", "metric_rows")
 COUNTS = {**dict.fromkeys(ROWS, 3), "metric_rows": 1}
 
 
@@ -78,7 +78,7 @@ def test_a_killed_deletion_leaves_nothing_that_is_read_and_the_next_one_ends_it(
         store.write(lambda c: c.execute(text("DELETE FROM current_runs WHERE name LIKE '%/old'")))
         assert run_ids(store) == ["new"]
         found = tend("check")
-        assert found.status == 1 and "evaluationRuns/old: 13 rows belong to no execution" in found.err
+        assert found.status == 1 and "evaluationRuns/old: 16 rows belong to no execution" in found.err
         assert tend("prune", "--older_than", "9999d").status == 0
         assert {name: len(rows_of(store)[name]) for name in ROWS} == COUNTS
     assert tend("check").status == 0
@@ -103,6 +103,7 @@ def test_the_retention_of_a_store_is_kept_by_prune(filled: str, tend: Callable[.
     assert "no retention" in tend("retention", "off").out
 
 
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
