@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from turnwise.pipeline.cli.store.base import StoreCommand
-from turnwise.pipeline.cli.store.token import TOKEN
 from turnwise.pipeline.cli.store.check import CHECK
 from turnwise.pipeline.cli.store.copies import BACKUP, EXPORT, IMPORT
 from turnwise.pipeline.cli.store.delete import DELETE
 from turnwise.pipeline.cli.store.prune import PRUNE, RETENTION
 from turnwise.pipeline.cli.store.runs import RUNS
+from turnwise.pipeline.cli.store.token import TOKEN
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.parser import OptionParser

@@ -55,7 +55,7 @@ class ExportFile:
             raise ValueError(f"{table.name}.jsonl holds {count} rows, not {self.rows[table.name]}")
 
     def rows_of(self, table: Table) -> Iterator[JsonObject]:
-        """Yields the rows of a table."""
+        """Yields the rows of a table; raises ValueError if one is no object."""
         with self._file.open(f"{table.name}.jsonl") as lines:
             for line in lines:
                 row: Any = json.loads(line)

@@ -21,6 +21,7 @@ from turnwise.pipeline.store.tables import (
     SCORE_ROWS,
     SETTINGS,
     TAGS,
+    TOKENS,
 )
 
 AppCondition = Callable[[str], ColumnElement[bool] | None]
@@ -62,6 +63,7 @@ EXPORTED: dict[Table, AppCondition] = {
 
 NOT_EXPORTED: dict[Table, str] = {
     OPERATIONS: "work of a server that is done or in progress",
+    TOKENS: "keys to a server",
     SETTINGS: "what a store does, not what it holds",
 }
 """Table -> why it stays."""
