@@ -12,6 +12,7 @@ from turnwise.schemas.conversation import Turn
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.adk.user_simulator import PerTurnUserSimulatorQuality
+from turnwise.transforms.judging.backends.gemini_schema import in_order
 from turnwise.transforms.judging.judges.local import LocalJudge
 from turnwise.transforms.judging.limits.budget import estimated_tokens
 from turnwise.transforms.judging.prompts.personas import PERSONAS, rules_of
@@ -100,6 +101,24 @@ def test_a_first_prompt_asks_for_none_and_another_schema_is_left_alone():
     assert list(schema["properties"]) == ["entries"]
     assert list(schema["$defs"]["Entry"]["properties"]) == ["number"]
     assert asked_schema(Own, True) == asked_schema(Own, False) == Own.model_json_schema()
+
+
+class Odd(Reply):
+    properties: Entry
+    type: str
+
+
+SCHEMAS = [asked_schema(Whole, True), asked_schema(Whole, False), Odd.model_json_schema()]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_gemini_is_told_the_order_of_every_object(schema):
+    ordered = in_order(schema)
+    objects = [ordered, *ordered["$defs"].values()]
+    assert [each.pop("propertyOrdering") for each in objects] == [
+        list(each["properties"]) for each in objects
+    ]
+    assert ordered == schema
 
 
 ANALYSES = [
@@ -254,6 +273,7 @@ GROUNDED = [
     ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID)]}, 0.0),
     ({"groundingSupports": [attributed(SAID, 0)]}, 1.0),
     ({"groundingChunks": [CHUNK]}, 0.0),
+    ({"webSearchQueries": [SAID]}, 0.0),
     ({"searchEntryPoint": {"renderedContent": f"<div>{SAID}</div>"}}, 0.0),
     ({"groundingChunks": [{"retrievedContext": {"text": SAID}}]}, 1.0),
 ]
@@ -269,4 +289,4 @@ def test_the_local_judge_takes_what_a_search_attributes_as_evidence(grounding, w
 @pytest.mark.parametrize("name", SHIPPED)
 def test_prompts_stay_small(name):
     """Instructions are paid for with every question."""
-    assert estimated_tokens(asked(name, TALKS["English"]).prompt.instructions) < 1_700
+    assert estimated_tokens(asked(name, TALKS["English"]).prompt.instructions) < 1_400

@@ -1,6 +1,6 @@
 """The JSON schema of an answer, as Gemini needs it."""
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.values import JsonObject, JsonValue
 
 
 def in_order(value: JsonValue) -> JsonValue:
@@ -10,5 +10,7 @@ def in_order(value: JsonValue) -> JsonValue:
     if not isinstance(value, dict):
         return value
     properties = value.get("properties")
-    order = {"propertyOrdering": list(properties)} if isinstance(properties, dict) else {}
+    order: JsonObject = {}
+    if value.get("type") == "object" and isinstance(properties, dict):
+        order["propertyOrdering"] = list(properties)
     return {**{key: in_order(each) for key, each in value.items()}, **order}

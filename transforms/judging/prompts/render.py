@@ -12,6 +12,7 @@ from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.responses import pair_responses
 
+_OF_THE_AGENT = (", agent", ", agent shows", ", searched for")
 MAX_REFERENCES = 100
 """Maximum number of references per turn."""
 
@@ -106,8 +107,8 @@ def reference_text(reference: Reference) -> str:
 
 
 def facts(sections: Iterable[Section]) -> list[str]:
-    """Returns the texts of the sections that count as evidence: all except the agent's messages."""
-    return [text for name, text in sections if text and not name.endswith((", agent", ", agent shows"))]
+    """Returns the texts of the sections that are evidence: all but the agent's messages and queries."""
+    return [text for name, text in sections if text and not name.endswith(_OF_THE_AGENT)]
 
 
 def words(turn: Turn, number: int) -> list[Section]:
