@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from turnwise.pipeline.cli.store.base import StoreCommand
 from turnwise.pipeline.cli.store.overwriting import overwritten
-from turnwise.pipeline.io.terminal import complain, counted, printable, say
+from turnwise.pipeline.io.terminal import complain, printable, say
 from turnwise.pipeline.settings.user import current_user
 from turnwise.schemas.config import ConfigError
 
@@ -113,7 +113,7 @@ def _caches(named: list[str], options: Namespace) -> list[str]:
 def _told(options: Namespace, done: Counter[str], left: list[str], is_found: bool) -> int:
     what = "would be erased or emptied" if options.dry_run else "erased or emptied"
     for table, number in sorted(done.items()):
-        say(f"{table}: {counted(number, 'row')} {what}")
+        say(f"{table}: {number} {what}")
     for line in left:
         complain(printable(f"left: {line}"))
     say(_NOT_REACHED)

@@ -17,7 +17,13 @@ from turnwise.pipeline.store.maintenance.digests import (
     ErasureNote,
     record_erasures,
 )
-from turnwise.pipeline.store.maintenance.erasure import delete_operations, empty_failures, erase
+from turnwise.pipeline.store.maintenance.erasure import (
+    TO_READ,
+    delete_operations,
+    empty_documents,
+    empty_failures,
+    erase,
+)
 from turnwise.pipeline.store.maintenance.evaluations import erase_evaluations, results_of
 from turnwise.pipeline.store.maintenance.mentions import Mentions
 from turnwise.pipeline.store.maintenance.quoting import messages_of, quoting_evaluations
@@ -149,9 +155,10 @@ def _erase_rows(connection: Connection, keys: list[ConversationKey], subject: Su
 
 
 def _empty_others(connection: Connection, subject: Subject) -> Counter[str]:
-    """Empties failures that mention the subject, and deletes operations that may quote it."""
+    """Empties failures and documents that mention the subject, and deletes operations that may quote it."""
     done = Counter({FAILURE_ROWS.name: empty_failures(connection, [], subject.mentions)})
     done[OPERATIONS.name] = delete_operations(connection, subject.mentions)
+    done[TO_READ] = empty_documents(connection, subject.mentions)
     return done
 
 

@@ -23,6 +23,8 @@ _HOLDING = (RESULT_ROWS, RECORDING_ROWS, SCORE_ROWS, CONVERSATION_ROWS)
 _KEPT_OF_FAILURES = ("run_id", "stage", "error_type", "criterion", "app_version", "turn_index", "replaced")
 _QUOTING = ("ExportEvaluations", "ExportEvaluationResults", "ExportEvaluationRuns", "GenerateEvaluation")
 """Methods of operations whose answers are evaluations or results."""
+TO_READ = "to_read"
+"""The key of `run.json` that quotes conversations, and the name of the number of its entries."""
 ERASED = "erased"
 """The message of a failure whose record was erased."""
 
@@ -53,7 +55,7 @@ def erase(connection: Connection, app: str, ids: Sequence[str], mentions: Mentio
             of_app = or_(of_app, ~own.exists())
         done[table.name] = connection.execute(delete(table).where(named, of_app)).rowcount
     done[FAILURE_ROWS.name] = empty_failures(connection, ids, mentions)
-    done[EXECUTIONS.name] = _empty_documents(connection, ids, mentions)
+    done[TO_READ] = empty_documents(connection, mentions)
     return done
 
 
@@ -100,19 +102,19 @@ def _emptied(row: JsonObject) -> JsonObject:
     return {"conversation_id": "", "source": "", "content": content}
 
 
-def _empty_documents(connection: Connection, ids: Collection[str], mentions: Mentions) -> int:
-    """Removes conversations from `to_read` of the documents of runs."""
+def empty_documents(connection: Connection, mentions: Mentions) -> int:
+    """Removes conversations from `to_read` of the documents of runs; returns the number of its entries."""
     columns = EXECUTIONS.c.name, EXECUTIONS.c.execution, EXECUTIONS.c.content
     done = 0
     for name, execution, content in connection.execute(
         select(*columns).where(mentions.may_be_in(EXECUTIONS.c.content))
     ).all():
         document = json.loads(content)
-        entries = document.get("to_read", [])
+        entries = document.get(TO_READ, [])
         kept = [entry for entry in entries if not mentions.are_in(json.dumps(entry, ensure_ascii=False))]
         if len(kept) < len(entries):
             is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution
-            changed = {"content": dump_json({**document, "to_read": kept}).decode()}
+            changed = {"content": dump_json({**document, TO_READ: kept}).decode()}
             connection.execute(update(EXECUTIONS).where(*is_it).values(changed))
-            done += 1
+            done += len(entries) - len(kept)
     return done

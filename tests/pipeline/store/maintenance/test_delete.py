@@ -50,7 +50,7 @@ def test_a_conversation_is_erased_from_all_runs(filled: str, tend: Callable[...,
         assert dry.status == 0 and rows_of(store) == before
     done = tend("delete", "conversation", given)
     assert done.status == 0 and set(dry.out.replace("would be ", "").splitlines()) <= {*done.out.splitlines()}
-    assert "result_rows: 2 rows erased" in done.out and "failure_rows: 2 rows erased" in done.out
+    assert "result_rows: 2 erased" in done.out and "failure_rows: 2 erased" in done.out
     assert not holds(filled, '"c-1"') and not holds(filled, f'{told_of("c-1")}"')
     assert holds(filled, told_of("c-12")) and holds(filled, told_of("c-2"))
     with closing(open_store(filled)) as store:
@@ -92,7 +92,7 @@ def test_evaluations_that_quote_it_are_told_and_erased_with_their_history(
     dry = tend("delete", "conversation", "c-1", "--dry_run")
     assert dry.status == 1 and all(f"left: {name}: " in dry.err for name in (made, named, kept))
     done = tend("delete", "conversation", "c-1", *options, "--keep_evaluations", kept)
-    assert done.status == 0 and "evaluation_history: 2 rows erased" in done.out
+    assert done.status == 0 and "evaluation_history: 2 erased" in done.out
     with closing(open_store(filled)) as store:
         assert made not in str(rows_of(store)) and kept in str(rows_of(store))
         with pytest.raises(OSError, match="append-only"):
