@@ -1,0 +1,45 @@
+"""A run that ends applies the retention of its store, and says what came back."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from tests.pipeline.store.maintenance.conftest import APP, NEW, put_run, run_ids
+from tests.store_rows import ENDED
+from turnwise.pipeline.io.store_sink import complete_run
+from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.store.engine import close_shared_stores, open_store
+from turnwise.schemas.proto.scalars import nanos_timestamp
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    close_shared_stores()
+
+
+def end_run(url: str, run: str) -> None:
+    """Writes a run and ends it as a batch does."""
+    with closing(open_store(url)) as store:
+        put_run(store, run, NEW, ends=False)
+    complete_run(SinkPlace(url, APP, run, nanos_timestamp(NEW), "2026-11-18", "out"), ENDED)
+
+
+def test_old_runs_are_deleted_and_told(
+    filled: str, tend: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert tend("retention", "30d").status == 0
+    end_run(filled, "last")
+    assert "retention deleted 1 run" in caplog.text
+    with closing(open_store(filled)) as store:
+        assert run_ids(store) == ["last", "new"]
+
+
+def test_what_was_erased_and_is_written_again_is_told(
+    filled: str, tend: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert tend("delete", "conversation", "c-12").status == 0
+    end_run(filled, "last")
+    assert "run last wrote erased conversations again: c-12" in caplog.text
