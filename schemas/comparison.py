@@ -36,7 +36,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
         passed: Conversations with the verdict PASS.
         failed: Conversations with the verdict FAIL.
         undecided: Conversations without a verdict.
-        problems: Why its run ended with exit status 1, one line each; empty: it did not, or is of a store.
+        problems: Why its run ended with exit status 1, one line each. Of a store: its runs that have not
+            ended or broke off, unless all that is compared was measured later.
         lost: Records, conversations and eval cases of its run that could not be read or scored, and files
             not read to the end; of the run as a whole where both sides are versions of one run. None: not
             known. Of a store, results that others of the same run replaced are among them.

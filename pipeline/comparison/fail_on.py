@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from turnwise.pipeline.comparison.text import failed_text
 from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.difference import Undecided
@@ -42,7 +43,7 @@ def _not_measured(found: Comparison) -> Iterator[str]:
             yield f"{place}: {side.lost} records or conversations were lost"
         for problem in side.problems:
             if not problem.startswith(GATE_PROBLEM):
-                yield f"{place}: the run failed: {problem}"
+                yield f"{place}: {failed_text(side)}{problem}"
     if pairing.only_a:
         names = _listed(pairing.only_a_names, pairing.only_a)
         yield f"{counted(pairing.only_a, 'case')} of {a.name} without a conversation of {b.name}: {names}"

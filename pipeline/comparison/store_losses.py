@@ -11,7 +11,7 @@ from turnwise.pipeline.store.failures import REPLACED
 from turnwise.pipeline.store.lost import RunLoss, lost_records
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.runs import is_counted
+from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, key_text
 from turnwise.transforms.comparison.observed import ComparedSide
 
@@ -56,6 +56,35 @@ def add_losses(
         side.notes.append(f"{side.name}: run {run} has {nothing}, and lost {lost}")
     side.run_ids = sorted({*side.run_ids, *counts})
     _add_replaced(connection, app, side)
+
+
+def add_unread(
+    connection: Connection, app: str, side: ComparedSide, stored: Sequence[ComparedRecord], is_b: bool
+) -> None:
+    """Adds the runs of a side that have not ended or broke off, and are not compared.
+
+    They are problems of the side unless all that is compared was measured later. A run without any result
+    counts for B.
+
+    Args:
+        connection: Connection to the store.
+        app: Name of the app.
+        side: The side.
+        stored: Its conversations.
+        is_b: Whether it is the candidate.
+    """
+    oldest = min(own.nanos for own in stored)
+    is_version = all(own.version == key_text(version_id(side.name)) for own in stored)
+    name = key_text(version_id(side.name))
+    problems = []
+    for state in unread_runs(connection, app, name, and_unknown=is_b and is_version):
+        told = f"{state.told()}, and is not compared" if not state.is_counted else state.told()
+        if state.unread_nanos < oldest:
+            side.notes.append(f"{side.name}: {told}")
+            continue
+        problems.append(told)
+        side.run_ids = sorted({*side.run_ids, state.run_id})
+    side.problems = [*side.problems, *problems]
 
 
 def _lost(connection: Connection, app: str) -> Iterator[RunLoss]:

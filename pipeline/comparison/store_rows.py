@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Table, case, select
 from turnwise.pipeline.store.lost import lost_records
 from turnwise.pipeline.store.naming import UNASSIGNED
 from turnwise.pipeline.store.results import COMPLETED, version_id
-from turnwise.pipeline.store.runs import is_counted, uncounted_runs
+from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, key_text
 from turnwise.schemas.config import ConfigError
 
@@ -100,7 +100,7 @@ def _side(
 
 def _uncounted(connection: Connection, app: str, name: str) -> str:
     """Returns what is said of runs that do not count."""
-    told = [state.told() for state in uncounted_runs(connection, app, key_text(version_id(name)))]
+    told = [state.told() for state in unread_runs(connection, app, key_text(version_id(name)))]
     return f"; {'; '.join(told[:_SHOWN])}" if told else ""
 
 

@@ -8,13 +8,13 @@ from typing import cast
 
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.comparison.store_losses import add_losses
+from turnwise.pipeline.comparison.store_losses import add_losses, add_unread
 from turnwise.pipeline.comparison.store_rows import ComparedRecord, read_conversations
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.runs import runs_with_rows, uncounted_runs
+from turnwise.pipeline.store.runs import runs_with_rows
 from turnwise.pipeline.store.tables import FAILURES, SCORES, key_text
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
@@ -81,8 +81,9 @@ def read_sides(
     """
     stored = read_conversations(connection, app, names, evaluations)
     a, b = (_side(connection, app, name, source, own) for name, own in zip(names, stored, strict=True))
-    add_losses(connection, app, a, stored[0], is_b=False)
-    add_losses(connection, app, b, stored[1], is_b=True)
+    for side, records, is_b in ((a, stored[0], False), (b, stored[1], True)):
+        add_losses(connection, app, side, records, is_b=is_b)
+        add_unread(connection, app, side, records, is_b=is_b)
     return a, b
 
 
@@ -103,8 +104,6 @@ def _side(
     side = ComparedSide(name, source, [], sorted({own.run for own in stored}))
     side.conversations = collect(_scores(connection, app, stored, side.rulers), map(_summary, stored))
     _add_errors(connection, app, side)
-    uncounted = uncounted_runs(connection, app, key_text(version_id(name)))
-    side.notes += [f"{name}: {state.told()}, and is not compared" for state in uncounted]
     return side
 
 

@@ -57,8 +57,13 @@ def side_text(side: Side) -> str:
         text += f"; {side.lost} records or conversations lost"
     if side.problems:
         more = f", and {len(side.problems) - 1} more" if len(side.problems) > 1 else ""
-        text += f"; the run failed: {side.problems[0]}{more}"
+        text += f"; {failed_text(side)}{side.problems[0]}{more}"
     return text
+
+
+def failed_text(side: Side) -> str:
+    """Returns what stands before a problem of a side; of a store, the problem names its run."""
+    return "the run failed: " if side.create_time else ""
 
 
 def pairing_text(found: Comparison) -> str:

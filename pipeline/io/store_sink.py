@@ -20,6 +20,7 @@ from turnwise.pipeline.store.executions import (
     complete,
     delete_superseded,
     own_names,
+    delete_unread,
     touch,
     write_rows,
 )
@@ -105,9 +106,17 @@ def begin_run(place: SinkPlace, document: JsonObject) -> None:
 
 
 def complete_run(place: SinkPlace, document: JsonObject) -> None:
-    """Writes how a run ended, and removes its earlier executions; raises StoreError."""
+    """Writes how a run ended, and removes its earlier executions.
+
+    Raises:
+        StoreError: That fails, or a later execution is complete: the rows of this one are removed then.
+    """
     store, execution = shared_store(place.url), _execution(place)
-    store.write(lambda connection: complete(connection, execution, document, time_ns()))
+    try:
+        store.write(lambda connection: complete(connection, execution, document, time_ns()))
+    except StoreError:
+        delete_unread(store, execution)
+        raise
     delete_superseded(store, execution)
     _look_after(store, execution)
 
@@ -133,6 +142,7 @@ def break_off_run(place: SinkPlace, state: Broken, why: str) -> None:
     try:
         with closing(open_store(place.url)) as store:
             store.write(lambda connection: break_off(connection, _execution(place), state, why, time_ns()))
+            delete_unread(store, _execution(place))
     except (ConfigError, StoreError) as error:
         _LOG.warning("the store still holds run %s as RUNNING: %s", printable(place.run_id), error)
 

@@ -2,7 +2,7 @@
 
 import json
 from time import time_ns
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import Connection, RowMapping, select
 
@@ -13,7 +13,8 @@ from turnwise.pipeline.store.conditions import runs_table_fields
 from turnwise.pipeline.store.executions import delete_forgotten, forget_run, lock_executions, runs_since
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
-from turnwise.pipeline.store.states import UNKNOWN
+from turnwise.pipeline.store.runs import RunState
+from turnwise.pipeline.store.states import UNKNOWN, Broken
 from turnwise.pipeline.store.tables import RESULTS, RUNS, key_text
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, RunSummary
@@ -22,6 +23,7 @@ from turnwise.schemas.values import JsonObject
 
 RUN_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
 """What `run_summary` reads."""
+_ABORTED, _INTERNAL = 10, 13
 _RECENT = 24 * 3600 * 10**9
 
 
@@ -119,7 +121,6 @@ def _run_value(connection: Connection, row: RowMapping) -> JsonObject:
         "failedCount": counts["fails"],
     }
     versions = json.loads(counts["app_versions"])
-    error = {"error": {"code": 13, "message": row["error"]}} if row["error"] else {}
     return {
         "name": row["name"],
         "displayName": row["run_id"],
@@ -127,8 +128,18 @@ def _run_value(connection: Connection, row: RowMapping) -> JsonObject:
         **({"appVersion": versions[0]} if len(versions) == 1 and versions[0] else {}),
         **({} if row["state"] == UNKNOWN else {"state": row["state"]}),
         "progress": _stated(progress),
-        **error,
+        **_error(row),
     }
+
+
+def _error(row: RowMapping) -> JsonObject:
+    """Returns why a run, or a later execution of it, broke off."""
+    if row["error"]:
+        return {"error": {"code": _INTERNAL, "message": row["error"]}}
+    if row["repeat_state"] in get_args(Broken):
+        state = RunState(*(row[name] for name in RunState._fields))
+        return {"error": {"code": _ABORTED, "message": state.told()}}
+    return {}
 
 
 def _stated(counts: JsonObject) -> JsonObject:
@@ -142,6 +153,8 @@ def run_summary(connection: Connection, row: RowMapping) -> JsonObject:
         **{name: row[name] for name in ("name", "run_id", "state", "day", "exit_status", "cost")},
         **{f"{name}_time": nanos_timestamp(row[f"{name}_nanos"]) for name in times if row[f"{name}_nanos"]},
         "error": row["error"],
+        "repeat_state": row["repeat_state"],
+        "repeat_time": nanos_timestamp(row["repeat_nanos"]) if row["repeat_nanos"] else None,
         "config_digest": row["config_digest"],
         "judge": row["judge"],
         "judge_model": row["judge_model"],

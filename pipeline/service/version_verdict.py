@@ -116,7 +116,9 @@ def _verdict(found: Comparison) -> JsonObject:
 
 def _side(name: str, side: Side) -> JsonObject:
     counts = {"Conversation": side.conversations, "Undecided": side.undecided, "LostRecord": side.lost}
-    return {f"{name}{what}Count": number for what, number in counts.items()}
+    return {f"{name}{what}Count": number for what, number in counts.items()} | {
+        f"{name}Problems": side.problems
+    }
 
 
 def _difference(own: CriterionComparison) -> JsonObject:
@@ -151,7 +153,7 @@ def _undecided(undecided: Undecided) -> JsonObject:
 
 def _stated(fields: JsonObject) -> JsonObject:
     """Leaves out what is not known, counts of 0 and empty lists."""
-    is_count = ("Count", "Cases", "criteria", "notCompared", "notes")
+    is_count = ("Count", "Cases", "Problems", "criteria", "notCompared", "notes")
     return {
         name: value
         for name, value in fields.items()

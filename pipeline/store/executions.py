@@ -135,6 +135,15 @@ def delete_superseded(store: Store, execution: Execution) -> None:
     store.write(lambda connection: connection.execute(delete(EXECUTIONS).where(*is_old)))
 
 
+def delete_unread(store: Store, execution: Execution) -> None:
+    """Deletes the rows of an execution of a run of which a later one is read: nothing will read them."""
+    names = store.read(lambda connection: own_names(connection, execution))
+    later = select(CURRENT.c.name).where(CURRENT.c.name.in_(names), CURRENT.c.execution > execution.number)
+    for name in store.read(lambda connection: list(connection.execute(later).scalars())):
+        for table in RUN_TABLES:
+            _delete_rows(store, table, name, table.c.execution == execution.number)
+
+
 def lock_executions(connection: Connection) -> None:
     """Lets no execution begin, write or end until the transaction ends, as SQLite always does."""
     if connection.dialect.name == "postgresql":

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, inspect, text
 
 from turnwise.pipeline.store.migrated_maintenance import keep_maintenance
 from turnwise.pipeline.store.migrated_operations import add_operations
+from turnwise.pipeline.store.migrated_repeats import add_repeats
 from turnwise.pipeline.store.migrated_runs import keep_runs
 from turnwise.pipeline.store.migrated_tokens import add_tokens
 from turnwise.pipeline.store.migrated_views import add_latest
@@ -206,6 +207,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     keep_maintenance,
     add_operations,
     add_tokens,
+    add_repeats,
 )
 
 

@@ -8,7 +8,15 @@ from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.states import COUNTED, RUNNING, UNKNOWN
-from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, RUNS, key_text
+from turnwise.pipeline.store.tables import (
+    CONVERSATION_ROWS,
+    CONVERSATIONS,
+    EXECUTIONS,
+    RESULT_ROWS,
+    RESULTS,
+    RUNS,
+    key_text,
+)
 from turnwise.schemas.proto.scalars import nanos_timestamp
 
 
@@ -22,6 +30,9 @@ class RunState(NamedTuple):
         state: RUNNING, COMPLETED, ERROR, CANCELLED or UNKNOWN.
         create_nanos: Its start, nanoseconds since 1970; 0: not known.
         update_nanos: When something of it was last written.
+        home: Name of the run in its default app.
+        repeat_state: State of a later execution, which is not read; None: there is none.
+        repeat_nanos: When something of that was last written.
     """
 
     name: str
@@ -30,18 +41,34 @@ class RunState(NamedTuple):
     state: str
     create_nanos: int
     update_nanos: int
+    home: str
+    repeat_state: str | None
+    repeat_nanos: int | None
 
     @property
     def is_counted(self) -> bool:
         """Whether figures and comparisons speak of it."""
         return self.state in COUNTED
 
+    @property
+    def unread_nanos(self) -> int:
+        """When something that is not read was last written; 0: all of it is read."""
+        own = 0 if self.is_counted else self.update_nanos
+        return max(own, self.repeat_nanos or 0)
+
     def told(self) -> str:
-        """Returns what is said of a run that does not count."""
-        if self.state == RUNNING:
-            since = nanos_timestamp(self.create_nanos)
-            return f"run {self.run_id} has not ended (RUNNING since {since})"
-        return f"run {self.run_id} broke off ({self.state} at {nanos_timestamp(self.update_nanos)})"
+        """Returns what is said of a run that does not count, or of a later execution that is not read."""
+        if not self.is_counted:
+            return f"run {self.run_id} {_standing(self.state, self.create_nanos, self.update_nanos)}"
+        standing = _standing(self.repeat_state or "", 0, self.repeat_nanos or 0)
+        return f"run {self.run_id} was repeated, and the repetition {standing}: the earlier execution is read"
+
+
+def _standing(state: str, start: int, end: int) -> str:
+    if state != RUNNING:
+        return f"broke off ({state} at {nanos_timestamp(end)})"
+    since = f" since {nanos_timestamp(start)}" if start else f", it wrote last at {nanos_timestamp(end)}"
+    return f"has not ended (RUNNING{since})"
 
 
 def is_counted(table: Table) -> ColumnElement[bool]:
@@ -70,15 +97,40 @@ def runs_with_rows(connection: Connection) -> list[tuple[str, str]]:
     return [(row.app, row.name) for row in connection.execute(query)]
 
 
-def uncounted_runs(connection: Connection, app: str, version_or_run: str) -> list[RunState]:
-    """Returns the runs of an app version (its id), or those of an id, that do not count."""
+def unread_runs(
+    connection: Connection, app: str, version_or_run: str, *, and_unknown: bool = False
+) -> list[RunState]:
+    """Returns the runs of an app version (its id), or those of an id, that are not read as they ran last.
+
+    Args:
+        connection: Connection to the store.
+        app: Name of the app.
+        version_or_run: Id of the app version or the run.
+        and_unknown: Also runs without any result yet: whose they are is not known.
+    """
+    unread = [own for own in run_states(connection, {app, LOCAL_APP}).values() if own.unread_nanos]
     found = []
-    for state in run_states(connection, [app]).values():
-        own = RESULTS.c.evaluation_run == state.name, RESULTS.c.version_id == version_or_run
-        is_of = state.run_id == version_or_run
-        if not state.is_counted and (is_of or connection.execute(select(exists().where(*own))).scalar()):
+    for state in unread:
+        is_here = state.name.startswith(f"{app}/evaluationRuns/")
+        is_named = is_here and state.run_id == version_or_run
+        is_of_version = is_here and _has_rows(connection, state.name, version_or_run)
+        if is_named or is_of_version or (and_unknown and _is_empty(connection, state.home)):
             found.append(state)
     return found
+
+
+def _has_rows(connection: Connection, name: str, version: str) -> bool:
+    """Returns whether an execution of a run has results or conversations of an app version."""
+    tables = RESULT_ROWS, CONVERSATION_ROWS
+    has = (exists().where(own.c.evaluation_run == name, own.c.version_id == version) for own in tables)
+    return bool(connection.execute(select(or_(*has))).scalar())
+
+
+def _is_empty(connection: Connection, home: str) -> bool:
+    """Returns whether no execution of a run has results or conversations, in any app."""
+    names = select(EXECUTIONS.c.name).where(EXECUTIONS.c.home == home)
+    has = (exists().where(own.c.evaluation_run.in_(names)) for own in (RESULT_ROWS, CONVERSATION_ROWS))
+    return not connection.execute(select(or_(*has))).scalar()
 
 
 RunsStamp = tuple[RunState, ...]
@@ -88,4 +140,11 @@ RunsStamp = tuple[RunState, ...]
 def runs_stamp(connection: Connection, apps: Collection[str]) -> RunsStamp:
     """Returns the stamp of apps."""
     states = run_states(connection, apps).values()
-    return tuple(own if own.state != RUNNING else own._replace(update_nanos=0) for own in states)
+    return tuple(map(_unless_running, states))
+
+
+def _unless_running(own: RunState) -> RunState:
+    """Returns a state without the times that change while an execution runs."""
+    update = 0 if own.state == RUNNING else own.update_nanos
+    repeat = 0 if own.repeat_state == RUNNING else own.repeat_nanos
+    return own._replace(update_nanos=update, repeat_nanos=repeat)

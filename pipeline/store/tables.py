@@ -158,8 +158,11 @@ def _view(name: str, table: Table, *more: Column[Any]) -> Table:
     return Table(name, VIEWS, *(Column(own.name, own.type) for own in table.c), *more)
 
 
-RUNS = _view("evaluation_runs", EXECUTIONS)
-"""The runs that are read; of a run that is repeated, the execution that was completed last."""
+RUNS = _view("evaluation_runs", EXECUTIONS, Column("repeat_state", Text), Column("repeat_nanos", BigInteger))
+"""The runs that are read; of a run that is repeated, the execution that was completed last.
+
+`repeat_state` and `repeat_nanos` (its last write) are those of a later execution; null: there is none.
+"""
 
 RESULTS = _view("results", RESULT_ROWS, Column("evaluation_revision", BigInteger))
 """The results of these runs."""

@@ -173,6 +173,10 @@ class VersionVerdict(MeasuredDifference):
     """Records, conversations and cases that the runs of the base lost, whatever their version."""
     candidate_lost_record_count: Int32 = 0
     """The same of the candidate."""
+    base_problems: Repeated[Text] = Field(default_factory=no_items)
+    """Runs of the base that have not ended or broke off: what is newest is not compared."""
+    candidate_problems: Repeated[Text] = Field(default_factory=no_items)
+    """The same of the candidate; conclude nothing good from the figures."""
     criteria: Repeated[CriterionDifference] = Field(default_factory=no_items)
     """By the other criteria that both versions have."""
     not_compared: Repeated[CriterionNotCompared] = Field(default_factory=no_items)

@@ -37,6 +37,10 @@ class RunSummary(ToolMessage):
     CANCELLED: it broke off. UNKNOWN: an earlier version of turnwise wrote it."""
     error: Text = ""
     """Why it broke off."""
+    repeat_state: Text = ""
+    """RUNNING, ERROR or CANCELLED: a later execution of the run, which is not read; absent: there is none."""
+    repeat_time: Text = ""
+    """When that wrote last."""
     exit_status: Int32 | None = None
     """0: it passed its gate; 1: it did not; absent: not known."""
     create_time: Text = ""

@@ -97,7 +97,7 @@ def _lost(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
         if side.lost:
             yield f"{place}: records or conversations that were lost, not in the figures: {side.lost}"
         for problem in side.problems:
-            yield f"{place}: the run failed: {problem}"
+            yield f"{place}: {'the run failed: ' if side.document else ''}{problem}"
         for criterion, count in sorted(side.errors.items()):
             yield f"{place}: {_counted(count, 'error')} of {criterion}"
 

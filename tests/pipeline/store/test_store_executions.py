@@ -167,9 +167,9 @@ def test_figures_and_comparisons_speak_of_runs_that_have_ended(
     assert len(store.read(lambda c: newest_results(c, CASE, 10))) == 1
     put_rows(store, RESULT_ROWS, [row(9, "third", "PASS", "v3")])
     a, b = store.read(lambda c: read_sides(c, APP, ("v1", "v3"), "s"))
-    assert [len(side.conversations) for side in (a, b)] == [1, 1] and b.notes == []
-    (note,) = a.notes
-    assert note.startswith("v1: run other ") and broken in note
+    assert [len(side.conversations) for side in (a, b)] == [1, 1] and not b.problems and not b.notes
+    (problem,) = a.problems
+    assert problem.startswith("run other ") and broken in problem
     for named in ("v2", "other"):
         with pytest.raises(ConfigError, match=f"run other .*{broken}"):
             store.read(lambda c, named=named: read_sides(c, APP, ("v1", named), "s"))

@@ -1,0 +1,169 @@
+"""Executions that broke off or have not ended: they are told, and what nothing will read is deleted."""
+
+from contextlib import suppress
+from time import time_ns
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, select, text
+
+from tests.store_rows import DOCUMENT, ENDED, put_rows
+from turnwise.pipeline.comparison.fail_on import fail_on_problems
+from turnwise.pipeline.comparison.store_sides import read_sides
+from turnwise.pipeline.io.store_sink import break_off_run, complete_run
+from turnwise.pipeline.service.runs import get_evaluation_run, list_run_summaries
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.version_verdict import version_verdict
+from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.executions import Execution, begin, break_off, complete, write_rows
+from turnwise.pipeline.store.migrations import MIGRATIONS, migrate
+from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.tables import EXECUTIONS, RESULT_ROWS, RESULTS, RUNS, SCORES
+from turnwise.pipeline.store.urls import StoreError, driver_url
+from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
+from turnwise.transforms.comparison.compare import CompareOptions, compare
+
+APP = "projects/p/locations/l/apps/a"
+SOON = 10**18
+"""A time before every test."""
+
+
+def row(number: int, run: str, version: str, nanos: int = SOON) -> Any:
+    result = {
+        "name": f"{APP}/evaluations/e{number}/results/{run}-{version}",
+        "evaluationRun": f"{APP}/evaluationRuns/{run}",
+        "executionState": "COMPLETED",
+        "evaluationStatus": "PASS",
+        "appVersion": version,
+        "goldenResult": {},
+    }
+    return result_columns(result, f"c-{number}", nanos)
+
+
+def put(
+    store: Store, run: str, version: str, number: int = 1, *, ends: bool = True, nanos: int = SOON
+) -> Any:
+    return put_rows(store, RESULT_ROWS, [row(n, run, version, nanos) for n in range(8)], number, ends=ends)
+
+
+def breaks_off(store: Store, execution: Execution, state: str) -> None:
+    if state != "RUNNING":
+        store.write(lambda c: break_off(c, execution, state, "killed", time_ns()))  # type: ignore[arg-type]
+
+
+def compared(store: Store, *names: str) -> tuple[Any, list[str], Any]:
+    """Returns the problems of both sides, those of --fail_on, and the verdict of the tool."""
+    a, b = store.read(lambda c: read_sides(c, APP, names, "s"))
+    found = compare(a, b, CompareOptions())
+    return (found.a.problems, found.b.problems), fail_on_problems(found, "worse"), version_verdict(a, b)
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "ERROR", "CANCELLED"])
+@pytest.mark.parametrize("of", ["v1", "v2", "v3", "", "default app"])
+def test_a_newer_run_that_was_not_completed_never_passes(store: Store, state: str, of: str) -> None:
+    put(store, "r1", "v1")
+    put(store, "r2", "v2")
+    assert compared(store, "v1", "v2")[1] == []
+    if of.startswith("v"):
+        execution = put(store, "r3", of, 7, ends=False)
+    else:
+        execution = Execution("r3", 7, LOCAL_APP if of else APP, "2026-11-01")
+        store.write(lambda c: begin(c, execution, DOCUMENT, time_ns()))
+    breaks_off(store, execution, state)
+    problems, failing, verdict = compared(store, "v1", "v2")
+    if of == "v3":
+        assert problems == ([], []) and failing == []
+        return
+    own = problems[of != "v1"]
+    assert [state in own[0], own[0].endswith("is not compared")] == [True, True]
+    assert len(own) == 1 and not problems[of == "v1"]
+    assert any("run r3" in line for line in failing)
+    assert verdict["baseProblems" if of == "v1" else "candidateProblems"] == own
+    assert any(own[0] in note for note in verdict["notes"])
+
+
+def test_a_run_that_broke_off_before_all_that_is_compared_is_a_note(store: Store) -> None:
+    put(store, "r1", "v1")
+    breaks_off(store, put(store, "r2", "v2", 7, ends=False), "ERROR")
+    put(store, "r3", "v2", 8, nanos=time_ns() + 10**9)
+    problems, failing, verdict = compared(store, "v1", "v2")
+    assert problems == ([], []) and failing == []
+    assert any("run r2 broke off (ERROR" in note for note in verdict["notes"])
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "ERROR", "CANCELLED"])
+@pytest.mark.parametrize("names", [("v1", "v2"), ("r1", "r2")])
+def test_a_repetition_that_was_not_completed_is_told(store: Store, state: str, names: Any) -> None:
+    put(store, "r1", "v1")
+    put(store, "r2", "v2")
+    breaks_off(store, put(store, "r2", "v2", 7, ends=False), state)
+    problems, failing, _ = compared(store, *names)
+    assert problems[0] == [] and problems[1][0].startswith("run r2 was repeated, and the repetition ")
+    assert state in problems[1][0] and failing
+    service = Service(store, "tester")
+    request = ListEvaluationRunsRequest.from_value({"parent": APP})
+    first, second = list_run_summaries(service, request)["evaluationRuns"]
+    assert "repeatState" not in first and (second["state"], second["repeatState"]) == ("COMPLETED", state)
+    assert second["repeatTime"] > second["endTime"]
+    got = get_evaluation_run(service, f"{APP}/evaluationRuns/r2")
+    assert got["state"] == "COMPLETED"
+    assert ("error" in got) == (state != "RUNNING") and (
+        "error" not in got or state in got["error"]["message"]
+    )
+    put(store, "r2", "v2", 8)
+    assert store.read(lambda c: set(c.execute(select(RUNS.c.repeat_state)).scalars())) == {None}
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_the_rows_of_an_execution_that_a_later_one_replaced_are_deleted(
+    store: Store, store_url: str, breaks: bool
+) -> None:
+    place = SinkPlace(store_url, APP, "nightly", "2026-11-01T00:00:00.000Z", "2026-11-01", "out")
+    first = Execution("nightly", 1793491200 * 10**9, APP, "2026-11-01")
+    store.write(lambda c: begin(c, first, DOCUMENT, time_ns()))
+    later = first._replace(number=first.number + 5)
+    store.write(lambda c: write_rows(c, later, RESULT_ROWS, [row(1, "nightly", "v1")], time_ns()))
+    store.write(lambda c: complete(c, later, ENDED, time_ns()))
+    store.write(lambda c: write_rows(c, first, RESULT_ROWS, [row(2, "nightly", "v1")], time_ns()))
+    if breaks:
+        break_off_run(place, "ERROR", "killed")
+    else:
+        with suppress(StoreError):
+            complete_run(place, ENDED)
+    kept = store.read(lambda c: list(c.execute(select(RESULT_ROWS.c.execution)).scalars()))
+    assert kept == [later.number]
+    assert len(store.read(lambda c: c.execute(select(RESULTS.c.name)).all())) == 1
+
+
+@pytest.mark.parametrize(
+    ("time", "day"),
+    [
+        ("2026-11-01T23:30:00-02:00", "2026-11-02"),
+        ("2026-11-02T03:00:00+09:00", "2026-11-01"),
+        ("2026-11-01T23:30:00Z", "2026-11-01"),
+        ("yesterday", "1970-01-01"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_the_day_of_a_migrated_score_is_that_of_its_time(
+    kind: str, request: pytest.FixtureRequest, time: str, day: str
+) -> None:
+    url: str = request.getfixturevalue(f"{kind}_url")
+    engine = create_engine(driver_url(url))
+    content = '{"details":{},"judge":null,"tags":[],"language":"de","revision":0}'
+    texts = ("name", "app", "evaluation_run", "conversation", "score_id", "conversation_id", "eval_id")
+    columns = {**dict.fromkeys((*texts, "version_id", "criterion"), "a"), "event_time": time}
+    values = ", ".join(f":{name}" for name in columns)
+
+    with engine.begin() as connection:
+        migrate(connection, MIGRATIONS[:5])
+        names = ", ".join(columns)
+        query = f"INSERT INTO scores ({names}, content, update_nanos) VALUES ({values}, :content, 1)"
+        connection.execute(text(query), {**columns, "content": content})
+    engine.dispose()
+    store = open_store(url)
+    assert store.read(lambda c: c.execute(select(SCORES.c.day)).scalar_one()) == day
+    assert store.read(lambda c: c.execute(select(EXECUTIONS.c.execution)).scalar_one()) == 0
+    store.close()
