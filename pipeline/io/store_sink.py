@@ -19,8 +19,8 @@ from turnwise.pipeline.store.executions import (
     break_off,
     complete,
     delete_superseded,
-    own_names,
     delete_unread,
+    own_names,
     touch,
     write_rows,
 )
