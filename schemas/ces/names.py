@@ -18,6 +18,7 @@ _PATTERNS = {
     "evaluation": re.compile(rf"{_APP}/evaluations/{_ID}"),
     "result": re.compile(rf"{_APP}/evaluations/{_ID}/results/{_ID}"),
     "run": re.compile(rf"{_APP}/evaluationRuns/{_ID}"),
+    "conversation": re.compile(rf"{_APP}/(?:evaluationRuns/{_ID}/)?conversations/{_ID}"),
     "parent of results": re.compile(rf"{_APP}/evaluations/(?:{_ID}|{ANY})"),
 }
 _FORMS = {
@@ -27,6 +28,7 @@ _FORMS = {
     "evaluation": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}",
     "result": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}/results/{result}",
     "run": "projects/{project}/locations/{location}/apps/{app}/evaluationRuns/{run}",
+    "conversation": "projects/{project}/locations/{location}/apps/{app}/conversations/{conversation}",
     "parent of results": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation or -}",
 }
 _WHOLE_ID = re.compile(_ID)

@@ -29,6 +29,11 @@ SERVED = {
     ("GET", "projects/x/locations/x/operations/x"),
     ("DELETE", "projects/x/locations/x/operations/x"),
     ("POST", "projects/x/locations/x/operations/x:cancel"),
+    ("POST", "projects/x/locations/x/apps/x:importEvaluations"),
+    ("POST", "projects/x/locations/x/apps/x/evaluations:export"),
+    ("POST", "projects/x/locations/x/apps/x/evaluations/x/results:export"),
+    ("POST", "projects/x/locations/x/apps/x/evaluationRuns:export"),
+    ("POST", "projects/x/locations/x/apps/x/conversations/x:generateEvaluation"),
 }
 
 

@@ -1,6 +1,7 @@
 """Goldens in the CSV form that CES imports: rows of evaluations, and below each the rows of its turns."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.jsonio import dump_json, json_structure
@@ -20,17 +21,30 @@ def _is_row(row: JsonObject) -> bool:
     return row.keys() >= _NEEDED
 
 
+class GoldenRows(NamedTuple):
+    """A golden of several rows.
+
+    Attributes:
+        evaluation: An Evaluation in proto3 JSON.
+        unread: What of the rows is not read.
+    """
+
+    evaluation: JsonObject
+    unread: list[str]
+
+
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[EvalCase | ValueError]:
     found: list[EvalCase | ValueError] = []
-    for rows in _groups(list(objects(value if isinstance(value, list) else [value], "rows"))):
+    for rows in row_groups(list(objects(value if isinstance(value, list) else [value], "rows"))):
         try:
-            found.append(_case(rows, settings))
+            found.append(_case(golden_of_rows(rows), settings))
         except ValueError as error:
             found.append(error)
     return found
 
 
-def _groups(rows: Sequence[JsonObject]) -> list[list[JsonObject]]:
+def row_groups(rows: Sequence[JsonObject]) -> list[list[JsonObject]]:
+    """Returns the rows of each golden: one with a display name, and those below it without."""
     groups: list[list[JsonObject]] = []
     for row in rows:
         if row.get("display_name") or not groups:
@@ -39,7 +53,18 @@ def _groups(rows: Sequence[JsonObject]) -> list[list[JsonObject]]:
     return groups
 
 
-def _case(rows: Sequence[JsonObject], settings: ReadSettings) -> EvalCase:
+def _case(golden: GoldenRows, settings: ReadSettings) -> EvalCase:
+    case = eval_case(dump_json(golden.evaluation), settings.ces)
+    case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
+    return case
+
+
+def golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
+    """Returns the golden of a group of rows.
+
+    Raises:
+        ValueError: A row is invalid.
+    """
     name = rows[0].get("display_name")
     if not name:
         raise ValueError("the first row has no display_name")
@@ -58,9 +83,7 @@ def _case(rows: Sequence[JsonObject], settings: ReadSettings) -> EvalCase:
             steps.append(step)
             unread |= {f"the column {key}" for key in row if row[key] and not _is_read(key)}
     golden = {"turns": [{"steps": steps} for steps in turns.values()]}
-    case = eval_case(dump_json({"displayName": name, "golden": golden}), settings.ces)
-    case.unread = f"not read: {', '.join(sorted(unread))}" if unread else None
-    return case
+    return GoldenRows({"displayName": name, "golden": golden}, sorted(unread))
 
 
 def _index(row: JsonObject) -> int:

@@ -1,0 +1,1 @@
+"""Import and export of evaluations, and export of results and runs."""
