@@ -56,7 +56,7 @@ class Collected:
         """
         config, limit = self._settings.config, self._settings.max_record_bytes
         cases = eval_cases(given, CaseReader(config.ces), limit, self._counts) if given else None
-        self._fail(cases.failures if cases else [])
+        self.fail(cases.failures if cases else [])
         index = CaseIndex(cases.cases if cases else None)
         keys: set[CaseKey] = {case.key for case in cases.cases} if cases else set()
         used: set[CaseKey] = set()
@@ -64,7 +64,7 @@ class Collected:
         for logged in logged_conversations(logs, reader, limit, self._counts):
             found = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
             if isinstance(found, Failure):
-                self._fail([found])
+                self.fail([found])
                 continue
             if found.eval_case is not None:
                 used.add(found.eval_case.key)
@@ -81,7 +81,7 @@ class Collected:
             return
         self._counts["results"] += 1
         self._guesses.add(scored)
-        self._fail(scored.failures)
+        self.fail(scored.failures)
         self._scores += cast("list[ScoreRow]", plain_rows(evaluated.scores))
         self._results += evaluated.results
         self._conversations += evaluated.conversations
@@ -90,7 +90,7 @@ class Collected:
     def lose(self, sample: Sample, error: BaseException) -> None:
         """Adds the failure of a conversation that could not be scored."""
         self._counts["lost_conversations"] += 1
-        self._fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])
+        self.fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])
 
     def result(self, usage: UsageByModel) -> RunResult:
         """Returns everything; `usage` is the judge's usage."""
@@ -127,7 +127,8 @@ class Collected:
             summary=summary_text(self._settings, figures, versions),
         )
 
-    def _fail(self, failures: list[Failure]) -> None:
+    def fail(self, failures: list[Failure]) -> None:
+        """Adds failures."""
         for failure in failures:
             for row in failure_rows(failure, self._settings.run.run_id):
                 self._failures.append(row)

@@ -21,7 +21,7 @@ from turnwise.pipeline.service.http.token_book import TokenBook
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.rest.app import RestApi, answer_unrouted
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.service import Scoring, Service
 from turnwise.pipeline.service.token import TOKEN, OneToken
 from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.pipeline.settings.user import current_user
@@ -46,8 +46,10 @@ def serve(options: ServeOptions) -> int:
     leave_signals()
     # URLs and bodies of requests are not logged, because they may be confidential.
     log_to_terminal("turnwise: %(message)s", LogRateLimit())
+    _check_scoring(options)
     store = open_store(options.store, create=True, read_only=options.read_only)
-    service = Service(store, current_user(), options.read_only)
+    scoring = Scoring(options.config, options.judge)
+    service = Service(store, current_user(), options.read_only, scoring=scoring)
     # Loaded modules exist until the end: to scan them in every collection would delay answers.
     gc.collect()
     gc.freeze()
@@ -62,6 +64,16 @@ def serve(options: ServeOptions) -> int:
         service.jobs.close()
         store.close()
     return 0
+
+
+def _check_scoring(options: ServeOptions) -> None:
+    """Raises ConfigError if recorded conversations cannot be scored as the options say."""
+    if options.config is None and options.judge == ServeOptions.judge:
+        return
+    # Imported late: it takes the criteria along.
+    from turnwise.pipeline.api.settings import Options, run_settings
+
+    run_settings(Options(config=options.config, judge=options.judge), True)
 
 
 async def _serve_stdio(service: Service) -> None:

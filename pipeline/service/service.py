@@ -1,6 +1,7 @@
 """The state that both interfaces of the service, MCP and REST, share."""
 
 from copy import copy
+from typing import NamedTuple
 
 from turnwise.pipeline.service.computed_fields import FiguresCache
 from turnwise.pipeline.service.errors import ServiceError
@@ -10,6 +11,18 @@ from turnwise.pipeline.service.version_verdict import VerdictCache
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.roles import Role, includes
 from turnwise.schemas.values import JsonObject
+
+
+class Scoring(NamedTuple):
+    """How the service scores recorded conversations again.
+
+    Attributes:
+        config: Path of a config file; None: the default config.
+        judge: Name of a judge.
+    """
+
+    config: str | None = None
+    judge: str = "none"
 
 
 class Service:
@@ -27,13 +40,22 @@ class Service:
         cache: Cached figures of evaluations.
         verdicts: Cached verdicts on versions.
         jobs: Does long-running operations.
+        scoring: How recorded conversations are scored again.
     """
 
-    def __init__(self, store: Store, actor: str, read_only: bool = False, role: Role = "admin") -> None:
+    def __init__(
+        self,
+        store: Store,
+        actor: str,
+        read_only: bool = False,
+        role: Role = "admin",
+        scoring: Scoring | None = None,
+    ) -> None:
         self.store, self.actor, self.role, self.read_only = store, actor, role, read_only
         self.cache = FiguresCache()
         self.verdicts = VerdictCache()
         self.jobs = Jobs(store)
+        self.scoring = scoring or Scoring()
 
     def of(self, user: User) -> "Service":
         """Returns the service for a user, with the same store and caches."""

@@ -5,6 +5,7 @@ minute, the operation has lapsed: it is done, with an error, and no server can g
 """
 
 import json
+from time import time_ns
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, text, update
@@ -23,10 +24,7 @@ KEPT_DAYS = 30
 _SECOND = 10**9
 _LAPSE = 60 * _SECOND
 _KEPT = KEPT_DAYS * 24 * 3600 * _SECOND
-_CLOCKS = {
-    "sqlite": "SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000000",
-    "postgresql": "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) * 1000",
-}
+_CLOCK = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) * 1000"
 
 
 class StoredOperation(NamedTuple):
@@ -64,8 +62,10 @@ COLUMNS = StoredOperation._fields
 
 
 def database_nanos(connection: Connection) -> int:
-    """Returns the time by the clock of the database, which all servers share."""
-    return int(connection.execute(text(_CLOCKS[connection.dialect.name])).scalar_one())
+    """Returns the time by a clock that all servers of a store share: that of the database, or the machine."""
+    if connection.dialect.name == "sqlite":
+        return time_ns()
+    return int(connection.execute(text(_CLOCK)).scalar_one())
 
 
 def stored_operation(row: Row[Any], now: int) -> StoredOperation:

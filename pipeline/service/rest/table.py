@@ -1,7 +1,7 @@
 """The methods that the service has."""
 
 from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.rest import evaluations, operations, results, runs, transfers
+from turnwise.pipeline.service.rest import evaluation_operations, evaluations, operations, results, runs
 from turnwise.pipeline.service.rest.api_methods import has_method
 from turnwise.pipeline.service.rest.method import RestMethod
 
@@ -10,7 +10,7 @@ METHODS: tuple[RestMethod, ...] = (
     *results.METHODS,
     *runs.METHODS,
     *operations.METHODS,
-    *transfers.METHODS,
+    *evaluation_operations.METHODS,
 )
 
 

@@ -26,7 +26,7 @@ _YAML = (".yaml", ".yml")
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
-class Document(NamedTuple):
+class ExportedDocument(NamedTuple):
     """A document of an export.
 
     Attributes:
@@ -37,7 +37,7 @@ class Document(NamedTuple):
     value: JsonObject
 
 
-def zipped(documents: Iterable[Document], form: ExportFormat) -> bytes:
+def zipped(documents: Iterable[ExportedDocument], form: ExportFormat) -> bytes:
     """Returns a zip file of documents; raises ServiceError if they are too large."""
     buffer, size = io.BytesIO(), 0
     is_yaml = form == ExportFormat.YAML

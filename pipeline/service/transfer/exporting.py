@@ -11,7 +11,7 @@ from turnwise.pipeline.service.operations.kinds import EXPORT, EXPORT_RESULTS, E
 from turnwise.pipeline.service.results import get_evaluation_result
 from turnwise.pipeline.service.runs import get_evaluation_run
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.transfer.documents import EVALUATIONS, RESULTS, RUNS, Document, zipped
+from turnwise.pipeline.service.transfer.documents import EVALUATIONS, RESULTS, RUNS, ExportedDocument, zipped
 from turnwise.pipeline.service.transfer.places import check_uri, write_file
 from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.pipeline.store.tables import RESULTS as RESULTS_VIEW
@@ -26,7 +26,7 @@ from turnwise.schemas.values import JsonObject
 
 _URI = "exportOptions.gcsUri"
 
-Read = Callable[[str], Iterator[Document]]
+ReadDocuments = Callable[[str], Iterator[ExportedDocument]]
 """Yields the documents of a name; raises ServiceError."""
 
 
@@ -42,7 +42,7 @@ def export_evaluations(service: Service, request: ExportEvaluationsRequest) -> J
         raise invalid("includeEvaluations", "it or includeEvaluationResults must be true")
     _check_names("evaluation", request.names, app)
 
-    def read(name: str) -> Iterator[Document]:
+    def read(name: str) -> Iterator[ExportedDocument]:
         if request.include_evaluations:
             yield _evaluation(service, name)
         if request.include_evaluation_results:
@@ -80,8 +80,8 @@ def export_evaluation_runs(service: Service, request: ExportEvaluationRunsReques
         app = checked_name("app", request.parent)
     _check_names("run", request.names, app)
 
-    def read(name: str) -> Iterator[Document]:
-        yield Document(f"{RUNS}/{name.rsplit('/', 1)[-1]}", get_evaluation_run(service, name))
+    def read(name: str) -> Iterator[ExportedDocument]:
+        yield ExportedDocument(f"{RUNS}/{name.rsplit('/', 1)[-1]}", get_evaluation_run(service, name))
 
     return _begin(service, EXPORT_RUNS, request.names, request.export_options, read)
 
@@ -99,7 +99,11 @@ def _check_names(kind: str, names: Sequence[str], parent: str) -> None:
 
 
 def _begin(
-    service: Service, kind: OperationKind, names: Sequence[str], options: ExportOptions | None, read: Read
+    service: Service,
+    kind: OperationKind,
+    names: Sequence[str],
+    options: ExportOptions | None,
+    read: ReadDocuments,
 ) -> JsonObject:
     chosen = options or ExportOptions()
     if int(chosen.export_format) not in (0, 1, 2):
@@ -120,7 +124,9 @@ def _begin(
     return service.begin(Job(kind, app_of(names[0]), work, {}))
 
 
-def _documents(going: Going, names: Sequence[str], read: Read, failed: dict[str, str]) -> Iterator[Document]:
+def _documents(
+    going: Going, names: Sequence[str], read: ReadDocuments, failed: dict[str, str]
+) -> Iterator[ExportedDocument]:
     for name in names:
         going.check()
         try:
@@ -145,16 +151,18 @@ def _answer(going: Going, kind: OperationKind, options: ExportOptions, content: 
     return {f"{field}Uri": uri}
 
 
-def _evaluation(service: Service, name: str) -> Document:
+def _evaluation(service: Service, name: str) -> ExportedDocument:
     found = service.store.read(lambda connection: find_evaluation(connection, name))
     if found is None:
         raise ServiceError("NOT_FOUND", f"{name} was not found")
-    return Document(f"{EVALUATIONS}/{name.rsplit('/', 1)[-1]}", found.content)
+    return ExportedDocument(f"{EVALUATIONS}/{name.rsplit('/', 1)[-1]}", found.content)
 
 
-def _result(service: Service, name: str) -> Document:
+def _result(service: Service, name: str) -> ExportedDocument:
     evaluation = parent_of(name).rsplit("/", 1)[-1]
-    return Document(f"{RESULTS}/{evaluation}/{name.rsplit('/', 1)[-1]}", get_evaluation_result(service, name))
+    return ExportedDocument(
+        f"{RESULTS}/{evaluation}/{name.rsplit('/', 1)[-1]}", get_evaluation_result(service, name)
+    )
 
 
 def _result_names(connection: Connection, evaluation: str) -> list[str]:

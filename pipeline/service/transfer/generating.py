@@ -19,10 +19,8 @@ from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.case_making.candidate import row_candidate
 from turnwise.transforms.case_making.make import made_case
-from turnwise.transforms.conversion.base import TARGETS
 from turnwise.transforms.conversion.convert import converted
-
-_TARGET = "ces_evaluation"
+from turnwise.transforms.conversion.targets.ces import CES_EVALUATION
 
 
 def conversation_evaluation(service: Service, name: str) -> JsonObject:
@@ -97,4 +95,4 @@ def _golden(row: ConversationRow, failed: frozenset[int]) -> JsonObject:
     if not candidate.conversation.turns:
         raise ValueError("it has no turns")
     # An evaluation has no language, and declares no tools.
-    return converted(made_case(candidate, "golden", "").case, TARGETS.find(_TARGET)).record
+    return converted(made_case(candidate, "golden", "").case, CES_EVALUATION).record

@@ -13,7 +13,7 @@ from turnwise.pipeline.service.operations.jobs import Going, Job
 from turnwise.pipeline.service.operations.kinds import IMPORT
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.transfer.documents import RESULTS, RUNS
-from turnwise.pipeline.service.transfer.sources import Found, check_source, found_evaluations
+from turnwise.pipeline.service.transfer.sources import FoundEvaluation, check_source, found_evaluations
 from turnwise.pipeline.store.evaluations import find_by_display_name, find_evaluation
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.names import checked_name, is_id
@@ -69,7 +69,7 @@ def _import(into: _Import, request: ImportEvaluationsRequest, going: Going) -> J
     }
 
 
-def _imported(into: _Import, found: Found) -> list[JsonObject]:
+def _imported(into: _Import, found: FoundEvaluation) -> list[JsonObject]:
     """Imports an evaluation and returns it in a list; empty: one that is there already is kept.
 
     Raises:

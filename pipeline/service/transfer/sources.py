@@ -21,7 +21,7 @@ _URI = "gcsUri"
 _NOT_IMPORTED = {RESULTS: "results are not imported", RUNS: "runs are not imported"}
 
 
-class Found(NamedTuple):
+class FoundEvaluation(NamedTuple):
     """An evaluation to import, or what cannot be imported.
 
     Attributes:
@@ -53,48 +53,56 @@ def check_source(request: ImportEvaluationsRequest) -> None:
             checked_name("conversation", name)
 
 
-def found_evaluations(service: Service, request: ImportEvaluationsRequest) -> Iterator[Found]:
+def found_evaluations(service: Service, request: ImportEvaluationsRequest) -> Iterator[FoundEvaluation]:
     """Yields what the source of an import holds; raises ServiceError if it cannot be read."""
     if request.conversation_list is not None:
         for name in request.conversation_list.conversations:
             try:
-                yield Found(name, conversation_evaluation(service, name))
+                yield FoundEvaluation(name, conversation_evaluation(service, name))
             except ServiceError as error:
-                yield Found(name, None, error.message)
+                yield FoundEvaluation(name, None, error.message)
     elif request.csv_content is not None:
         for place, golden in table_evaluations(b64decode(request.csv_content)):
-            yield Found(place, None, str(golden)) if isinstance(golden, ValueError) else _read(place, golden)
+            yield (
+                FoundEvaluation(place, None, str(golden))
+                if isinstance(golden, ValueError)
+                else _read(place, golden)
+            )
     elif request.gcs_uri is not None:
         for file in files_of(request.gcs_uri, read_file(_URI, request.gcs_uri)):
             yield from _of_file(file)
 
 
-def _of_file(file: File) -> Iterator[Found]:
+def _of_file(file: File) -> Iterator[FoundEvaluation]:
     parts = file.name.split("/")
     kind = next((kind for kind in _NOT_IMPORTED if kind in parts[:-1]), None)
     if kind is not None:
-        yield Found(file.name, None, _NOT_IMPORTED[kind], kind)
+        yield FoundEvaluation(file.name, None, _NOT_IMPORTED[kind], kind)
         return
     if file.name.lower().endswith(".csv"):
         for place, golden in table_evaluations(file.content):
             where = f"{file.name}: {place}"
-            yield Found(where, None, str(golden)) if isinstance(golden, ValueError) else _read(where, golden)
+            yield (
+                FoundEvaluation(where, None, str(golden))
+                if isinstance(golden, ValueError)
+                else _read(where, golden)
+            )
         return
     try:
         records = records_of(file)
     except ValueError as error:
-        yield Found(file.name, None, str(error))
+        yield FoundEvaluation(file.name, None, str(error))
         return
     if not records:
-        yield Found(file.name, None, "it holds no evaluation")
+        yield FoundEvaluation(file.name, None, "it holds no evaluation")
     for number, record in enumerate(records, 1):
         yield _read(file.name if len(records) == 1 else f"{file.name}, record {number}", record)
 
 
-def _read(place: str, record: JsonValue) -> Found:
+def _read(place: str, record: JsonValue) -> FoundEvaluation:
     if not isinstance(record, dict):
-        return Found(place, None, "is no JSON object")
+        return FoundEvaluation(place, None, "is no JSON object")
     try:
-        return Found(place, written_fields(Evaluation.from_json(wire_evaluation(record))))
+        return FoundEvaluation(place, written_fields(Evaluation.from_json(wire_evaluation(record))))
     except (WireError, TypeError) as error:
-        return Found(place, None, str(error))
+        return FoundEvaluation(place, None, str(error))

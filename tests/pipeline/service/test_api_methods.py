@@ -30,6 +30,7 @@ SERVED = {
     ("DELETE", "projects/x/locations/x/operations/x"),
     ("POST", "projects/x/locations/x/operations/x:cancel"),
     ("POST", "projects/x/locations/x/apps/x:importEvaluations"),
+    ("POST", "projects/x/locations/x/apps/x:runEvaluation"),
     ("POST", "projects/x/locations/x/apps/x/evaluations:export"),
     ("POST", "projects/x/locations/x/apps/x/evaluations/x/results:export"),
     ("POST", "projects/x/locations/x/apps/x/evaluationRuns:export"),
@@ -82,7 +83,7 @@ def test_the_real_clients_are_told_that_a_method_is_not_implemented(server: Any)
     with pytest.raises(exceptions.MethodNotImplemented):
         evaluations.delete_evaluation(name=f"{APP}/evaluations/one")
     with pytest.raises(exceptions.MethodNotImplemented):
-        evaluations.run_evaluation(app=APP)
+        evaluations.test_persona_voice(app=APP)
     with pytest.raises(exceptions.MethodNotImplemented):
         evaluations.list_evaluation_datasets(parent=APP)
     with pytest.raises(exceptions.MethodNotImplemented):

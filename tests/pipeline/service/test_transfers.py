@@ -18,7 +18,7 @@ from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.operations.methods import get_operation
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.transfer.documents import Document, File, files_of, records_of, zipped
+from turnwise.pipeline.service.transfer.documents import ExportedDocument, File, files_of, records_of, zipped
 from turnwise.pipeline.service.transfer.exporting import (
     export_evaluation_results,
     export_evaluation_runs,
@@ -140,7 +140,7 @@ VALUES = st.recursive(
     form=st.sampled_from([ExportFormat.JSON, ExportFormat.YAML]),
 )
 def test_every_document_is_read_back_as_it_was(value: Any, form: ExportFormat) -> None:
-    (file,) = files_of("x.zip", zipped([Document("evaluations/a", value)], form))
+    (file,) = files_of("x.zip", zipped([ExportedDocument("evaluations/a", value)], form))
     assert json.dumps(records_of(file)) == json.dumps([value])
 
 

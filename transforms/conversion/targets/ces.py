@@ -178,12 +178,13 @@ def _scenario(case: EvalCase) -> JsonObject:
     return {name: value for name, value in message.items() if value}
 
 
-register_target(
-    Target(
-        name="ces_evaluation",
-        help="CES Evaluation (proto3 JSON)",
-        is_for_cases=True,
-        conversation=Codec(write=_write_conversation, read=_read_conversation, made=_MADE),
-        case=Codec(write=_write_case, read=_read, made=_MADE),
-    )
+CES_EVALUATION = Target(
+    name="ces_evaluation",
+    help="CES Evaluation (proto3 JSON)",
+    is_for_cases=True,
+    conversation=Codec(write=_write_conversation, read=_read_conversation, made=_MADE),
+    case=Codec(write=_write_case, read=_read, made=_MADE),
 )
+"""Evaluations of the CES API."""
+
+register_target(CES_EVALUATION)

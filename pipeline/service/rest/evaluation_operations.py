@@ -1,5 +1,6 @@
-"""The methods that import, export and generate evaluations."""
+"""The methods that run, import, export and generate evaluations."""
 
+from turnwise.pipeline.service.rescoring.run import run_evaluation
 from turnwise.pipeline.service.rest.method import RestMethod, in_app
 from turnwise.pipeline.service.transfer.exporting import (
     export_evaluation_results,
@@ -9,7 +10,7 @@ from turnwise.pipeline.service.transfer.exporting import (
 from turnwise.pipeline.service.transfer.generating import generate_evaluation
 from turnwise.pipeline.service.transfer.importing import import_evaluations
 from turnwise.schemas.ces.operations import Operation
-from turnwise.schemas.ces.run_requests import GenerateEvaluationRequest
+from turnwise.schemas.ces.run_requests import GenerateEvaluationRequest, RunEvaluationRequest
 from turnwise.schemas.ces.transfers import (
     ExportEvaluationResultsRequest,
     ExportEvaluationRunsRequest,
@@ -20,6 +21,15 @@ from turnwise.schemas.ces.transfers import (
 _APP = in_app("parent")
 
 METHODS = (
+    RestMethod(
+        "run_evaluation",
+        "POST",
+        f"{in_app('app')}:runEvaluation",
+        RunEvaluationRequest,
+        Operation,
+        run_evaluation,
+        body="*",
+    ),
     RestMethod(
         "import_evaluations",
         "POST",

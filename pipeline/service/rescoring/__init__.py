@@ -1,0 +1,1 @@
+"""Scores the recorded conversations of evaluations again, as a new run."""

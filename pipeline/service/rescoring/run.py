@@ -1,0 +1,96 @@
+"""Begins runs that score the recorded conversations of evaluations again."""
+
+from datetime import datetime, timezone
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select
+
+from turnwise.pipeline.service.errors import ServiceError, not_found
+from turnwise.pipeline.service.operations.jobs import Going, Job
+from turnwise.pipeline.service.operations.kinds import RUN
+from turnwise.pipeline.service.rescoring.request import check_run
+from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.evaluations import StoredEvaluation, find_evaluation
+from turnwise.pipeline.store.executions import run_key
+from turnwise.pipeline.store.recordings import StoredRecording, recordings_of
+from turnwise.pipeline.store.results import version_id
+from turnwise.pipeline.store.tables import EXECUTIONS
+from turnwise.schemas.ces.run_requests import RunEvaluationRequest
+from turnwise.schemas.values import JsonObject
+
+MOST_RECORDINGS = 5_000
+"""Conversations that are scored again at once."""
+
+
+class EvaluationRecordings(NamedTuple):
+    """An evaluation and the conversations that are scored again by it."""
+
+    evaluation: StoredEvaluation
+    recordings: list[StoredRecording]
+
+
+class Rescoring(NamedTuple):
+    """A run that scores recorded conversations again.
+
+    Attributes:
+        app: The app.
+        run_id: Id of the run.
+        version: Id of the app version; None: of all versions.
+    """
+
+    app: str
+    run_id: str
+    version: str | None
+    parts: list[EvaluationRecordings]
+
+
+def run_evaluation(service: Service, request: RunEvaluationRequest) -> JsonObject:
+    """Begins a run that scores the recorded conversations of evaluations again.
+
+    Raises:
+        ServiceError: The request is invalid, asks for what recordings cannot answer, or there are none.
+    """
+    service.check_writable()
+    check_run(request)
+    if request.evaluation_dataset:
+        raise ServiceError("UNIMPLEMENTED", "name the evaluations instead", "evaluationDataset")
+    names = list(request.evaluations)
+    run_id = request.display_name or datetime.now(timezone.utc).strftime("again-%Y%m%dT%H%M%S-%fZ")
+    version = version_id(request.app_version) if request.app_version else None
+    app, run = request.app, run_key(request.app, run_id)
+    find = partial(_found, app=app, names=names, run_id=run_id, version=version)
+    rescoring = service.store.read(find)
+
+    def work(going: Going) -> JsonObject:
+        # Imported late: it takes the criteria and the judges along.
+        from turnwise.pipeline.service.rescoring.scoring import score_again
+
+        score_again(going, rescoring, service.scoring)
+        return {"evaluationRun": run}
+
+    return service.begin(Job(RUN, app, work, {"evaluations": names}, run))
+
+
+def _found(
+    connection: Connection, *, app: str, names: list[str], run_id: str, version: str | None
+) -> Rescoring:
+    if connection.execute(select(EXECUTIONS.c.name).where(EXECUTIONS.c.name == run_key(app, run_id))).first():
+        raise ServiceError("ALREADY_EXISTS", "there is a run of that name", "displayName")
+    parts = [_part(connection, name, version) for name in names]
+    count = sum(len(part.recordings) for part in parts)
+    if not count:
+        of = "" if version is None else f" of the app version {version}"
+        raise ServiceError("FAILED_PRECONDITION", f"no run of the store scored these evaluations{of}")
+    if count > MOST_RECORDINGS:
+        raise ServiceError(
+            "INVALID_ARGUMENT", f"{count} recordings are more than {MOST_RECORDINGS}: name fewer evaluations"
+        )
+    return Rescoring(app, run_id, version, parts)
+
+
+def _part(connection: Connection, name: str, version: str | None) -> EvaluationRecordings:
+    evaluation = find_evaluation(connection, name)
+    if evaluation is None:
+        raise not_found(name)
+    return EvaluationRecordings(evaluation, list(recordings_of(connection, name, version)))
