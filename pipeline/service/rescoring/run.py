@@ -2,18 +2,18 @@
 
 from datetime import datetime, timezone
 from functools import partial
-from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.service.errors import ServiceError, not_found
 from turnwise.pipeline.service.operations.jobs import Going, Job
 from turnwise.pipeline.service.operations.kinds import RUN
+from turnwise.pipeline.service.rescoring.plan import EvaluationRecordings, Rescoring
 from turnwise.pipeline.service.rescoring.request import check_run
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.evaluations import StoredEvaluation, find_evaluation
+from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.pipeline.store.executions import run_key
-from turnwise.pipeline.store.recordings import StoredRecording, recordings_of
+from turnwise.pipeline.store.recordings import recordings_of
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.tables import EXECUTIONS
 from turnwise.schemas.ces.run_requests import RunEvaluationRequest
@@ -21,28 +21,6 @@ from turnwise.schemas.values import JsonObject
 
 MOST_RECORDINGS = 5_000
 """Conversations that are scored again at once."""
-
-
-class EvaluationRecordings(NamedTuple):
-    """An evaluation and the conversations that are scored again by it."""
-
-    evaluation: StoredEvaluation
-    recordings: list[StoredRecording]
-
-
-class Rescoring(NamedTuple):
-    """A run that scores recorded conversations again.
-
-    Attributes:
-        app: The app.
-        run_id: Id of the run.
-        version: Id of the app version; None: of all versions.
-    """
-
-    app: str
-    run_id: str
-    version: str | None
-    parts: list[EvaluationRecordings]
 
 
 def run_evaluation(service: Service, request: RunEvaluationRequest) -> JsonObject:

@@ -14,7 +14,7 @@ from turnwise.pipeline.api.result import RunResult
 from turnwise.pipeline.api.settings import Options, run_settings
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.operations.jobs import Going
-from turnwise.pipeline.service.rescoring.run import EvaluationRecordings, Rescoring
+from turnwise.pipeline.service.rescoring.plan import EvaluationRecordings, Rescoring
 from turnwise.pipeline.service.service import Scoring
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows

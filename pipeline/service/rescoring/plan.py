@@ -1,0 +1,28 @@
+"""Says what a run scores again."""
+
+from typing import NamedTuple
+
+from turnwise.pipeline.store.evaluations import StoredEvaluation
+from turnwise.pipeline.store.recordings import StoredRecording
+
+
+class EvaluationRecordings(NamedTuple):
+    """An evaluation and the conversations that are scored again by it."""
+
+    evaluation: StoredEvaluation
+    recordings: list[StoredRecording]
+
+
+class Rescoring(NamedTuple):
+    """A run that scores recorded conversations again.
+
+    Attributes:
+        app: The app.
+        run_id: Id of the run.
+        version: Id of the app version; None: of all versions.
+    """
+
+    app: str
+    run_id: str
+    version: str | None
+    parts: list[EvaluationRecordings]
