@@ -36,7 +36,7 @@ def test_the_futures_of_the_client_end_with_the_responses(client: Any) -> None:
         (name,) = file.namelist()
         exported = ces_v1beta.Evaluation.from_json(file.read(name))
     assert exported.golden == made.golden
-    with pytest.raises(exceptions.FailedPrecondition, match="no run of the store scored"):
+    with pytest.raises(exceptions.BadRequest, match="no run of the store scored"):
         run = ces_v1beta.RunEvaluationRequest(app=APP, evaluations=[made.name])
         client.run_evaluation(request=run)
     with pytest.raises(exceptions.NotFound):
