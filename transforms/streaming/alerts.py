@@ -12,6 +12,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.schemas.alert import Alert, AlertRule
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alert_rules import evaluate_rule
@@ -38,7 +39,7 @@ class _Windows(msgspec.Struct, frozen=True, array_like=True):
     latest: dict[float, _Window] = {}
 
 
-class _RaiseFn(beam.DoFn):
+class _RaiseFn(InspectedDoFn):
     WINDOWS = ReadModifyWriteStateSpec("windows", MessagePackCoder(_Windows))
 
     def __init__(self, rules: StreamRules, alert_rules: Sequence[AlertRule]) -> None:

@@ -15,6 +15,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation
@@ -173,7 +174,7 @@ def _opened(kept: Any) -> Sessions:
     return kept.copy() if isinstance(kept, Sessions) else _DECODE(kept)
 
 
-class _KeyFn(beam.DoFn):
+class _KeyFn(InspectedDoFn):
     def __init__(self, rules: StreamRules) -> None:
         self._rules = rules
 

@@ -12,6 +12,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.coders import MessagePackCoder
@@ -99,7 +100,7 @@ _PACKER = msgspec.msgpack.Encoder()
 _KNOWN = msgspec.msgpack.Decoder(Counted)
 
 
-class _CountOnceFn(beam.DoFn):
+class _CountOnceFn(InspectedDoFn):
     SLOT = ReadModifyWriteStateSpec("slot", MessagePackCoder(_Slot))
     FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
 

@@ -11,6 +11,7 @@ from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.counters import CountingDoFn
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.matching.cases import CaseIndex, match_case
 from turnwise.transforms.streaming.assemble_sessions import RecordContent
@@ -75,7 +76,7 @@ class MatchArrivals(beam.PTransform["PCollection[RecordContent]", DoOutputsTuple
         )
 
 
-class _FirstFn(beam.DoFn):
+class _FirstFn(InspectedDoFn):
     SEEN = ReadModifyWriteStateSpec("seen", BooleanCoder())
 
     def process(

@@ -7,6 +7,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import TimestampedValue
 
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.groups import named_events
 from turnwise.transforms.formats.readers import LogReader
@@ -36,7 +37,7 @@ class _NameGroupsFn(SessionsFn):
         return TaggedOutput(_REST, rejected)
 
 
-class _KeyGroupFn(beam.DoFn):
+class _KeyGroupFn(InspectedDoFn):
     def __init__(self, rules: StreamRules) -> None:
         self._rules = rules
 

@@ -11,6 +11,7 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from apache_beam.transforms.window import FixedWindows
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.metrics import MetricsFn, StateCoder
 from turnwise.transforms.metrics.rows import RowWindow
 from turnwise.transforms.metrics.state import MetricsState
@@ -43,7 +44,7 @@ class WindowMetrics(NamedTuple):
         return RowWindow(self.window_start, self.window_end, self.pane, self.revision)
 
 
-class _AccumulatePanesFn(beam.DoFn):
+class _AccumulatePanesFn(InspectedDoFn):
     """Accumulates the panes of a window, so that the engine can discard earlier elements."""
 
     SUMS = ReadModifyWriteStateSpec("sums", StateCoder())

@@ -13,6 +13,7 @@ from turnwise.pipeline.streaming.alerts.sinks import AlertError, AlertSink, open
 from turnwise.schemas.alert import Alert
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.jsonio import dump_json
+from turnwise.transforms.beam.inspected import InspectedDoFn
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ def _shared_sink(uri: str | None, default_path: Path | None) -> AlertSink:
     return open_alert_sink(uri, default_path)
 
 
-class _SendFn(beam.DoFn):
+class _SendFn(InspectedDoFn):
     def __init__(self, uri: str | None, default_path: Path | None) -> None:
         self._uri, self._default_path = uri, default_path
 

@@ -14,6 +14,7 @@ from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.record import Arrival
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.streaming.deduplication import Counted
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.match import CurrentCases, no_cases
@@ -88,7 +89,7 @@ def current_cases(runtime: str) -> CurrentCases:
     return no_cases() if book is None else CurrentCases(book.index)
 
 
-class _CommitFn(beam.DoFn):
+class _CommitFn(InspectedDoFn):
     """Commits the outcomes of a bundle in one transaction."""
 
     def __init__(self, runtime: str) -> None:
@@ -107,7 +108,7 @@ class _CommitFn(beam.DoFn):
             runtime.store.commit(self._outcomes, runtime.in_flight)
 
 
-class _UpdateMetricsFn(beam.DoFn):
+class _UpdateMetricsFn(InspectedDoFn):
     def __init__(self, runtime: str) -> None:
         self._runtime = runtime
 

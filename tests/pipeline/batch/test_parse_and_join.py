@@ -10,6 +10,7 @@ from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 
 from turnwise.pipeline.batch.parse_and_join import ParseAndJoin, ParseAndJoinFn
+from turnwise.pipeline.batch.pipelines import BeamOptions
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.event_spool import EventSpool
 from turnwise.schemas.record import Record
@@ -60,7 +61,7 @@ def on_disk(records: Any) -> Any:
 
 @pytest.mark.parametrize("join", [by_the_runner, on_disk])
 def test_events_are_joined_to_the_same_conversations(join: Any) -> None:
-    with test_pipeline.TestPipeline(runner="FnApiRunner") as root:
+    with test_pipeline.TestPipeline(runner="FnApiRunner", options=BeamOptions([])) as root:
         conversations, failures = join(root | beam.Create(RECORDS))
         told = conversations | beam.Map(
             lambda found: (found.conversation.conversation_id, [t.agent for t in found.conversation.turns])

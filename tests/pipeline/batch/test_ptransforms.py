@@ -10,6 +10,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.combiners import ToSet
 from msgspec.structs import replace
 
+from turnwise.pipeline.batch.pipelines import BeamOptions
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
@@ -39,7 +40,7 @@ RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
 
 
 def pipeline() -> Any:
-    return test_pipeline.TestPipeline(runner="FnApiRunner")
+    return test_pipeline.TestPipeline(runner="FnApiRunner", options=BeamOptions([]))
 
 
 def record(value: Any, position: int = 1, source: str = "log.jsonl") -> Record:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 from apache_beam.testing.test_stream import ElementEvent, ProcessingTimeEvent, TestStream
 from apache_beam.utils.timestamp import Duration
 
+from turnwise.pipeline.batch.pipelines import BeamOptions
 from turnwise.pipeline.streaming.executor.events import (
     AdvanceClock,
     AdvanceWatermark,
@@ -27,7 +27,7 @@ CHOSEN = [ENGINES[-1]]
 def new_pipeline() -> beam.Pipeline:
     """Returns an empty pipeline of the chosen engine."""
     runner = StreamRunner() if CHOSEN[0] == "StreamRunner" else CHOSEN[0]
-    return beam.Pipeline(runner=runner, options=PipelineOptions(["--streaming"]))
+    return beam.Pipeline(runner=runner, options=BeamOptions(["--streaming"]))
 
 
 def arriving(root: beam.Pipeline, stream: TestStream) -> "PCollection[Any]":

@@ -12,6 +12,7 @@ from apache_beam.transforms.window import TimestampedValue
 from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Arrival, Receipt, Record
+from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.parse import JoinSessions, ParseConversations
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.parsing import LoggedConversation
@@ -65,7 +66,7 @@ class Log:
         return self
 
 
-def told(found: LoggedConversation, at: Any = beam.DoFn.TimestampParam) -> tuple[Any, ...]:
+def told(found: LoggedConversation, at: Any) -> tuple[Any, ...]:
     conversation, record = found
     positions = sorted(receipt.position for receipt in record.settles())
     said = [turn.agent for turn in conversation.turns]
@@ -80,14 +81,19 @@ def failed(failure: Failure) -> tuple[Any, ...]:
 FOUND: dict[str, list[Any]] = {}
 
 
-class Collect(beam.DoFn):
-    """Keeps what a step gives, in this process, in the order in which it comes."""
+class Collect(InspectedDoFn):
+    """Keeps what assembly gives, in this process, in the order in which it comes."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def process(self, element: Any) -> None:
-        FOUND[self.name].append(element)
+    def process(self, element: Any, at: Any = beam.DoFn.TimestampParam) -> None:
+        if isinstance(element, LoggedConversation):
+            FOUND["conversations"].append(told(element, at))
+        elif isinstance(element, LostConversation):
+            FOUND["failures"] += map(failed, element.failures)
+        elif isinstance(element, Failure):
+            FOUND["failures"].append(failed(element))
+        else:
+            assert isinstance(element, Ignored)
+            FOUND["ignored"] += [receipt.position for receipt in element[0]]
         FOUND["held"].append(PROGRESS.held)
 
 
@@ -95,23 +101,19 @@ def of_kind(found: Any, kind: type) -> Any:
     return found | f"Of{kind.__name__}" >> beam.Filter(isinstance, kind)
 
 
+def collected(root: beam.Pipeline, stream: TestStream, rules: StreamRules, earlier: ClosedLookup) -> None:
+    """Adds the assembly of a stream, all of whose elements are kept."""
+    parsed = arriving(root, stream) | ParseArrivals(LogReader())
+    assembled = parsed.events | AssembleConversations(rules, earlier)
+    _ = (parsed.found, assembled) | beam.Flatten() | beam.ParDo(Collect())
+
+
 def run(log: Log, rules: StreamRules = RULES, earlier: ClosedLookup = none_earlier) -> dict[str, list[Any]]:
     """Runs a stream to its end and returns all that assembly gave."""
     FOUND.update(conversations=[], failures=[], ignored=[], held=[])
     held = PROGRESS.held
     with new_pipeline() as root:
-        parsed = arriving(root, log.stream) | ParseArrivals(LogReader())
-        assembled = parsed.events | AssembleConversations(rules, earlier)
-        found = (parsed.found, assembled) | beam.Flatten()
-        unjoined = of_kind(found, LostConversation) | beam.FlatMap(lambda lost: lost.failures)
-        lost = (of_kind(found, Failure), unjoined) | "Fail" >> beam.Flatten() | "Failed" >> beam.Map(failed)
-        nothing = of_kind(found, Ignored) | "Ignored" >> beam.FlatMap(
-            lambda one: [r.position for r in one[0]]
-        )
-        conversations = of_kind(found, LoggedConversation)
-        _ = conversations | "Told" >> beam.Map(told) | beam.ParDo(Collect("conversations"))
-        _ = lost | "KeepLost" >> beam.ParDo(Collect("failures"))
-        _ = nothing | "KeepIgnored" >> beam.ParDo(Collect("ignored"))
+        collected(root, log.stream, rules, earlier)
     assert PROGRESS.held == held
     return FOUND
 
@@ -346,20 +348,15 @@ def test_a_batch_run_over_a_log_of_events_equals_the_stream() -> None:
     ]
     assert_that(joined.conversations | "Told" >> beam.Map(content), equal_to(wanted), "Batch")
     batch.run().wait_until_finish()
-    FOUND.update(conversations=[], held=[])
-    with new_pipeline() as root:
-        stream = arriving(root, TestStream().add_elements(arrivals))
-        found = (stream | ParseArrivals(LogReader())).events | AssembleConversations(RULES)
-        _ = (
-            of_kind(found, LoggedConversation)
-            | "Told" >> beam.Map(content)
-            | beam.ParDo(Collect("conversations"))
-        )
-    assert sorted(FOUND["conversations"]) == sorted(wanted)
+    log = Log()
+    log.stream = log.stream.add_elements(arrivals)
+    found = run(log)
+    assert sorted((row[0], row[2]) for row in found["conversations"]) == sorted(wanted)
+    assert found["failures"] == []
 
 
 def test_assembly_on_an_engine_that_keeps_bytes() -> None:
-    FOUND.update(conversations=[], held=[])
+    FOUND.update(conversations=[], failures=[], ignored=[], held=[])
     arrivals = [arrival(i, text("ab"[i % 2], i // 2), T + i) for i in range(6)]
     with beam.Pipeline(runner="FnApiRunner") as root:
         given = root | beam.Create([(one.value, one.timestamp) for one in arrivals])
@@ -367,12 +364,9 @@ def test_assembly_on_an_engine_that_keeps_bytes() -> None:
             given | beam.MapTuple(TimestampedValue).with_output_types(Arrival) | ParseArrivals(LogReader())
         )
         found = parsed.events | AssembleConversations(StreamRules())
-        _ = (
-            of_kind(found, LoggedConversation)
-            | "Told" >> beam.Map(content)
-            | beam.ParDo(Collect("conversations"))
-        )
-    last = dict(sorted(FOUND["conversations"], key=lambda row: len(row[1])))
+        _ = found | beam.ParDo(Collect())
+    said = [(row[0], row[2]) for row in FOUND["conversations"]]
+    last = dict(sorted(said, key=lambda row: len(row[1])))
     assert last == {"a": ["a0", "a1", "a2"], "b": ["b0", "b1", "b2"]}
 
 

@@ -227,13 +227,12 @@ def test_closed_sessions_are_bounded():
         close(kept, T)
     assert (list(kept.closed), list(kept.forgotten)) == (["1", "2"], ["0"])
     assert kept.closed_bytes == sum(len(one.events) for one in kept.closed.values())
-    for number in range(MAX_KEPT + 5):
-        add(kept, event(0, session=f"r{number}", end=True))
+    ended = event(0, end=True)
+    add(kept, *(ended._replace(session_id=f"r{number}") for number in range(MAX_KEPT + 5)))
     close(kept, T)
     assert len(kept.closed) == MAX_KEPT
     assert list(kept.forgotten) == ["0", "1", "2", *(f"r{number}" for number in range(5))]
-    for number in range(MAX_KEPT):
-        add(kept, event(0, session=f"s{number}", end=True))
+    add(kept, *(ended._replace(session_id=f"s{number}") for number in range(MAX_KEPT)))
     close(kept, T)
     assert len(kept.forgotten) == MAX_KEPT
 
