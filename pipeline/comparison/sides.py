@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from turnwise.pipeline.io.run_reader import RunDirectory, open_run
+from turnwise.pipeline.io.finished_run import FinishedRun
+from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import printable
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
@@ -32,7 +33,7 @@ class VersionSides:
         errors: App version -> criterion -> conversations with an error.
     """
 
-    run: RunDirectory
+    run: FinishedRun
     conversations: dict[_Version, list[ComparedConversation]] = field(default_factory=dict)
     rulers: dict[_Version, dict[str, set[str]]] = field(default_factory=dict)
     errors: dict[_Version, dict[str, int]] = field(default_factory=dict)
@@ -73,7 +74,7 @@ def sides_of(directories: Sequence[str], versions: Sequence[str]) -> tuple[Compa
 
 
 def sides_of_runs(
-    directories: Sequence[RunDirectory], versions: Sequence[str]
+    directories: Sequence[FinishedRun], versions: Sequence[str]
 ) -> tuple[ComparedSide, ComparedSide]:
     """Does what `sides_of` does with runs that are open already; raises as it does."""
     runs = [_read(directory) for directory in directories]
@@ -97,14 +98,14 @@ def problems_of(document: RunDocument) -> list[str]:
     return document.problems
 
 
-def _read(run: RunDirectory) -> VersionSides:
+def _read(run: FinishedRun) -> VersionSides:
     found = read_versions(run)
     if not found.conversations:
         raise ConfigError(f"{run.directory}: holds no scored conversation")
     return found
 
 
-def read_versions(run: RunDirectory) -> VersionSides:
+def read_versions(run: FinishedRun) -> VersionSides:
     """Returns the scored conversations of a run, by app version.
 
     Raises:
@@ -132,7 +133,7 @@ def _noting(found: VersionSides) -> Iterator[ScoreRow]:
         yield row
 
 
-def _summaries(run: RunDirectory) -> Iterator[Summary]:
+def _summaries(run: FinishedRun) -> Iterator[Summary]:
     """Yields the verdicts: from the table of conversations or, where a run has none, from the results."""
     if run.has("conversations"):
         for row in cast("Iterator[ConversationRow]", run.rows("conversations")):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from turnwise.pipeline.comparison.sides import VersionSides, read_versions
-from turnwise.pipeline.io.run_reader import RunDirectory
+from turnwise.pipeline.io.finished_run import FinishedRun
 from turnwise.schemas.comparison import Comparison
 from turnwise.transforms.comparison.observed import ComparedSide
 from turnwise.transforms.reporting.collect import VersionKey, display_order
@@ -14,7 +14,7 @@ MOST_COMPARED = 4
 _SLICES = ("language", "tag")
 
 
-def compare_versions(runs: Sequence[RunDirectory]) -> Compared:
+def compare_versions(runs: Sequence[FinishedRun]) -> Compared:
     """Compares the first stated version with the next ones; refuses those that were measured otherwise."""
     sides = list(_sides([read_versions(run) for run in runs]))
     comparisons: list[Comparison] = []

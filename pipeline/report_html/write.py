@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from turnwise.pipeline.io.run_reader import REPORT_DATA, RunDirectory
+from turnwise.pipeline.io.finished_run import FinishedRun
+from turnwise.pipeline.io.run_reader import REPORT_DATA
 from turnwise.pipeline.report_html.page import chunk_script, packed, page
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.report.document import Report
@@ -15,7 +16,7 @@ INLINE_CHARACTERS = 5_000_000
 _CONVERSATIONS = "conversations"
 
 
-def run_rows(run: RunDirectory) -> RunRows:
+def run_rows(run: FinishedRun) -> RunRows:
     """Returns the rows of a run; they are read when they are asked for."""
     return RunRows(
         directory=run.directory,
@@ -79,6 +80,13 @@ def write_report(
     names = ", ".join(version.name for version in report.versions)
     _write(path, page(report, chunks.inline, names))
     return report
+
+
+def report_page(runs: Sequence[RunRows], compared: Compared) -> str:
+    """Returns a report as one page; transcripts that have no room in it are left out, which it says."""
+    chunks = _Chunks(None, INLINE_CHARACTERS)
+    report = build_report(runs, compared, chunks.place, keeps_few=True)
+    return page(report, chunks.inline, ", ".join(version.name for version in report.versions))
 
 
 def _clear(directory: Path) -> None:

@@ -24,6 +24,8 @@ from turnwise.pipeline.service.rest.app import RestApi, answer_unrouted
 from turnwise.pipeline.service.service import Scoring, Service
 from turnwise.pipeline.service.token import TOKEN, OneToken
 from turnwise.pipeline.service.validation import MAX_BYTES
+from turnwise.pipeline.service.web.app import web_routes
+from turnwise.pipeline.service.web.sign_in import WebDoor
 from turnwise.pipeline.settings.user import current_user
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.tokens import read_tokens
@@ -87,7 +89,7 @@ def _serve_http(service: Service, options: ServeOptions) -> None:
     where = f"--host {options.host} --port {options.port}"
     with listening(options.host, options.port, where) as listener:
         url = shown_url(listener)
-        print(f"turnwise: MCP at {url}/mcp, REST at {url}/v1beta", flush=True)
+        print(f"turnwise: MCP at {url}/mcp, REST at {url}/v1beta, pages at {url}/ui", flush=True)
         limited_server(http_app(service, options)).run(sockets=[listener])
 
 
@@ -99,20 +101,21 @@ def _check_reachable(service: Service, options: ServeOptions) -> None:
 
 
 def http_app(service: Service, options: ServeOptions) -> ASGIApp:
-    """Returns the ASGI application: MCP at `/mcp`, REST below `/v1beta`, `/healthz` and `/metrics`."""
+    """Returns the ASGI application: the parts of the server by their paths."""
     metrics = ServerMetrics()
     workers = Workers(metrics.observe)
     sessions = StreamableHTTPSessionManager(
         mcp_server(service, workers), json_response=True, stateless=True, max_request_body_size=MAX_BYTES
     )
+    own, is_reachable = OneToken(service.actor, options.token), not is_loopback(options.host)
+    tokens = TokenBook(service.store, own, needed=is_reachable, notes=not options.read_only)
     routes = [
         Route("/mcp", StreamableHTTPASGIApp(sessions), methods=["POST"]),
         Route("/v1beta/{path:path}", RestApi(service, workers).answer, methods=_METHODS),
         Route("/healthz", Health(service.store).answer, methods=["GET"]),
         Route("/metrics", metrics.answer, methods=["GET"]),
+        *web_routes(service, workers, tokens),
     ]
     unrouted = {404: answer_unrouted, 405: answer_unrouted}
     app = Starlette(routes=routes, lifespan=lambda _: sessions.run(), exception_handlers=unrouted)
-    own, is_reachable = OneToken(service.actor, options.token), not is_loopback(options.host)
-    tokens = TokenBook(service.store, own, needed=is_reachable, notes=not options.read_only)
-    return metrics.counted(AuthMiddleware(app, options.host, options.allowed_hosts, tokens))
+    return metrics.counted(AuthMiddleware(app, options.host, options.allowed_hosts, tokens, WebDoor()))

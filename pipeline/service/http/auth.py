@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from typing import Protocol
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
@@ -38,6 +38,26 @@ class Tokens(Protocol):
         ...
 
 
+class Door(Protocol):
+    """What is different for the paths of the web view."""
+
+    def covers(self, scope: Scope) -> bool:
+        """Returns whether a request is for the view."""
+        ...
+
+    def is_open(self, scope: Scope) -> bool:
+        """Returns whether a request of the view needs no token."""
+        ...
+
+    def token(self, scope: Scope) -> str:
+        """Returns the token of a request of the view without an Authorization header; "": there is none."""
+        ...
+
+    def refused(self, refusal: ServiceError) -> Response:
+        """Returns the answer to a request of the view that is refused."""
+        ...
+
+
 class AuthMiddleware:
     """Passes permitted requests to an application and refuses others.
 
@@ -45,7 +65,14 @@ class AuthMiddleware:
     Host and Origin. Therefore only known names are accepted. IP addresses cannot be rebound.
     """
 
-    def __init__(self, app: ASGIApp, host: str, allowed_hosts: Sequence[str], tokens: Tokens) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        host: str,
+        allowed_hosts: Sequence[str],
+        tokens: Tokens,
+        door: Door | None = None,
+    ) -> None:
         """Creates the middleware.
 
         Args:
@@ -53,8 +80,9 @@ class AuthMiddleware:
             host: The address on which the server listens.
             allowed_hosts: Other host names of the server.
             tokens: The accepted tokens.
+            door: What is different for the web view; None: there is none.
         """
-        self._app, self._tokens = app, tokens
+        self._app, self._tokens, self._door = app, tokens, door
         self._names = {name.lower() for name in (host, *allowed_hosts)}
         self._takes_addresses = not is_loopback(host)
 
@@ -66,11 +94,14 @@ class AuthMiddleware:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
+        door = self._door if self._door is not None and self._door.covers(scope) else None
         try:
             self._check_names(scope)
-            scope[_USER] = await self._tokens.user_of(_token(scope))
+            if door is None or not door.is_open(scope):
+                scope[_USER] = await self._tokens.user_of(_token(scope, door))
         except ServiceError as refusal:
-            await _refused(refusal)(scope, receive, send)
+            answer = _refused(refusal) if door is None else door.refused(refusal)
+            await answer(scope, receive, send)
             return
         await self._app(scope, receive, send)
         # The answer is sent: nobody waits for this.
@@ -105,9 +136,11 @@ def request_user(request: Request) -> User:
     return user
 
 
-def _token(scope: Scope) -> str:
-    """Returns the bearer token of a request; "": there is none, or several."""
+def _token(scope: Scope, door: Door | None) -> str:
+    """Returns the token of a request; "": there is none, or several."""
     given = _header(scope, b"authorization")
+    if door is not None and not given:
+        return door.token(scope)
     found = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
     return found[1] if found else ""
 

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_PLACES = ("/mcp", "/v1beta", "/healthz", "/metrics")
+_PLACES = ("/mcp", "/v1beta", "/healthz", "/metrics", "/ui")
 
 
 class ServerMetrics:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from time import monotonic
+from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
 from turnwise.pipeline.service.answering import answered
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.store.engine import READERS, WRITERS
-from turnwise.schemas.values import JsonObject
+
+T = TypeVar("T")
 
 
 class Workers:
@@ -27,7 +29,7 @@ class Workers:
         self._readers, self._writers = CapacityLimiter(READERS), CapacityLimiter(WRITERS)
         self._observe = observe
 
-    async def run(self, work: Callable[[], JsonObject], method: str, *, changes: bool) -> JsonObject:
+    async def run(self, work: Callable[[], T], method: str, *, changes: bool) -> T:
         """Returns the result of `work`. Converts all errors to ServiceError.
 
         Args:
