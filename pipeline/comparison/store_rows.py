@@ -1,10 +1,11 @@
 """Reads which conversations and results of a store belong to a side of a comparison."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, case, select
 
+from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.lost import lost_records
 from turnwise.pipeline.store.naming import UNASSIGNED
 from turnwise.pipeline.store.results import COMPLETED, version_id
@@ -15,6 +16,17 @@ from turnwise.schemas.config import ConfigError
 _SHOWN = 10
 _COLUMNS = ("name", "conversation_id", "version_id", "evaluation_run", "update_nanos")
 _RecordKey = tuple[str, str, str]
+
+
+SideKind = Literal["version", "run", "either"]
+"""What the name of a side names; `either`: an app version, or else a run."""
+
+
+class SideName(NamedTuple):
+    """What is compared: an app version or a run, by name or id."""
+
+    name: str
+    kind: SideKind = "either"
 
 
 class ComparedRecord(NamedTuple):
@@ -55,7 +67,7 @@ class ComparedRecord(NamedTuple):
 
 
 def read_conversations(
-    connection: Connection, app: str, names: Sequence[str], evaluations: Collection[str] | None
+    connection: Connection, app: str, names: Sequence[SideName], evaluations: Collection[str] | None
 ) -> list[list[ComparedRecord]]:
     """Returns the conversations of each side, and the results that have none; each in its last run only.
 
@@ -77,14 +89,16 @@ def read_conversations(
 
 
 def _side(
-    connection: Connection, app: str, name: str, evaluations: Collection[str] | None
+    connection: Connection, app: str, side: SideName, evaluations: Collection[str] | None
 ) -> list[ComparedRecord]:
     """Returns what is of an app version or else of a run; raises ConfigError if there is nothing."""
-    version = key_text(version_id(name))
-    for is_chosen in (
-        lambda table: table.c.version_id == version,
-        lambda table: table.c.evaluation_run.endswith(f"/{name}", autoescape=True),
-    ):
+    name, kind = side
+    version, run = key_text(version_id(name)), run_key(app, name)
+    choices: dict[SideKind, Callable[[Table], ColumnElement[bool]]] = {
+        "version": lambda table: table.c.version_id == version,
+        "run": lambda table: table.c.evaluation_run == run,
+    }
+    for is_chosen in choices.values() if kind == "either" else (choices[kind],):
         results, conversations = (is_chosen(table) for table in (RESULTS, CONVERSATIONS))
         found = _stored(connection, app, results, conversations)
         if evaluations is not None:

@@ -9,7 +9,7 @@ from typing import cast
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.comparison.store_losses import add_losses, add_unread
-from turnwise.pipeline.comparison.store_rows import ComparedRecord, read_conversations
+from turnwise.pipeline.comparison.store_rows import ComparedRecord, SideName, read_conversations
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
@@ -51,10 +51,11 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
     check_store("--store", url)
     if names[0] == names[1]:
         raise ConfigError(f"--versions {names[0]} {names[1]}: A and B are the same; nothing to compare")
+    sides = [SideName(name) for name in names]
     try:
         with closing(open_store(url, read_only=True)) as store:
             return store.read(
-                lambda connection: read_sides(connection, _app(connection, app), names, store.url)
+                lambda connection: read_sides(connection, _app(connection, app), sides, store.url)
             )
     except StoreError as error:
         raise ConfigError(str(error)) from None
@@ -63,7 +64,7 @@ def sides_of_store(url: str, app: str | None, names: Sequence[str]) -> tuple[Com
 def read_sides(
     connection: Connection,
     app: str,
-    names: Sequence[str],
+    names: Sequence[SideName],
     source: str,
     evaluations: Collection[str] | None = None,
 ) -> tuple[ComparedSide, ComparedSide]:
@@ -80,7 +81,7 @@ def read_sides(
         ConfigError: The store holds no result of a version or run.
     """
     stored = read_conversations(connection, app, names, evaluations)
-    a, b = (_side(connection, app, name, source, own) for name, own in zip(names, stored, strict=True))
+    a, b = (_side(connection, app, name.name, source, own) for name, own in zip(names, stored, strict=True))
     for side, records, is_b in ((a, stored[0], False), (b, stored[1], True)):
         add_losses(connection, app, side, records, is_b=is_b)
         add_unread(connection, app, side, records, is_b=is_b)

@@ -1,16 +1,15 @@
 """Compares the results of two app versions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
+from turnwise.pipeline.service.evaluation_changes import EvaluationPair, Verdicts, changes_page
 from turnwise.pipeline.service.evaluations import filter_conditions
-from turnwise.pipeline.service.lists import next_token, read_paging
+from turnwise.pipeline.service.lists import read_paging
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.version_verdict import VersionPair
-from turnwise.pipeline.store.pages import Position
+from turnwise.pipeline.service.version_verdict import ComparedPair
 from turnwise.pipeline.store.results import EvaluationFigures, version_id
 from turnwise.pipeline.store.tables import EVALUATIONS, key_text
 from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest
@@ -20,30 +19,7 @@ from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.metrics.state import Sums, add_sums
 from turnwise.transforms.statistics.proportions import wilson_interval
 
-_NONE = VersionSums(0, 0, {})
 _Stored = tuple[dict[str, EvaluationFigures], dict[str, str], Callable[[], JsonObject]]
-_RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}
-
-
-class _EvaluationPair(NamedTuple):
-    """The results of one evaluation in both versions."""
-
-    evaluation: str
-    base: VersionSums
-    candidate: VersionSums
-
-    @property
-    def change(self) -> Literal["REGRESSED", "IMPROVED", "unchanged", "onlyBase", "onlyCandidate", ""]:
-        base, candidate = _decided(self.base), _decided(self.candidate)
-        if not base or not candidate:
-            return "onlyBase" if base else "onlyCandidate" if candidate else ""
-        # Shares are compared without dividing.
-        before, after = self.base.passes * candidate, self.candidate.passes * base
-        return "unchanged" if before == after else "REGRESSED" if after < before else "IMPROVED"
-
-
-def _decided(sums: VersionSums) -> int:
-    return sums.passes + sums.fails
 
 
 def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -> JsonObject:
@@ -62,19 +38,13 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
     paging = read_paging(request.page_size, request.page_token, *identity)
     figures, display_names, verdict = _read(service, app, request.evaluation_filter, (base, candidate))
     pairs = [
-        _EvaluationPair(name, own.versions.get(base, _NONE), own.versions.get(candidate, _NONE))
-        for name, own in figures.items()
+        EvaluationPair(name, _verdicts(own, base), _verdicts(own, candidate)) for name, own in figures.items()
     ]
-    changes = sorted((pair for pair in pairs if pair.change in _RANKS), key=_place)
-    left = [pair for pair in changes if paging.after is None or _place(pair) > paging.after]
-    page = left[: paging.size]
     return {
         "base": _summary(figures, base),
         "candidate": _summary(figures, candidate),
         "verdict": verdict(),
-        **({"changes": [_change(pair, display_names) for pair in page]} if page else {}),
-        **_counts(pairs),
-        **next_token(paging, _place(page[-1]) if len(left) > len(page) else None),
+        **changes_page(pairs, display_names, paging),
     }
 
 
@@ -93,10 +63,15 @@ def _read(service: Service, app: str, evaluation_filter: str, versions: tuple[st
         figures = service.cache.read(connection, app)
         figures = {name: own for name, own in figures.items() if name in found or not conditions}
         _check_versions(figures, versions)
-        pair = VersionPair(app, *versions, frozenset(found) if conditions else None)
+        pair = ComparedPair(app, "version", *versions, frozenset(found) if conditions else None)
         return figures, found, service.verdicts.read(connection, pair, service.store.url)
 
     return service.store.read(work)
+
+
+def _verdicts(own: EvaluationFigures, version: str) -> Verdicts:
+    sums = own.versions.get(version)
+    return Verdicts(sums.passes, sums.fails) if sums else Verdicts()
 
 
 def _version(field: str, text: str) -> str:
@@ -113,33 +88,6 @@ def _check_versions(figures: Mapping[str, EvaluationFigures], versions: Sequence
             raise ServiceError(
                 "NOT_FOUND", f"no result of version {version!r}; versions with results: {there_are}"
             )
-
-
-def _place(pair: _EvaluationPair) -> Position:
-    return Position(_RANKS[pair.change], pair.evaluation)
-
-
-def _counts(pairs: list[_EvaluationPair]) -> JsonObject:
-    changes: list[str] = [pair.change for pair in pairs]
-    kinds = ("REGRESSED", "IMPROVED", "unchanged", "onlyBase", "onlyCandidate")
-    names = ("regressedCount", "improvedCount", "unchangedCount", "onlyBaseCount", "onlyCandidateCount")
-    counts = {name: changes.count(kind) for name, kind in zip(names, kinds, strict=True)}
-    return {name: count for name, count in counts.items() if count}
-
-
-def _change(pair: _EvaluationPair, display_names: Mapping[str, str]) -> JsonObject:
-    counts = {
-        "basePassCount": pair.base.passes,
-        "baseFailCount": pair.base.fails,
-        "candidatePassCount": pair.candidate.passes,
-        "candidateFailCount": pair.candidate.fails,
-    }
-    return {
-        "evaluation": pair.evaluation,
-        **({"displayName": display_names[pair.evaluation]} if pair.evaluation in display_names else {}),
-        "change": pair.change,
-        **{name: count for name, count in counts.items() if count},
-    }
 
 
 def _summary(figures: Mapping[str, EvaluationFigures], version: str) -> JsonObject:

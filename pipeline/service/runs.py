@@ -45,7 +45,7 @@ def get_evaluation_run(service: Service, name: str) -> JsonObject:
     """
 
     def work(connection: Connection) -> JsonObject:
-        row = _find(connection, name)
+        row = find_run(connection, name)
         counted = count_by_evaluation(connection, row["name"], row["execution"])
         of_run = RESULTS.c.evaluation_run == row["name"]
         names = connection.execute(select(RESULTS.c.name).where(of_run).order_by(RESULTS.c.name)).scalars()
@@ -68,7 +68,7 @@ def delete_evaluation_run(service: Service, name: str) -> JsonObject:
 
     def work(connection: Connection) -> str:
         lock_executions(connection)
-        row = _find(connection, name)
+        row = find_run(connection, name)
         if runs_since(connection, row["name"], time_ns() - _RECENT):
             why = "an execution of it wrote within the last 24 hours and has not ended"
             raise ServiceError("FAILED_PRECONDITION", f"{name} runs: {why}")
@@ -79,7 +79,8 @@ def delete_evaluation_run(service: Service, name: str) -> JsonObject:
     return {}
 
 
-def _find(connection: Connection, name: str) -> RowMapping:
+def find_run(connection: Connection, name: str) -> RowMapping:
+    """Returns the columns `RUN_COLUMNS` of a run; raises ServiceError if there is none of that name."""
     with field_errors("name"):
         checked_name("run", name)
     query = select(*(RUNS.c[column] for column in RUN_COLUMNS)).where(RUNS.c.name == key_text(name))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from turnwise.pipeline.comparison.ruler import nothing_common, ruler_problem
+from turnwise.pipeline.comparison.store_rows import SideKind, SideName
 from turnwise.pipeline.comparison.store_sides import read_sides
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.store.naming import LOCAL_APP
@@ -23,17 +24,19 @@ _MOST = 2**31 - 1
 _MOST_KEPT = 100
 
 
-class VersionPair(NamedTuple):
+class ComparedPair(NamedTuple):
     """What is compared.
 
     Attributes:
         app: Name of the app.
-        base: Id of the base version.
+        kind: Whether both are app versions or runs.
+        base: Id of the base.
         candidate: Id of the candidate.
         evaluations: Names of the evaluations that count; None: all.
     """
 
     app: str
+    kind: SideKind
     base: str
     candidate: str
     evaluations: frozenset[str] | None
@@ -43,10 +46,10 @@ class VerdictCache:
     """Caches verdicts until a run begins or ends."""
 
     def __init__(self) -> None:
-        self._kept: dict[VersionPair, tuple[RunsStamp, JsonObject]] = {}
+        self._kept: dict[ComparedPair, tuple[RunsStamp, JsonObject]] = {}
         self._lock = Lock()
 
-    def read(self, connection: Connection, pair: VersionPair, source: str) -> Callable[[], JsonObject]:
+    def read(self, connection: Connection, pair: ComparedPair, source: str) -> Callable[[], JsonObject]:
         """Reads what a verdict rests on.
 
         Args:
@@ -64,14 +67,14 @@ class VerdictCache:
         before, verdict = self._kept.get(pair, (None, {}))
         if before == stamp:
             return lambda: verdict
-        versions = pair.base, pair.candidate
+        names = SideName(pair.base, pair.kind), SideName(pair.candidate, pair.kind)
         try:
-            sides = read_sides(connection, pair.app, versions, source, pair.evaluations)
+            sides = read_sides(connection, pair.app, names, source, pair.evaluations)
         except ConfigError as error:
             raise ServiceError("NOT_FOUND", str(error)) from None
         return lambda: self._keep(pair, stamp, version_verdict(*sides))
 
-    def _keep(self, pair: VersionPair, stamp: RunsStamp, verdict: JsonObject) -> JsonObject:
+    def _keep(self, pair: ComparedPair, stamp: RunsStamp, verdict: JsonObject) -> JsonObject:
         with self._lock:
             self._kept.pop(pair, None)
             self._kept[pair] = stamp, verdict

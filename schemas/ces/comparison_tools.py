@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from turnwise.schemas.ces.aggregates import MetricsByAppVersion
+from turnwise.schemas.ces.run_tools import RunSummary
 from turnwise.schemas.ces.tools import ToolMessage
 from turnwise.schemas.proto.fields import Double, Implicit, Int32, OpenEnum, Repeated, Text
 from turnwise.schemas.values import no_items
@@ -28,6 +29,26 @@ class CompareAppVersionsRequest(ToolMessage):
     """nextPageToken of the page before."""
     read_mask: Text = ""
     """Comma-separated paths of the wanted fields; *: all; absent: all but metrics by turn."""
+
+
+class CompareEvaluationRunsRequest(ToolMessage):
+    """Compare two runs of an app."""
+
+    REQUIRED = ("parent", "base_run", "candidate_run")
+    RANGES = (("page_size", 0, None),)
+
+    parent: Text = ""
+    """The app: projects/P/locations/L/apps/A."""
+    base_run: Text = ""
+    """Name or id of the run to compare with."""
+    candidate_run: Text = ""
+    """Name or id of the run to judge."""
+    evaluation_filter: Text = ""
+    """Condition on the evaluations that count, such as tags:slow."""
+    page_size: Int32 = 0
+    """Most changes of a page."""
+    page_token: Text = ""
+    """nextPageToken of the page before."""
 
 
 class VersionSummary(ToolMessage):
@@ -191,6 +212,31 @@ class CompareAppVersionsResponse(ToolMessage):
     base: VersionSummary | None = None
     """The base version."""
     candidate: VersionSummary | None = None
+    """The candidate."""
+    verdict: VersionVerdict | None = None
+    """What may be said of the candidate against the base."""
+    changes: Repeated[VersionChange] = Field(default_factory=no_items)
+    """Evaluations whose share of passed results changed, regressed ones first."""
+    regressed_count: Int32 = 0
+    """Evaluations whose share fell."""
+    improved_count: Int32 = 0
+    """Evaluations whose share rose."""
+    unchanged_count: Int32 = 0
+    """Evaluations whose share is the same."""
+    only_base_count: Int32 = 0
+    """Evaluations with a verdict for the base alone."""
+    only_candidate_count: Int32 = 0
+    """Evaluations with a verdict for the candidate alone."""
+    next_page_token: Text = ""
+    """pageToken of the next page; absent: this is the last."""
+
+
+class CompareEvaluationRunsResponse(ToolMessage):
+    """Two runs, the verdict on them, and the changed cases, regressed ones first."""
+
+    base: RunSummary | None = None
+    """The base run."""
+    candidate: RunSummary | None = None
     """The candidate."""
     verdict: VersionVerdict | None = None
     """What may be said of the candidate against the base."""

@@ -11,11 +11,17 @@ from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluatio
 from turnwise.pipeline.service.history import list_evaluation_revisions
 from turnwise.pipeline.service.mcp.views import SUMMARY, View, read_view, without_details
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
+from turnwise.pipeline.service.run_comparison import compare_evaluation_runs
 from turnwise.pipeline.service.runs import list_run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend import get_criterion_trend
 from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest, CompareAppVersionsResponse
+from turnwise.schemas.ces.comparison_tools import (
+    CompareAppVersionsRequest,
+    CompareAppVersionsResponse,
+    CompareEvaluationRunsRequest,
+    CompareEvaluationRunsResponse,
+)
 from turnwise.schemas.ces.conversation_tools import (
     GetConversationRequest,
     ListConversationsToReadRequest,
@@ -178,6 +184,18 @@ def _compare(service: Service, request: CompareAppVersionsRequest) -> JsonObject
     return view.select(compare_app_versions(service, request))
 
 
+def _compare_runs(service: Service, request: CompareEvaluationRunsRequest) -> JsonObject:
+    """Compares two runs of an app (parent: projects/P/locations/L/apps/A), by name or id.
+
+    verdict says what turnwise compare says: whether the candidate is better or worse, or that it cannot be
+    told, by the verdicts and by every other criterion. If it holds a refusal, the runs were measured in
+    different ways: conclude nothing. changes lists the evaluations whose share of passed results fell or
+    rose, the regressed ones first. nextPageToken, given as pageToken, reads on.
+    """
+    request.page_size = request.page_size or _PAGE
+    return compare_evaluation_runs(service, request)
+
+
 def _get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
     """Lists what could not be read, parsed, matched or scored when an app's conversations were evaluated.
 
@@ -269,6 +287,9 @@ TOOLS: dict[str, Tool] = {
         _restore, RestoreEvaluationRequest, Evaluation, changes=True, is_idempotent=False
     ),
     "compare_app_versions": Tool(_compare, CompareAppVersionsRequest, CompareAppVersionsResponse),
+    "compare_evaluation_runs": Tool(
+        _compare_runs, CompareEvaluationRunsRequest, CompareEvaluationRunsResponse
+    ),
     "list_conversations_to_read": Tool(
         _conversations_to_read, ListConversationsToReadRequest, ListConversationsToReadResponse
     ),

@@ -49,6 +49,7 @@ HINTS = {
     "list_evaluation_revisions": (True, False, True, False),
     "restore_evaluation": (False, False, False, False),
     "compare_app_versions": (True, False, True, False),
+    "compare_evaluation_runs": (True, False, True, False),
     "list_conversations_to_read": (True, False, True, False),
     "get_conversation": (True, False, True, False),
     "list_evaluation_runs": (True, False, True, False),

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import select, text
 
 from tests.store_rows import DOCUMENT, put_rows
+from turnwise.pipeline.comparison.store_rows import SideName
 from turnwise.pipeline.comparison.store_sides import read_sides
 from turnwise.pipeline.io.run_record import recorded
 from turnwise.pipeline.io.sinks.base import find_service
@@ -166,13 +167,13 @@ def test_figures_and_comparisons_speak_of_runs_that_have_ended(
     assert figures.runs == [f"{APP}/evaluationRuns/nightly"]
     assert len(store.read(lambda c: newest_results(c, CASE, 10))) == 1
     put_rows(store, RESULT_ROWS, [row(9, "third", "PASS", "v3")])
-    a, b = store.read(lambda c: read_sides(c, APP, ("v1", "v3"), "s"))
+    a, b = store.read(lambda c: read_sides(c, APP, (SideName("v1"), SideName("v3")), "s"))
     assert [len(side.conversations) for side in (a, b)] == [1, 1] and not b.problems and not b.notes
     (problem,) = a.problems
     assert problem.startswith("run other ") and broken in problem
     for named in ("v2", "other"):
         with pytest.raises(ConfigError, match=f"run other .*{broken}"):
-            store.read(lambda c, named=named: read_sides(c, APP, ("v1", named), "s"))
+            store.read(lambda c, named=named: read_sides(c, APP, (SideName("v1"), SideName(named)), "s"))
 
 
 @pytest.mark.parametrize(

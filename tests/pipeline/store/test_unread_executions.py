@@ -9,6 +9,7 @@ from sqlalchemy import create_engine, select, text
 
 from tests.store_rows import DOCUMENT, ENDED, put_rows
 from turnwise.pipeline.comparison.fail_on import fail_on_problems
+from turnwise.pipeline.comparison.store_rows import SideName
 from turnwise.pipeline.comparison.store_sides import read_sides
 from turnwise.pipeline.io.store_sink import break_off_run, complete_run
 from turnwise.pipeline.service.runs import get_evaluation_run, list_run_summaries
@@ -55,7 +56,7 @@ def breaks_off(store: Store, execution: Execution, state: str) -> None:
 
 def compared(store: Store, *names: str) -> tuple[Any, list[str], Any]:
     """Returns the problems of both sides, those of --fail_on, and the verdict of the tool."""
-    a, b = store.read(lambda c: read_sides(c, APP, names, "s"))
+    a, b = store.read(lambda c: read_sides(c, APP, [SideName(name) for name in names], "s"))
     found = compare(a, b, CompareOptions())
     return (found.a.problems, found.b.problems), fail_on_problems(found, "worse"), version_verdict(a, b)
 
