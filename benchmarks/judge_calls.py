@@ -16,7 +16,7 @@ from statistics import median
 from benchmarks.children import ROOT, yardstick
 from benchmarks.figures import Found, Row, Table, run_benchmark
 
-_SERVER = ROOT / "tests" / "gemini_server.py"
+_SERVER = ROOT / "tests" / "judge_server.py"
 _KINDS = {
     "turnwise": "turnwise",
     "cached": "turnwise, cache written",

@@ -16,16 +16,16 @@ class JudgeUse:
         model: Model name.
         prompt_version: Name and version of the prompt.
         samples: Number of requested answers.
-        tokens_in: Billed prompt tokens.
-        tokens_out: Tokens of the answers.
+        tokens_in: Billed prompt tokens; None: the judge's API does not state them.
+        tokens_out: Tokens of the answers; None: the judge's API does not state them.
         cached: Number of answers from the cache.
     """
 
     model: str
     prompt_version: str
     samples: int
-    tokens_in: int
-    tokens_out: int
+    tokens_in: int | None
+    tokens_out: int | None
     cached: int
 
 

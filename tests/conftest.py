@@ -1,4 +1,4 @@
-"""A server that stands in for Gemini."""
+"""A server that stands in for models."""
 
 import contextlib
 import json
@@ -13,9 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-SERVER = Path(__file__).parent / "gemini_server.py"
+SERVER = Path(__file__).parent / "judge_server.py"
 KEY = "key-of-the-tests"
-CREDENTIALS = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE")
+CREDENTIALS = (
+    *("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_ENTERPRISE"),
+    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"),
+    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+)
 
 
 # Workers of pytest-xdist would have 80.
@@ -80,7 +84,7 @@ def unchanged() -> Iterator[None]:
 
 
 class Server:
-    """The server that stands in for Gemini."""
+    """The server that stands in for models."""
 
     key = KEY
 

@@ -3,22 +3,23 @@
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.judge import judge_settings
 from turnwise.pipeline.settings.raw_options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
     RunSettings,
     check_rubrics,
-    judge_settings,
     judged_by,
     run_info,
     with_fail_on,
 )
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.formats.base import check_log_format
 from turnwise.transforms.gating.checks import check_gate
 from turnwise.transforms.judging.backends.base import Backend, backend_fault
@@ -88,7 +89,7 @@ def _settings(options: Options, has_cases: bool) -> RunSettings:
     check_gate(config.gate, criteria)
     config = with_fail_on(config, (STATUS,), criteria)
     run = run_info(options.run_id, config)
-    judge = _judge(options, config.judge, run.run_id)
+    judge = _judge(options, config.judge, run.run_id, criteria)
     return RunSettings(
         run=judged_by(run, judge),
         config=config,
@@ -101,14 +102,16 @@ def _settings(options: Options, has_cases: bool) -> RunSettings:
     )
 
 
-def _judge(options: Options, config: JudgeConfig, run_id: str) -> JudgeSettings:
+def _judge(
+    options: Options, config: JudgeConfig, run_id: str, criteria: Sequence[Criterion]
+) -> JudgeSettings:
     judge = options.judge
     name = judge if isinstance(judge, str) else None
     raw = RawJudgeOptions(
         judge=name, judge_concurrency=options.judge_concurrency, sample_rate=options.sample_rate
     )
     if judge is None or isinstance(judge, str):
-        return judge_settings(raw, config, run_id)
+        return judge_settings(raw, config, run_id, criteria)
     fault = None if isinstance(judge, JudgeKind) else backend_fault(judge)
     if fault:
         raise TypeError(f"judge: neither a name nor a Backend: {fault}")

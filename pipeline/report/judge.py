@@ -92,6 +92,8 @@ def _usage_text(usage: JudgeUsage) -> str:
         f"{usage.samples:,} answers ({usage.cached:,} cached) by {usage.calls:,} calls",
         f"{usage.tokens_in:,} + {usage.tokens_out:,} tokens",
     ]
+    if usage.uncounted:
+        parts.append(f"{usage.uncounted:,} calls without figures of tokens")
     if usage.calls:
         parts.append(f"{usage.latency_ms / usage.calls / 1000:.1f} s each")
     if usage.retries:
@@ -114,5 +116,9 @@ def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
 
 
 def _money_lines(word: str, usage: UsageByModel, config: JudgeConfig) -> list[str]:
-    cost = total_cost(usage, config.prices) if usage and config.prices else None
-    return [] if cost is None else [f"{word} {cost:,.2f} at the prices of the config"]
+    if not usage or not config.prices:
+        return []
+    cost = total_cost(usage, config.prices)
+    if cost is None:
+        return ["cost unknown: a model has no price in the config, or did not state its tokens"]
+    return [f"{word} {cost:,.2f} at the prices of the config"]

@@ -15,15 +15,17 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineRunner
 
+from turnwise.pipeline.settings.judge import DEFAULT_CACHE
 from turnwise.pipeline.settings.packages import check_package
-from turnwise.pipeline.settings.run import DEFAULT_CACHE, RunSettings
+from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_loopback, is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.database_urls import is_postgresql_url
 from turnwise.schemas.extension.plugins import is_file
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.paths import is_local
-from turnwise.transforms.judging.judges.base import Access, find_judge
+from turnwise.transforms.judging.judges.base import Access, JudgeKind, find_judge
+from turnwise.transforms.judging.routes import Routes
 
 _IN_PROCESS = (
     *("FnApiRunner", "BundleBasedDirectRunner", "SwitchingDirectRunner", "PythonRPCDirectRunner"),
@@ -89,10 +91,11 @@ def fit_workers(
             f"--plugin {plugin}: is a file of this machine, where workers of {kind} do not find it; "
             "put it into a package that they install, and name its module"
         )
-    check_package(options, kind, _extras(settings))
+    routes = _routes(settings, environ)
+    check_package(options, kind, _extras(settings, routes))
     cache = settings.judge.config.cache
     shared = {"cache": cache if cache and is_postgresql_url(cache) else None}
-    access = _access(settings, environ)
+    access = _access(settings, routes, kind, environ)
     if access is None:
         return _with_judge(settings, **shared)
     _check_credentials(access, settings.judge.config, kind, environ)
@@ -100,10 +103,22 @@ def fit_workers(
     return _with_judge(settings, **shared, **stated)
 
 
-def _extras(settings: RunSettings) -> tuple[str, ...]:
+def _routes(settings: RunSettings, environ: Mapping[str, str]) -> Routes:
+    return Routes(settings.judge.config, environ, settings.judge.kind)
+
+
+def _judges(settings: RunSettings, routes: Routes) -> list[JudgeKind]:
+    """Returns the judges that workers ask; none if only estimates are made."""
+    if settings.judge.only_estimates:
+        return []
+    return list(dict.fromkeys(routes.find(model).kind for model in settings.judged_models))
+
+
+def _extras(settings: RunSettings, routes: Routes) -> tuple[str, ...]:
     """Returns the extras that workers need beyond what turnwise itself installs."""
     urls = (settings.store, settings.judge.config.cache or "", *settings.input, *settings.eval_cases)
-    return ("postgres",) if any(map(is_postgresql_url, urls)) else ()
+    of_judges = [kind.extra for kind in _judges(settings, routes) if kind.extra]
+    return (*(["postgres"] if any(map(is_postgresql_url, urls)) else []), *sorted({*of_judges}))
 
 
 def _with_judge(settings: RunSettings, **fields: str | None) -> RunSettings:
@@ -145,12 +160,20 @@ def _serve_here(url: str) -> bool:
     return all(is_loopback(_PORT.sub("", host)) for host in hosts)
 
 
-def _access(settings: RunSettings, environ: Mapping[str, str]) -> Access | None:
-    """Returns how workers reach the judge's model; None: none is asked, or nothing is needed for it."""
-    selection, judge = settings.selection, settings.judge
-    asked = selection.judged or (selection.of_dialects and settings.eval_cases)
-    find = find_judge(judge.config).access
-    return find(judge.config, environ) if find and asked and not judge.only_estimates else None
+def _access(settings: RunSettings, routes: Routes, runner: str, environ: Mapping[str, str]) -> Access | None:
+    """Returns how workers reach the run's judge; None: it is not asked, or nothing is needed for it.
+
+    Raises:
+        ConfigError: Another judge is asked, too: workers lack its key.
+    """
+    asked, own = _judges(settings, routes), settings.judge.kind
+    for kind in asked:
+        if kind.name != own.name:
+            raise ConfigError(
+                f"judge: the key of {kind.name} is in this machine's environment, which workers of {runner} "
+                f"do not have; name {kind.name} as judge.backend, with judge.api_key_secret"
+            )
+    return own.access(settings.judge.config, environ) if own.access and own in asked else None
 
 
 def _check_credentials(access: Access, config: JudgeConfig, kind: str, environ: Mapping[str, str]) -> None:
@@ -168,9 +191,10 @@ def _check_credentials(access: Access, config: JudgeConfig, kind: str, environ: 
         what = f"its credentials are a file of this machine ({file})"
     else:
         return
+    own = "judge.api_key_secret" if find_judge(config).extra else "judge.project (Vertex AI)"
     raise ConfigError(
         f"judge: {what}, which workers of {kind} do not have; "
-        "put judge.project (Vertex AI) into the config if workers have an identity of their own, "
+        f"put {own} into the config if workers have an identity of their own, "
         "or use --judge local"
     )
 

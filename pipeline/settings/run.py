@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from hashlib import blake2b
 from math import inf
-from pathlib import Path
 
 from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.judge import judge_settings
 from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT, SinkPlace
-from turnwise.pipeline.settings.raw_options import RawJudgeOptions, RawOptions
+from turnwise.pipeline.settings.raw_options import RawOptions
 from turnwise.pipeline.settings.rows_address import is_bigquery
 from turnwise.pipeline.settings.stream import RawStreamOptions, StreamSettings, check_stream
 from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_place
@@ -23,7 +23,6 @@ from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
 from turnwise.transforms.gating.checks import check_gate, outcome_fault
-from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, chosen_judge
 from turnwise.transforms.judging.judges.none import NONE
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria
@@ -32,8 +31,6 @@ from turnwise.transforms.scoring.selection import Selection, select
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
 # The local engine visits every key whenever its time advances.
 _LOCAL_SLOTS = 64
-DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
-"""Default file of the judge cache."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +99,11 @@ class RunSettings:
         return (*selection.judged, *(selection.of_dialects if self.eval_cases else ()))
 
     @property
+    def judged_models(self) -> list[str]:
+        """The models that the judge may be asked for, as the config names them."""
+        return [each.options.judge_model or self.judge.config.model for each in self.judged]
+
+    @property
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
         has_judge = self.judge.kind.is_judging
@@ -148,7 +150,7 @@ def check_options(
     keeps = run.transcripts and is_store_url(options.store or "")
     run = replace(run, recordings=keeps and not is_streaming)
     # A run that is repeated under the same id has its limits anew.
-    judge = judge_settings(options, config.judge, f"{run.run_id} {run.create_time}")
+    judge = judge_settings(options, config.judge, f"{run.run_id} {run.create_time}", criteria)
     return RunSettings(
         run=judged_by(run, judge),
         config=config,
@@ -213,38 +215,6 @@ def _check_values(options: RawOptions) -> None:
         raise ConfigError(f"--max_record_mb must be a number above 0, not {options.max_record_mb}")
     if options.store_app is not None and not is_name("app", options.store_app):
         raise ConfigError(f"--store_app {options.store_app}: its form is projects/P/locations/L/apps/A")
-
-
-def judge_settings(options: RawJudgeOptions, config: JudgeConfig, run_id: str) -> JudgeSettings:
-    """Returns who judges: the command line goes before the config.
-
-    Raises:
-        ConfigError: An option is out of its range, or the judge is unknown.
-    """
-    if options.judge_concurrency < 1:
-        raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
-    if not 0 <= options.sample_rate <= 1:
-        raise ConfigError(f"--sample_rate must lie between 0 and 1, not {options.sample_rate}")
-    kind = _judge_kind(options, config)
-    cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
-    own_model = config.model if "model" in config.model_fields_set else ""
-    stated = {
-        "backend": kind.name,
-        "model": options.judge_model or own_model or kind.model or config.model,
-        "cache": None if cache == "none" else cache,
-    }
-    judge = config.model_copy(update=stated)
-    return JudgeSettings(judge, options.judge_concurrency, run_id, options.estimate)
-
-
-def _judge_kind(options: RawJudgeOptions, config: JudgeConfig) -> JudgeKind:
-    named = JUDGES.find(options.judge, "--judge ") if options.judge else None
-    kind = named or chosen_judge(config, os.environ)
-    if not options.estimate or kind.connect:
-        return kind
-    if named or config.backend:
-        raise ConfigError("--estimate needs a judge with a model; the configured judge has none")
-    return next(each for each in JUDGES.values() if each.connect)
 
 
 def try_judge(settings: RunSettings) -> None:

@@ -1,6 +1,6 @@
 """Questions, answers and the `Ask` protocol, through which criteria access models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -97,8 +97,8 @@ class JudgeSample(Generic[R]):
         reply: The answer; None: unusable.
         reason: Why it is unusable, one line; None: it is usable.
         model: Name of the model.
-        tokens_in: Billed prompt tokens of this sample; 0 if cached.
-        tokens_out: Answer tokens, including thoughts; 0 if cached.
+        tokens_in: Billed prompt tokens of this sample; 0 if cached; None: the API does not state them.
+        tokens_out: Answer tokens, including thoughts; 0 if cached; None: the API does not state them.
         is_cached: Whether it was answered without a call.
 
     >>> import turnwise
@@ -109,9 +109,19 @@ class JudgeSample(Generic[R]):
     reply: R | None
     reason: str | None = None
     model: str = ""
-    tokens_in: int = 0
-    tokens_out: int = 0
+    tokens_in: int | None = 0
+    tokens_out: int | None = 0
     is_cached: bool = False
+
+
+def known_sum(numbers: Sequence[int | None]) -> int | None:
+    """Returns the sum; None: one of the numbers is unknown.
+
+    >>> known_sum([3, 4]), known_sum([3, None])
+    (7, None)
+    """
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
 
 
 class Ask(Protocol):

@@ -11,7 +11,7 @@ from typing import Any
 from turnwise.schemas.extension.registry import error_text
 from turnwise.schemas.failure import RAISED
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.transforms.judging.ask import JudgeSample, Question, R
+from turnwise.transforms.judging.ask import JudgeSample, Question, R, known_sum
 from turnwise.transforms.judging.backends.base import (
     MAX_CANDIDATES,
     AuthenticationError,
@@ -166,7 +166,7 @@ class Judge:
             async with self._claims.turn(request.key, numbers) as kept:
                 return await self._answered(question, request, numbers, kept)
         except PlaceError as error:
-            lost = _Sampled(JudgeSample(None, str(error), request.template.model), "connection", 0)
+            lost = _Sampled(JudgeSample(None, str(error), request.template.name), "connection", 0)
             return dict.fromkeys(numbers, lost)
 
     async def _answered(
@@ -178,7 +178,7 @@ class Judge:
         unfit = [number for number in missing if answers[number].fault in _ASKED_AGAIN]
         for number, again in (await self._replies(question, request, unfit)).items():
             if again.fault != "budget":
-                self._counts.add_asked_again(request.template.model)
+                self._counts.add_asked_again(request.template.name)
             answers[number] = _second(answers[number], again)
         return answers
 
@@ -198,12 +198,13 @@ class Judge:
         reply = raw.fault if raw.text is None else read_reply(raw.text, question.reply_model)
         if isinstance(reply, Fault):
             return _Sampled(JudgeSample(None, reply.reason, *cost), reply.kind, 0)
+        tokens_in, tokens_out = raw.tokens_in or 0, raw.tokens_out or 0
         if self._cache is not None and raw.text is not None:
-            self._cache.put(request.key, number, CachedReply(raw.text, *cost))
-        return _Sampled(JudgeSample(reply, None, *cost), None, raw.tokens_in + raw.tokens_out)
+            self._cache.put(request.key, number, CachedReply(raw.text, raw.model, tokens_in, tokens_out))
+        return _Sampled(JudgeSample(reply, None, *cost), None, tokens_in + tokens_out)
 
     async def _ask(self, request: Request, count: int) -> list[RawReply]:
-        model = request.template.model
+        model = request.template.name
         if count == 1:
             return await self._call(request, 1)
         if self._config.candidates and model not in self._one_each:
@@ -218,7 +219,7 @@ class Judge:
         replies = await self._calls(request, _portions(count, MAX_CANDIDATES))
         lacking = sum(reply.fault is not None and reply.fault.kind == "empty" for reply in replies)
         if 0 < lacking < count:
-            self._one_each.add(request.template.model)
+            self._one_each.add(request.template.name)
         return replies
 
     async def _calls(self, request: Request, counts: Iterator[int]) -> list[RawReply]:
@@ -228,7 +229,7 @@ class Judge:
     async def _call(self, request: Request, count: int) -> list[RawReply]:
         async with self._in_flight:
             self._stop_if_refused()
-            model = request.template.model
+            model = request.template.name
             if self._is_ending:
                 return [RawReply(None, _ENDING, model)] * count
             prompt = estimated_tokens(request.template.instructions, request.evidence)
@@ -241,7 +242,7 @@ class Judge:
                     await self._pace.wait()
                     replies = await self._timed(request, count)
                 finally:
-                    self._budget.settle(model, expected, *_tokens(replies))
+                    self._budget.settle(model, expected, _tokens(replies))
             except PlaceError as error:
                 return [RawReply(None, Fault("connection", str(error)), model)] * count
             return replies
@@ -260,11 +261,11 @@ class Judge:
         except (Exception, KeyboardInterrupt, asyncio.CancelledError):
             raise
         except BaseException as error:
-            replies = [RawReply(None, Fault("other", error_text(error)), request.template.model)] * count
+            replies = [RawReply(None, Fault("other", error_text(error)), request.template.name)] * count
         finally:
             JUDGING.asking -= 1
             self._asking[request.key] -= 1
-            self._counts.add_call(request.template.model, time.perf_counter() - start, *_tokens(replies))
+            self._counts.add_call(request.template.name, time.perf_counter() - start, _tokens(replies))
         return replies
 
     def _stop_if_refused(self) -> None:
@@ -284,8 +285,8 @@ def _recalled(question: Question[Any], kept: CachedReplies) -> Iterator[tuple[in
 def _second(first: _Sampled, again: _Sampled) -> _Sampled:
     """Returns a second answer with the tokens of both; the first one's fault if it is unusable as well."""
     kept = first if again.fault else again
-    tokens_in = first.sample.tokens_in + again.sample.tokens_in
-    tokens_out = first.sample.tokens_out + again.sample.tokens_out
+    tokens_in = known_sum([first.sample.tokens_in, again.sample.tokens_in])
+    tokens_out = known_sum([first.sample.tokens_out, again.sample.tokens_out])
     return replace(kept, sample=replace(kept.sample, tokens_in=tokens_in, tokens_out=tokens_out))
 
 
@@ -293,5 +294,8 @@ def _portions(total: int, largest: int) -> Iterator[int]:
     return (min(largest, total - start) for start in range(0, total, largest))
 
 
-def _tokens(replies: Sequence[RawReply]) -> tuple[int, int]:
-    return sum(reply.tokens_in for reply in replies), sum(reply.tokens_out for reply in replies)
+def _tokens(replies: Sequence[RawReply]) -> tuple[int, int] | None:
+    """Returns the tokens of a call; None: the API does not state them."""
+    tokens_in = known_sum([reply.tokens_in for reply in replies])
+    tokens_out = known_sum([reply.tokens_out for reply in replies])
+    return None if tokens_in is None or tokens_out is None else (tokens_in, tokens_out)

@@ -12,6 +12,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.ask import JudgeModelOptions, Question
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
 from turnwise.transforms.judging.prompts.reply import asked_schema
+from turnwise.transforms.judging.routes import Routes
 
 _KINDS_KEPT = 1024
 
@@ -26,16 +27,16 @@ def merged_settings(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
 
 
 class Requests:
-    """Makes requests for one endpoint with one config.
+    """Makes requests with one config.
 
-    The key of a request is a SHA-256 over the endpoint (a base URL of the user's own, else Google's API by
+    The key of a request is a SHA-256 over the endpoint (a base URL of the user's own, else the API by its
     name), the model, the generation settings, the prompt's version, instructions and evidence, and the
     answer's schema. The project and the region are left out: the same model serves them all.
     """
 
-    def __init__(self, config: JudgeConfig, endpoint: str):
+    def __init__(self, config: JudgeConfig, routes: Routes):
         self._config = config
-        self._endpoint = endpoint
+        self._routes = routes
         self._template = lru_cache(_KINDS_KEPT)(self._make_template)
 
     def make(self, question: Question[Any]) -> Request:
@@ -50,12 +51,12 @@ class Requests:
         return Request(template, prompt.evidence, sha256(template.digest + evidence).digest())
 
     def model(self, options: JudgeModelOptions) -> str:
-        """Returns the model of a question."""
+        """Returns the model of a question, as the config names it."""
         return options.judge_model or self._config.model
 
     def _make_template(
         self,
-        model: str,
+        name: str,
         own: bytes,
         version: str,
         instructions: str,
@@ -64,6 +65,7 @@ class Requests:
     ) -> RequestTemplate:
         settings = merged_settings(self._config, orjson.loads(own))
         schema = asked_schema(reply_model, wants_analysis)
-        parts = [self._endpoint, model, settings, version, instructions, schema]
+        kind, model = self._routes.find(name)
+        parts = [self._routes.endpoint(kind), model, settings, version, instructions, schema]
         digest = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
-        return RequestTemplate(model, instructions, schema, settings, digest)
+        return RequestTemplate(model, instructions, schema, settings, digest, name, kind.name)

@@ -8,8 +8,8 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.registry import hook_errors
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
-from turnwise.transforms.judging.backends.base import backend_fault
 from turnwise.transforms.judging.cache import ReplyCache
+from turnwise.transforms.judging.connections import Connections
 from turnwise.transforms.judging.judge import Judge
 from turnwise.transforms.judging.judges.base import JudgeKind, find_judge
 from turnwise.transforms.judging.limits.budget import Budget
@@ -21,6 +21,7 @@ from turnwise.transforms.judging.limits.shares import divided
 from turnwise.transforms.judging.places.base import PATIENCE_S, ReplyPlace
 from turnwise.transforms.judging.places.opening import open_place
 from turnwise.transforms.judging.requests import Requests
+from turnwise.transforms.judging.routes import Routes
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     if kind.answer:
         return BuiltJudge(kind.answer(), _nothing)
     assert kind.connect
-    requests = Requests(config, kind.endpoint(config, environ))
+    routes = Routes(config, environ, kind)
+    requests = Requests(config, routes)
     place = open_place(config.cache, min(PATIENCE_S, config.timeout_s)) if config.cache else None
     cache = ReplyCache(place) if place else None
     if settings.only_estimates:
@@ -104,11 +106,7 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
         counts.add_retry(model)
         pace.charge()
 
-    with hook_errors(f"judge {kind.name}: connect"):
-        backend = kind.connect(config, environ, note_retry)
-    fault = backend_fault(backend)
-    if fault:
-        raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")
+    backend = Connections(routes, kind, environ, note_retry)
     budget = Budget(own, ledger, settings.spent)
     judge = Judge(config, backend, requests, counts, pace, budget, settings.concurrency, cache)
     return BuiltJudge(judge, judge.aclose, judge.rest if ledger else None, judge.finish)
@@ -142,8 +140,26 @@ def check_judge(
         _check_prices(config, stated)
     if kind.connect and config.cache:
         open_place(config.cache, patience_s=0.0).close()
-    with hook_errors(f"judge {kind.name}: check"):
-        kind.check(config, environ, stated)
+    routes = Routes(config, environ, kind)
+    asked = _by_judge(routes, config, stated or (JudgeModelOptions(),))
+    for own, of_own in asked:
+        with hook_errors(f"judge {own.name}: check"):
+            own.check(routes.config(own), environ, of_own)
+    if kind.access and kind not in [own for own, _ in asked]:  # it is connected, though not asked
+        with hook_errors(f"judge {kind.name}: access"):
+            kind.access(config, environ)
+
+
+def _by_judge(
+    routes: Routes, config: JudgeConfig, options: Iterable[JudgeModelOptions]
+) -> list[tuple[JudgeKind, list[JudgeModelOptions]]]:
+    """Returns each judge whose models are asked, with the options of its questions, by its API's names."""
+    found: dict[str, tuple[JudgeKind, list[JudgeModelOptions]]] = {}
+    for each in options:
+        kind, model = routes.find(each.judge_model or config.model)
+        _, own = found.setdefault(kind.name, (kind, []))
+        own.append(each.model_copy(update={"judge_model": model}))
+    return list(found.values())
 
 
 def _check_prices(config: JudgeConfig, options: Iterable[JudgeModelOptions]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from turnwise.schemas.score import JudgeUse
-from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeSample, Question, R
+from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeSample, Question, R, known_sum
 
 LEFT_OUT = "the judge's answer leaves it out"
 
@@ -41,8 +41,8 @@ class Answers(Generic[R]):
             model=next((sample.model for sample in self.samples if sample.model), ""),
             prompt_version=self.question.prompt.version,
             samples=len(self.samples),
-            tokens_in=sum(sample.tokens_in for sample in self.samples),
-            tokens_out=sum(sample.tokens_out for sample in self.samples),
+            tokens_in=known_sum([sample.tokens_in for sample in self.samples]),
+            tokens_out=known_sum([sample.tokens_out for sample in self.samples]),
             cached=sum(sample.is_cached for sample in self.samples),
         )
 

@@ -11,7 +11,7 @@ export function judge() {
 function run({ run_id: name, judge: own, sampled_out: out }) {
   const usage = Object.entries(own.usage ?? {});
   const facts = [["backend", own.backend ?? "none"], own.model ? ["model", own.model] : null, ["sample rate", percent(own.sample_rate)],
-    ["conversations sampled out", number(out)], ["cost", own.cost === null || own.cost === undefined ? "no prices in the config" : decimal(own.cost)]];
+    ["conversations sampled out", number(out)], ["cost", own.cost === null || own.cost === undefined ? "unknown (no price of a model, or no figures of tokens)" : decimal(own.cost)]];
   return h("section", { "aria-label": `Judge of ${shown(name)}` }, h("h2", null, shown(name)),
     h("dl", { class: "facts" }, facts.filter(Boolean).map(([term, value]) => h("div", null, h("dt", null, term), h("dd", null, shown(value))))),
     usage.length ? usageTable(usage) : h("p", null, "No model was asked."));
@@ -19,8 +19,12 @@ function run({ run_id: name, judge: own, sampled_out: out }) {
 
 function usageTable(usage) {
   return table("Usage by model", ["model", "calls", "answers", "cached", "tokens in", "tokens out", "seconds a call", "retries", "unusable"],
-    usage.map(([model, own]) => [shown(model), number(own.calls), number(own.samples), number(own.cached), number(own.tokens_in), number(own.tokens_out),
+    usage.map(([model, own]) => [shown(model), number(own.calls), number(own.samples), number(own.cached), tokens(own, own.tokens_in), tokens(own, own.tokens_out),
       own.mean_latency_ms === null || own.mean_latency_ms === undefined ? NONE : decimal(own.mean_latency_ms / 1000), number(own.retries), unusable(own.unusable)]));
+}
+
+function tokens(own, counted) {
+  return own.uncounted ? `${number(counted)} (${number(own.uncounted)} calls not counted)` : number(counted);
 }
 
 function unusable(reasons) {

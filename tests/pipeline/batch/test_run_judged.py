@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.served import in_environment
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.record import Record
@@ -132,7 +133,7 @@ def test_an_estimate_counts_equal_questions_once(run: Any, server: Any, tmp_path
 
 
 def test_wrong_credentials_end_a_run_before_it_starts(run: Any, server: Any) -> None:
-    server.script({"count_tokens": True, "status": 403, "message": "no permission"})
+    server.script({"checks": True, "status": 403, "message": "no permission"})
     done = run(3)
     assert done.status == 2 and done.err.count("\n") == 1 and "credentials" in done.err
     assert not done.directory.exists()
@@ -276,3 +277,38 @@ def test_the_run_gives_what_the_plain_functions_give(run: Any, server: Any) -> N
     worker.close()
     assert [(row["value"], row["outcome"], row["reason"]) for row in turn_scores(done)] == plain
     assert len({value for value, _, _ in plain}) == 3
+
+
+def test_criteria_are_asked_of_the_models_that_they_name(run: Any, server: Any) -> None:
+    """One run, three providers: Gemini as the run's judge, and the names of an ADK config for the others."""
+    models = ("openai/gpt-4o", "anthropic/claude-x", None)
+    names = (MATCH, "hallucinations_v1", "safety_v1")
+    criteria = {
+        name: {"threshold": 0.5, "judge_model_options": {"judge_model": model, "num_samples": 1}}
+        for name, model in zip(names, models, strict=True)
+    }
+    prices = {"openai/gpt-4o": {"input_per_million": 2, "output_per_million": 8}}
+    keys = {"OPENAI_API_KEY": server.key, "OPENAI_BASE_URL": f"{server.url}/v1"}
+    anthropic = {"ANTHROPIC_API_KEY": server.key, "ANTHROPIC_BASE_URL": server.url}
+    with in_environment({**keys, **anthropic}):
+        done = run(3, criteria=criteria, prices=prices)
+    judge = done.document("run.json")["judge"]
+    assert (done.status, judge["backend"], judge["model"], judge["cost"]) == (0, "gemini", MODEL, None)
+    calls = {model: own["calls"] for model, own in judge["usage"].items()}
+    assert calls == {"openai/gpt-4o": 3, "anthropic/claude-x": 3, MODEL: 3}
+    assert {row["judge"]["model"] for row in turn_scores(done)} == {"gpt-4o-001"}
+    assert "cost unknown: " in done.out and server.key not in (done.directory / "run.json").read_text()
+
+
+NOT_READY = [
+    ("openai/gpt-4o", "judge: no credentials for openai; set OPENAI_API_KEY"),
+    ("mistral/large", "judge_model mistral/large: unknown provider mistral"),
+]
+
+
+@pytest.mark.parametrize(("model", "message"), NOT_READY)
+def test_a_model_that_cannot_be_asked_ends_a_run_before_it_starts(run: Any, model: str, message: str) -> None:
+    options = {"threshold": 0.5, "judge_model_options": {"judge_model": model}}
+    done = run(3, criteria={MATCH: options})
+    assert (done.status, done.err.count("\n")) == (2, 1) and message in done.err
+    assert not done.directory.exists()

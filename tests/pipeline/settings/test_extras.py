@@ -36,6 +36,17 @@ class Refused(NamedTuple):
     files: int
 
 
+JUDGED = [
+    "run",
+    "--input",
+    LOGS,
+    "--eval_cases",
+    str(SAMPLE / "cases"),
+    "--output",
+    "out",
+    "--judge_cache",
+    "none",
+]
 NEEDS = [
     (["run", "--input", "gs://b/logs/", "--output", "out"], "turnwise[gcp]"),
     (["run", "--input", LOGS, "--eval_cases", "gs://b/cases/", "--output", "out"], "turnwise[gcp]"),
@@ -68,6 +79,9 @@ NEEDS = [
         ],
         "turnwise[gcp]",
     ),
+    ([*JUDGED, "--judge_model", "openai/gpt-4o"], "turnwise[openai]"),
+    ([*JUDGED, "--judge", "azure", "--judge_model", "d"], "turnwise[openai]"),
+    ([*JUDGED, "--judge_model", "anthropic/claude-x"], "turnwise[anthropic]"),
     (["tools", "gs://b/logs/"], "turnwise[gcp]"),
     (["serve", "--store", "sqlite:///x.db"], "turnwise[store]"),
     (["serve", "--store", "postgresql://h/d"], "turnwise[postgres]"),

@@ -218,6 +218,23 @@ def test_a_key_of_this_machine_is_refused(environment: dict[str, str], judged: s
     parse_options([*FLINK, "--environment_type=LOOPBACK", "--input=logs", "--output=out", judged, *JUDGED])
 
 
+@pytest.mark.parametrize(
+    ("judge", "message"),
+    [
+        ('{"model": "openai/m"}', r"its API key .* put judge\.api_key_secret into the config"),
+        ('{"backend": "gemini"}', "the key of openai is in this machine's environment, .* name openai as"),
+    ],
+)
+def test_keys_of_other_judges_are_refused(
+    environment: dict[str, str], tmp_path: Path, judge: str, message: str
+) -> None:
+    environment |= VERTEX | {"OPENAI_API_KEY": "k"}
+    options = '{"safety_v1": {"judge_model_options": {"judge_model": "openai/m"}}}'
+    (tmp_path / "config.json").write_text(f'{{"criteria": {options}, "judge": {judge}}}')
+    with pytest.raises(ConfigError, match=message):
+        parse_options([*DATAFLOW, *PLACES, IMAGE, f"--config={tmp_path}/config.json"])
+
+
 def test_vertex_is_told_to_workers_that_have_an_identity(environment: dict[str, str], judged: str) -> None:
     environment.update(VERTEX)
     (Path(environment["CLOUDSDK_CONFIG"]) / "application_default_credentials.json").write_text("{}")

@@ -1,5 +1,5 @@
 from itertools import count
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pytest
 from pydantic import BaseModel, ConfigDict
@@ -17,13 +17,43 @@ class Verdict(BaseModel):
     verdict: Literal["valid", "invalid"]
 
 
+class Wire(NamedTuple):
+    """How a judge is reached at the server.
+
+    Attributes:
+        backend: Name of the judge.
+        model: A model.
+        variable: The variable that holds its key.
+        path: Where the server speaks its wire.
+    """
+
+    backend: str
+    model: str
+    variable: str
+    path: str = ""
+
+
+WIRES = {
+    "gemini": Wire("gemini", "gemini-2.5-flash", "GOOGLE_API_KEY"),
+    "chat": Wire("openai", "gpt-x", "OPENAI_API_KEY", "/v1"),
+    "responses": Wire("openai", "responses/gpt-x", "OPENAI_API_KEY", "/v1"),
+    "messages": Wire("anthropic", "claude-x", "ANTHROPIC_API_KEY"),
+}
+
+
 @pytest.fixture
-def settings(server):
+def wire(request):
+    """Returns the wire that a test is for; Gemini's, unless it is parametrised."""
+    return WIRES[getattr(request, "param", "gemini")]
+
+
+@pytest.fixture
+def settings(server, wire):
     """Makes settings: of the server, unless they say otherwise, with short waits."""
+    base = {"backend": wire.backend, "model": wire.model, "base_url": f"{server.url}{wire.path}"}
 
     def make(concurrency=64, run_id="", **config):
-        config = {"backend": "gemini", "base_url": server.url, "retry_delay_s": 0.01, **config}
-        return JudgeSettings(JudgeConfig(**config), concurrency, run_id)
+        return JudgeSettings(JudgeConfig(**{**base, "retry_delay_s": 0.01, **config}), concurrency, run_id)
 
     return make
 
@@ -37,7 +67,7 @@ def workers():
 
 
 @pytest.fixture
-def open_worker(settings, workers, server):
+def open_worker(settings, workers, server, wire):
     """Opens judges by the same arguments. Tests with equal arguments share one: a client takes its time."""
 
     def make(key=None, **arguments):
@@ -45,7 +75,7 @@ def open_worker(settings, workers, server):
         wanted = settings(**arguments)
         name = (key, wanted.key())
         if name not in workers:
-            workers[name] = JudgeWorker(wanted, {"GOOGLE_API_KEY": key})
+            workers[name] = JudgeWorker(wanted, {wire.variable: key})
         workers[name].counts.take()
         return workers[name]
 

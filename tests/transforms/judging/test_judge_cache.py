@@ -14,8 +14,10 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.cache import CachedReply, ReplyCache
+from turnwise.transforms.judging.judges.base import find_judge
 from turnwise.transforms.judging.places.opening import open_place
 from turnwise.transforms.judging.requests import Requests
+from turnwise.transforms.judging.routes import Routes
 from turnwise.transforms.judging.setup import check_judge
 
 ROOT = Path(__file__).parents[3]
@@ -110,7 +112,7 @@ class OtherReply(BaseModel):
 
 
 BASE = {
-    "endpoint": "gemini",
+    "endpoint": None,
     "config": {},
     "options": {},
     "prompt": {"version": "p/1", "instructions": "Judge.", "evidence": "It rains."},
@@ -140,7 +142,8 @@ def key(change):
     parts = {**BASE, **change}
     options = JudgeModelOptions(**parts["options"])
     asked = Question(Prompt(**parts["prompt"]), parts["reply_model"], options)
-    return Requests(JudgeConfig(**parts["config"]), parts["endpoint"]).make(asked).key
+    config = JudgeConfig(backend="gemini", **parts["config"], base_url=parts["endpoint"])
+    return Requests(config, Routes(config, {}, find_judge(config))).make(asked).key
 
 
 def test_everything_that_decides_a_reply_is_in_its_key():
@@ -262,7 +265,7 @@ def test_files_that_cannot_be_used(server, settings, tmp_path, make, reason):
     with pytest.raises(ConfigError) as caught:
         check_judge(settings(cache=str(path)), {"GOOGLE_API_KEY": server.key})
     assert str(caught.value) == f"judge.cache: {path}: {reason}"
-    assert server.stats()["count_tokens"] == 0
+    assert server.stats()["checks"] == 0
 
 
 def test_another_programs_database_is_left_as_it_was(tmp_path):

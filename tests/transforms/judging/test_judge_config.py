@@ -50,7 +50,10 @@ def test_settings_are_named_in_one_way():
 
 
 WRONG = [
-    ({"backend": "openai"}, "judge.backend: openai: unknown judge (there are: gemini, local, none)"),
+    (
+        {"backend": "grok"},
+        "judge.backend: grok: unknown judge (there are: anthropic, azure, gemini, local, none, openai)",
+    ),
     ({"api_key": "AIza"}, "judge.api_key: unknown field"),
     ({"api_key_secret": "AIza"}, "judge.api_key_secret: String should match pattern"),
     ({"model": ""}, "judge.model: "),

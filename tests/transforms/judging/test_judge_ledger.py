@@ -64,7 +64,7 @@ def test_workers_that_are_killed_exceed_nothing(steps, max_calls, max_tokens):
         workers, calls, tokens, killed = [worker(), worker(), worker()], 0, 0, 0
         for number, step in steps:
             if step == "ask" and (expected := await workers[number].reserve("m", 5)):
-                workers[number].settle("m", expected, 5, 5)
+                workers[number].settle("m", expected, (5, 5))
                 calls, tokens = calls + 1, tokens + 10
             elif step == "rest":
                 await workers[number].give_back()
@@ -88,7 +88,7 @@ def test_what_cannot_be_given_back_is_lost_and_not_given_twice():
 
     async def use():
         expected = await budget.reserve("m", 5)
-        budget.settle("m", expected, 5, 5)
+        budget.settle("m", expected, (5, 5))
         place.is_down = True
         with pytest.raises(PlaceError):
             await budget.give_back()

@@ -123,7 +123,7 @@ def test_a_budget_one_call_at_a_time(costs, max_calls, max_tokens):
             if expected is None:
                 continue
             assert spent + prompt <= max_tokens
-            limited.settle("m", expected, prompt, answer)
+            limited.settle("m", expected, (prompt, answer))
             calls, spent = calls + 1, spent + prompt + answer
         return calls, spent
 
@@ -255,6 +255,16 @@ def test_candidates_are_cached_as_samples(server, ask, question, tmp_path):
     assert server.stats()["requests"] == 3
 
 
+def test_tokens_that_are_not_stated_are_no_zeros(server, open_worker, question):
+    """The call keeps what was expected of it: 200 tokens of an answer and a few of the prompt."""
+    server.script({"usage": None})
+    worker = open_worker(max_tokens=500, run_id="uncounted")
+    samples = [worker.submit(worker.ask(question(), range(1))).result()[0] for _ in range(3)]
+    assert [sample.reason for sample in samples] == [None, None, "budget"]
+    usage = used(worker)
+    assert (usage.calls, usage.uncounted, usage.tokens_in) == (2, 2, 0)
+
+
 def test_counts_are_handed_out_once(server, open_worker, question):
     server.script({"usage": {"promptTokenCount": 9, "candidatesTokenCount": 4}, "delay_ms": 20})
     worker = open_worker()
@@ -273,6 +283,7 @@ def test_money():
     assert total_cost(usage, prices) == pytest.approx(2.0)
     assert total_cost({**usage, "b": JudgeUsage(samples=3, cached=3)}, prices) == pytest.approx(2.0)
     assert total_cost({**usage, "b": JudgeUsage(calls=1)}, prices) is None
+    assert total_cost({"a": JudgeUsage(calls=2, tokens_in=9, uncounted=1)}, prices) is None
     assert total_cost({}, prices) == 0
 
 
@@ -281,7 +292,7 @@ def test_counts_of_several_threads_lose_nothing():
 
     async def count():
         calls = (
-            asyncio.to_thread(lambda: [counts.add_call("m", 0.001, 1, 2) for _ in range(500)])
+            asyncio.to_thread(lambda: [counts.add_call("m", 0.001, (1, 2)) for _ in range(500)])
             for _ in range(4)
         )
         taken = asyncio.to_thread(lambda: [counts.take() for _ in range(200)])

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import NO_JUDGE
-from turnwise.transforms.judging.judges.base import chosen_judge
+from turnwise.transforms.judging.judges.base import default_judge
 from turnwise.transforms.judging.judges.gemini import find_access
 from turnwise.transforms.judging.judges.local import LOCAL_MODEL
 from turnwise.transforms.judging.worker import close_judges, open_judge
@@ -170,7 +170,7 @@ def test_secrets_stay_where_they_are(server, settings, question, caplog):
     assert access.api_key == SECRET
     assert SECRET not in repr(access)
     echoed = {"message": f"you said {SECRET}", "status": 400}
-    server.script({"count_tokens": True, **echoed}, echoed)
+    server.script({"checks": True, **echoed}, echoed)
     worker = open_judge(settings(), {"GOOGLE_API_KEY": SECRET})
     with pytest.raises(ConfigError) as caught:
         worker.submit(worker.ask(question(), range(1))).result()
@@ -197,15 +197,14 @@ CHOICES = [
     ({}, {"GOOGLE_GENAI_USE_VERTEXAI": "false"}, "none"),
     ({}, {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "l"}, "none"),
     ({"project": "p"}, {}, "gemini"),
-    ({"backend": "none"}, {"GOOGLE_API_KEY": "k"}, "none"),
-    ({"backend": "local"}, {"GOOGLE_API_KEY": "k"}, "local"),
-    ({"backend": "gemini"}, {}, "gemini"),
+    ({}, {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}, "none"),
 ]
 
 
 @pytest.mark.parametrize(("config", "variables", "backend"), CHOICES)
 def test_the_backend_without_a_word(config, variables, backend):
-    assert chosen_judge(JudgeConfig(**config), variables).name == backend
+    found = default_judge(JudgeConfig(**config), variables)
+    assert (found.name if found else "none") == backend
 
 
 ACCESS = [

@@ -15,7 +15,7 @@ from google.genai import errors, types
 from tests.transforms.judging.test_judge_faults import FAULTS
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
-from turnwise.transforms.judging.backends.gemini import Gemini
+from turnwise.transforms.judging.backends.gemini import GeminiApi
 from turnwise.transforms.judging.backends.gemini_schema import in_order
 from turnwise.transforms.judging.backends.prepared import PLACE, prepared
 from turnwise.transforms.judging.judges.base import Access
@@ -92,14 +92,15 @@ async def plainly(access, request, count, timeout_s):
 
 
 async def ours(access, request, count, timeout_s):
-    backend = Gemini(JudgeConfig(timeout_s=timeout_s), access, lambda model: None)
+    api = GeminiApi(JudgeConfig(timeout_s=timeout_s), access)
+    api.open()
     try:
-        await backend._generate(replace(request, evidence="another"), count)
-        return await backend._generate(request, count)
+        await api.generate(replace(request, evidence="another"), count)
+        return await api.generate(request, count)
     except (errors.APIError, ValueError) as error:
         return error
     finally:
-        await backend.aclose()
+        await api.aclose()
 
 
 def sent_and_answered(server, ask, *arguments):
@@ -170,14 +171,15 @@ def test_an_answer_is_google_genais(server):
 
 def test_a_request_with_an_old_access_token_is_made_anew(server):
     async def use():
-        backend = Gemini(JudgeConfig(), accesses(server)["key"], lambda model: None)
+        api = GeminiApi(JudgeConfig(), accesses(server)["key"])
         request = request_of({})
-        await backend._generate(request, 1)
-        (kind, made) = next(iter(backend._prepared.items()))
-        backend._prepared[kind] = replace(made, headers={"x-goog-api-key": "old"}, made=-math.inf)
-        await backend._generate(request, 1)
-        await backend.aclose()
-        return made, backend._prepared[kind]
+        api.open()
+        await api.generate(request, 1)
+        (kind, made) = next(iter(api._prepared.items()))
+        api._prepared[kind] = replace(made, headers={"x-goog-api-key": "old"}, made=-math.inf)
+        await api.generate(request, 1)
+        await api.aclose()
+        return made, api._prepared[kind]
 
     server.script()
     first, second = asyncio.run(use())

@@ -11,7 +11,7 @@ from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
-from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.ask import Ask, Question, known_sum
 from turnwise.transforms.judging.prompts.personas import rules_of
 from turnwise.transforms.judging.prompts.render import dialogue_sections, position
 from turnwise.transforms.judging.prompts.reply import ReasonedReply
@@ -145,7 +145,7 @@ def _added(first: JudgeUse | None, second: JudgeUse | None) -> JudgeUse | None:
         model=first.model or second.model,
         prompt_version=first.prompt_version,
         samples=first.samples + second.samples,
-        tokens_in=first.tokens_in + second.tokens_in,
-        tokens_out=first.tokens_out + second.tokens_out,
+        tokens_in=known_sum([first.tokens_in, second.tokens_in]),
+        tokens_out=known_sum([first.tokens_out, second.tokens_out]),
         cached=first.cached + second.cached,
     )

@@ -4,6 +4,8 @@ import inspect
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from pydantic import ValidationError
+
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.values import JsonObject
 
@@ -48,6 +50,8 @@ class RequestTemplate:
         schema: JSON schema of an answer.
         settings: Generation settings in google-genai's JSON, names in snake_case.
         digest: SHA-256 over these fields, the endpoint and the prompt's version.
+        name: The model as the config names it, by which it is counted and priced.
+        judge: Name of the judge whose API has the model.
     """
 
     model: str
@@ -55,6 +59,8 @@ class RequestTemplate:
     schema: JsonObject
     settings: JsonObject
     digest: bytes
+    name: str = ""
+    judge: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +84,8 @@ class RawReply:
     Attributes:
         text: The answer without thoughts; None: there is a fault.
         model: Name of the model.
-        tokens_in: Share of the prompt tokens for this reply.
-        tokens_out: Answer tokens, including thoughts.
+        tokens_in: Share of the prompt tokens for this reply; None: the API does not state them.
+        tokens_out: Answer tokens, including thoughts; None: the API does not state them.
 
     >>> import turnwise
     >>> turnwise.RawReply('{"grade": 3}', model="m-1", tokens_in=120, tokens_out=6).fault is None
@@ -89,8 +95,8 @@ class RawReply:
     text: str | None
     fault: Fault | None = None
     model: str = ""
-    tokens_in: int = 0
-    tokens_out: int = 0
+    tokens_in: int | None = 0
+    tokens_out: int | None = 0
 
 
 class Backend(Protocol):
@@ -139,6 +145,18 @@ def backend_fault(value: object) -> str | None:
         if inspect.ismethod(method) and not inspect.iscoroutinefunction(inspect.unwrap(method)):
             return f"{name} of {type(value).__name__} is no `async def`"
     return None
+
+
+def without_key(text: str, key: str | None) -> str:
+    """Returns a text in one line, without an API key."""
+    return one_line(text.replace(key, "[key]") if key else text)
+
+
+def wrong_setting(error: ValidationError) -> str:
+    """Returns what is wrong with generation settings, in one line that quotes none."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    path = ".".join(str(part) for part in first["loc"])
+    return one_line(f"generation settings: {path}: {first['msg']}")
 
 
 def one_line(text: str, longest: int = 200) -> str:

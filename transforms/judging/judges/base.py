@@ -64,6 +64,10 @@ class JudgeKind:
         check: Raises ConfigError if the judge cannot work: before a run, at no cost. It is given what the
             judged criteria say of models and generation settings.
         is_available: Whether it judges where no judge is named.
+        provider: Names before a slash that stand for it in the name of a model (`openai/gpt-4o`).
+        paths: Other names before a slash that are part of its models' own names; None: any.
+        needs_model: Whether a model must be named, because it has no default.
+        extra: The extra of turnwise that its workers need; "": none.
         is_judging: False: it answers nothing, so that what needs a judge stays unscored.
         note: A line of the report of a run in which it was, or would have been, asked.
 
@@ -85,6 +89,10 @@ class JudgeKind:
     access: Callable[[JudgeConfig, Environ], Access] | None = None
     check: Callable[[JudgeConfig, Environ, Sequence[JudgeModelOptions]], None] = _unchecked
     is_available: Callable[[JudgeConfig, Environ], bool] = _never
+    provider: tuple[str, ...] = ()
+    paths: tuple[str, ...] | None = None
+    needs_model: bool = False
+    extra: str = ""
     is_judging: bool = True
     note: str = ""
 
@@ -142,16 +150,10 @@ def find_judge(config: JudgeConfig, before: str = "judge.backend ") -> JudgeKind
     return JUDGES.find(config.backend or "", before)
 
 
-def chosen_judge(config: JudgeConfig, environ: Environ) -> JudgeKind:
-    """Returns the judge that a config names; else the first that is available, else the one without answers.
-
-    Raises:
-        ConfigError: There is no judge of that name.
-    """
-    if config.backend:
-        return find_judge(config)
+def default_judge(config: JudgeConfig, environ: Environ) -> JudgeKind | None:
+    """Returns the first judge that is available; None: none is."""
     for kind in JUDGES.values():
         with hook_errors(f"judge {kind.name}: is_available"):
             if kind.is_available(config, environ):
                 return kind
-    return next(kind for kind in JUDGES.values() if not kind.is_judging)
+    return None

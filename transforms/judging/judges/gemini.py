@@ -1,16 +1,14 @@
 """The judge `gemini`: its credentials, and the check before a run."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.backends.base import Backend
+from turnwise.transforms.judging.backends.calling import ApiBackend
 from turnwise.transforms.judging.judges.base import HOW_TO, Access, JudgeKind, register_judge
-from turnwise.transforms.judging.requests import merged_settings
+from turnwise.transforms.judging.judges.checking import check_models
+from turnwise.transforms.judging.judges.keys import key_in, with_key
 
 _NAME = "gemini"
 
@@ -56,7 +54,7 @@ def _is_available(config: JudgeConfig, environ: Mapping[str, str]) -> bool:
 
 
 def _api_key(environ: Mapping[str, str]) -> str | None:
-    return (environ.get("GOOGLE_API_KEY") or environ.get("GEMINI_API_KEY") or "").strip() or None
+    return key_in(environ, "GOOGLE_API_KEY", "GEMINI_API_KEY")
 
 
 def _is_vertexai_set(environ: Mapping[str, str]) -> bool:
@@ -64,46 +62,17 @@ def _is_vertexai_set(environ: Mapping[str, str]) -> bool:
     return wish.lower() in ("true", "1")
 
 
-def _connect(config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable[[str], None]) -> Backend:
+def _connect(config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable[[str], None]) -> ApiBackend:
     # Loading it takes a second, which only those who need it wait for.
-    from turnwise.transforms.judging.backends.gemini import Gemini
+    from turnwise.transforms.judging.backends.gemini import GeminiApi
 
-    return Gemini(config, _with_key(find_access(config, environ), environ), on_retry)
-
-
-def _with_key(access: Access, environ: Mapping[str, str]) -> Access:
-    """Returns an access with the key that its secret holds."""
-    if access.secret is None:
-        return access
-    from turnwise.transforms.judging.backends.secrets import read_secret
-
-    return replace(access, api_key=read_secret(access.secret, environ))
+    return ApiBackend(config, GeminiApi(config, with_key(find_access(config, environ), environ)), on_retry)
 
 
 def _check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:
-    asyncio.run(_checked(config, environ, options))
+    from turnwise.transforms.judging.backends.gemini import check_settings
 
-
-async def _checked(
-    config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]
-) -> None:
-    from turnwise.transforms.judging.backends.gemini import Gemini, check_settings
-
-    for own in [None, *(each.judge_model_config for each in options)]:
-        check_settings(_merged(config, own))
-    models = {each.judge_model or config.model for each in options} or {config.model}
-    backend = Gemini(config, _with_key(find_access(config, environ), environ), lambda model: None)
-    try:
-        await asyncio.gather(*(backend.check(model) for model in sorted(models)))
-    finally:
-        await backend.aclose()
-
-
-def _merged(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
-    try:
-        return merged_settings(config, own)
-    except ValueError as error:
-        raise ConfigError(f"judge_model_config: {error}") from None
+    check_models(config, options, check_settings, lambda: _connect(config, environ, lambda model: None))
 
 
 register_judge(
@@ -114,5 +83,7 @@ register_judge(
         access=find_access,
         check=_check,
         is_available=_is_available,
+        provider=(_NAME, "vertex_ai"),
+        paths=("models", "tunedModels", "publishers", "projects", "google"),
     )
 )

@@ -62,8 +62,11 @@ class Budget:
             self._held = self._held.minus(expected)
         return expected
 
-    def settle(self, model: str, expected: Amounts, tokens_in: int, tokens_out: int) -> None:
-        """Replaces the expected amounts of a call by the actual ones."""
+    def settle(self, model: str, expected: Amounts, tokens: tuple[int, int] | None) -> None:
+        """Replaces the expected amounts of a call by the actual ones, unless those are unknown."""
+        if tokens is None:
+            return
+        tokens_in, tokens_out = tokens
         actual = Amounts(1, tokens_in + tokens_out, self._cost(model, tokens_in, tokens_out))
         self._held = self._held.plus(expected).minus(actual)
         self._tokens += tokens_in + tokens_out

@@ -23,6 +23,7 @@ class JudgeUsage:
         samples: Returned samples, usable or not.
         cached: Samples without a call: from the cache, or shared with a call in flight.
         tokens_saved: Tokens saved by cached samples.
+        uncounted: Calls whose tokens the API did not state; they are in no other figure of tokens.
         unusable: Kind of fault -> samples.
     """
 
@@ -35,6 +36,7 @@ class JudgeUsage:
     samples: int = 0
     cached: int = 0
     tokens_saved: int = 0
+    uncounted: int = 0
     unusable: Counter[FaultKind] = field(default_factory=Counter)
 
     def figures(self) -> dict[str, int]:
@@ -48,7 +50,7 @@ class JudgeUsage:
         self.unusable.update(other.unusable)
 
     def cost(self, prices: TokenPrices) -> float:
-        """Returns the cost in the currency of the prices."""
+        """Returns the cost of the counted tokens in the currency of the prices."""
         return (self.tokens_in * prices.input_per_million + self.tokens_out * prices.output_per_million) / 1e6
 
 
@@ -75,19 +77,20 @@ class JudgeCounts:
         with self._lock:
             self._of(model).asked_again += 1
 
-    def add_call(self, model: str, seconds: float, tokens_in: int, tokens_out: int) -> None:
+    def add_call(self, model: str, seconds: float, tokens: tuple[int, int] | None) -> None:
         """Counts a call that ended.
 
         Args:
             model: Requested model.
             seconds: Duration of the call, with retries.
-            tokens_in: Prompt tokens.
-            tokens_out: Answer tokens, including thoughts.
+            tokens: Prompt tokens, and answer tokens including thoughts; None: unknown.
         """
         with self._lock:
             usage = self._of(model)
             usage.calls += 1
             usage.latency_ms += round(seconds * 1000)
+            usage.uncounted += tokens is None
+            tokens_in, tokens_out = tokens or (0, 0)
             usage.tokens_in += tokens_in
             usage.tokens_out += tokens_out
 
@@ -124,7 +127,8 @@ class JudgeCounts:
 
 
 def total_cost(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> float | None:
-    """Returns the total cost; None: a used model has no price."""
-    if any(model not in prices for model, each in usage.items() if each.calls):
+    """Returns the total cost; None: a used model has no price, or did not state its tokens."""
+    used = {model: each for model, each in usage.items() if each.calls}
+    if any(model not in prices or each.uncounted for model, each in used.items()):
         return None
-    return sum(each.cost(prices[model]) for model, each in usage.items() if each.calls)
+    return sum(each.cost(prices[model]) for model, each in used.items())

@@ -28,7 +28,7 @@ class Estimator:
             most = sum(number not in kept for number in range(question.options.num_samples))
             calls = min(missing, 1) if self._candidates else missing
             prompt = estimated_tokens(request.template.instructions, request.evidence)
-            model = request.template.model
+            model = request.template.name
             self._counts.add_estimate(model, calls, most, prompt * calls, ANSWER_TOKENS * missing)
         return [JudgeSample(None, "only estimated")] * len(samples)
 

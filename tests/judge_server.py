@@ -1,32 +1,34 @@
-"""A server that speaks Gemini's generateContent and its errors, for tests and benchmarks.
+"""A server that speaks the wires of Gemini, OpenAI and Anthropic, for tests and benchmarks.
 
-Usage: python tests/gemini_server.py [--port N] [--delay_ms N] [--key KEY] [--requests_per_minute N]
+Usage: python tests/judge_server.py [--port N] [--delay_ms N] [--key KEY] [--requests_per_minute N]
        [--script JSON]
 
 It prints one line, its port, and serves on the loopback until it is terminated:
 
     POST /{version}/models/{model}:generateContent and :countTokens, also below Vertex AI's longer paths
+    POST /v1/chat/completions, /v1/responses (OpenAI's) and /v1/messages (Anthropic's); GET /v1/models/{model}
     POST /token      an access token, as Google's OAuth server gives it for a service account
     POST /script     takes a list of rules (below) in place of the present one, and forgets all statistics
     GET  /stats      what was asked: requests, calls in flight, statuses, tokens, bytes; ?times=1: when, in s
     GET  /last       path and body of the last request
 
-A request is answered with a valid instance of the `responseJsonSchema` it brings (the first value of every
-enum), or with the text "ok". The first rule that matches and is not spent changes that. A rule is an object:
+A request is answered with a valid instance of the schema it brings (the first value of every enum), or with
+the text "ok". The first rule that matches and is not spent changes that. Rules use Gemini's words, which the
+other wires translate. A rule is an object:
 
-    count_tokens applies to :countTokens and not to :generateContent
+    checks      applies to requests that only check a model, and not to those for an answer
     match       applies to requests that hold this text (in the JSON of the body)
     model       applies to requests to this model
     skip, every applies to the (skip + 1)-th match, and then to every so many-th one
     times       applies so often at most
     delay_ms    waits before it answers, besides --delay_ms
-    status, headers, message, details, body       an HTTP error, by Google's error object or with that body
+    status, headers, message, details, code, body an HTTP error, by the wire's error object or with that body
     values      {property: value}, set in every object of the made-up answer that has the property
     text, texts the answer's text; or a text per candidate
-    parts       the answer's parts, as they are
+    parts       the answer's parts, as they are (Gemini's only)
     cut         so many characters are left of the text
     finish      finishReason (default STOP)
-    block       promptFeedback.blockReason; there are no candidates then
+    block       promptFeedback.blockReason; there are no candidates then (Gemini's only)
     candidates  number of candidates, whatever was asked for
     usage       usageMetadata, in place of the counted one; null: none
     response    the whole JSON answer
@@ -41,6 +43,11 @@ import time
 from collections import Counter, deque
 
 from aiohttp import web
+
+try:
+    from tests.judge_wires import CHAT, GEMINI, MESSAGES, RESPONSES
+except ModuleNotFoundError:  # started as a script
+    from judge_wires import CHAT, GEMINI, MESSAGES, RESPONSES
 
 
 class Rule:
@@ -90,7 +97,7 @@ class Server:
             "in_flight": self.in_flight,
             "max_in_flight": self.max_in_flight,
             "requests": self.counts["requests"],
-            "count_tokens": self.counts["count_tokens"],
+            "checks": self.counts["checks"],
             "tokens_in": self.counts["tokens_in"],
             "tokens_out": self.counts["tokens_out"],
             "bytes_in": self.counts["bytes_in"],
@@ -109,21 +116,44 @@ class Server:
     async def token(self, _request):
         return web.json_response({"access_token": "loopback", "expires_in": 3600, "token_type": "Bearer"})
 
-    async def ask(self, request):
+    async def ask_gemini(self, request):
         model, _, method = request.match_info["call"].rpartition(":")
-        refused = self.refused(request)
         if method == "countTokens":
-            self.counts["count_tokens"] += 1
-            return refused or await self.count_tokens(request, model)
+            return await self.checked(request, GEMINI, model, {"totalTokens": 1})
         if method != "generateContent":
-            return failure(404, f"no such method: {method}")
+            return GEMINI.failure(404, {"message": f"no such method: {method}"})
+        return await self.counted(request, GEMINI, model)
+
+    async def check_model(self, request):
+        wire = MESSAGES if "x-api-key" in request.headers else CHAT
+        model = request.match_info["model"]
+        return await self.checked(request, wire, model, {"id": model, "object": "model"})
+
+    def asking(self, wire):
+        async def ask(request):
+            return await self.counted(request, wire, (await request.json())["model"])
+
+        return ask
+
+    async def checked(self, request, wire, model, answer):
+        self.counts["checks"] += 1
+        if refused := self.refused(request, wire):
+            return refused
+        body = await request.text()
+        rule = next((r.spec for r in self.rules if r.spec.get("checks") and r.applies(body, model)), {})
+        if "status" in rule:
+            return wire.failure(rule["status"], rule)
+        return web.json_response(answer)
+
+    async def counted(self, request, wire, model):
+        refused = self.refused(request, wire)
         self.counts["requests"] += 1
         self.models[model] += 1
         self.times.append(time.monotonic())
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
         try:
-            response = refused or await self.generate(request, model)
+            response = refused or await self.generate(request, wire, model)
         except asyncio.CancelledError:
             self.counts["broken_off"] += 1
             raise
@@ -132,99 +162,62 @@ class Server:
         self.statuses[str(response.status)] += 1
         return response
 
-    def refused(self, request):
-        key = request.headers.get("x-goog-api-key")
-        if self.key and key != self.key and request.headers.get("authorization") != "Bearer loopback":
+    def refused(self, request, wire):
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        key = request.headers.get("x-goog-api-key") or request.headers.get("x-api-key") or bearer
+        if self.key and key not in (self.key, "loopback"):
             reason = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
             message = f"API key not valid: {key}. Please pass a valid API key."
-            return failure(400, message, "INVALID_ARGUMENT", [reason])
+            wrong = {"message": message, "name": "INVALID_ARGUMENT", "details": [reason]}
+            return wire.failure(wire.wrong_key, wrong)
         if self.per_minute:
             now = time.monotonic()
             while self.recent and now - self.recent[0] > 60:
                 self.recent.popleft()
             if len(self.recent) >= self.per_minute:
                 wait = {"Retry-After": str(int(60 - (now - self.recent[0])) + 1)}
-                return failure(429, "quota exceeded", "RESOURCE_EXHAUSTED", headers=wait)
+                spent = {"message": "quota exceeded", "name": "RESOURCE_EXHAUSTED", "headers": wait}
+                return wire.failure(429, spent)
             self.recent.append(now)
         return None
 
-    async def count_tokens(self, request, model):
-        body = await request.text()
-        rule = next((r.spec for r in self.rules if r.spec.get("count_tokens") and r.applies(body, model)), {})
-        if "status" in rule:
-            return failure(rule["status"], rule.get("message", "scripted"))
-        return web.json_response({"totalTokens": len(body) // 4})
-
-    async def generate(self, request, model):
+    async def generate(self, request, wire, model):
         body = await request.text()
         self.last = {"path": request.path, "text": body, "headers": dict(request.headers)}
         self.counts["bytes_in"] += len(body.encode())
-        rules = (r.spec for r in self.rules if not r.spec.get("count_tokens") and r.applies(body, model))
+        rules = (r.spec for r in self.rules if not r.spec.get("checks") and r.applies(body, model))
         rule = next(rules, {})
         if delay := self.delay_s + rule.get("delay_ms", 0) / 1000:
             await asyncio.sleep(delay)
         if "status" in rule:
             if "body" in rule:
                 return web.Response(status=rule["status"], text=rule["body"], headers=rule.get("headers"))
-            return failure(
-                rule["status"],
-                rule.get("message", "scripted"),
-                rule.get("name"),
-                rule.get("details"),
-                rule.get("headers"),
-            )
-        answer = rule["response"] if "response" in rule else self.answer(json.loads(body), model, rule)
+            return wire.failure(rule["status"], rule)
+        answer = rule["response"] if "response" in rule else self.answer(json.loads(body), wire, model, rule)
         if "cut_body" in rule:
             return await broken_off(request, json.dumps(answer).encode(), rule["cut_body"])
         return web.json_response(answer)
 
-    def answer(self, body, model, rule):
-        answer = {"modelVersion": f"{model}-001", "responseId": str(self.counts["requests"])}
-        tokens_in = sum(len(text.encode()) for text in texts_of(body)) // 4
-        if "block" in rule:
-            answer["promptFeedback"] = {"blockReason": rule["block"]}
-            written = []
-        else:
-            written = self.written(body.get("generationConfig", {}), rule)
-            answer["candidates"] = [
-                {
-                    "index": i,
-                    "content": {"role": "model", "parts": parts},
-                    "finishReason": rule.get("finish", "STOP"),
-                }
-                for i, parts in enumerate(written)
-            ]
+    def answer(self, body, wire, model, rule):
+        tokens_in = sum(len(text.encode()) for text in wire.texts(body)) // 4
+        written = [] if "block" in rule else self.written(wire.schema(body), wire.count(body), rule)
         tokens_out = sum(len(part.get("text", "").encode()) // 4 for parts in written for part in parts)
         usage = {"promptTokenCount": tokens_in, "candidatesTokenCount": tokens_out}
         usage = rule.get("usage", {**usage, "totalTokenCount": tokens_in + tokens_out})
         if usage is not None:
-            answer["usageMetadata"] = usage
             self.counts["tokens_in"] += usage.get("promptTokenCount", 0)
             self.counts["tokens_out"] += usage.get("candidatesTokenCount", 0)
-        return answer
+        return wire.answer(f"{model}-001", written, rule, usage)
 
-    def written(self, config, rule):
-        count = rule.get("candidates", config.get("candidateCount", 1))
+    def written(self, schema, asked, rule):
+        count = rule.get("candidates", asked)
         if "parts" in rule:
             return [rule["parts"]] * count
-        schema = config.get("responseJsonSchema")
         text = "ok"
         if schema is not None:
             text = json.dumps(instance(schema, schema.get("$defs", {}), rule.get("values", {})))
         texts = rule.get("texts", [rule.get("text", text)] * count)
         return [[{"text": text[: rule.get("cut")]}] for text in texts[:count]]
-
-
-def texts_of(body):
-    for content in [*body.get("contents", []), body.get("systemInstruction", {})]:
-        yield from (part.get("text", "") for part in content.get("parts", []))
-
-
-def failure(status, message, name=None, details=None, headers=None):
-    error = {"code": status, "message": message, "status": name or f"HTTP_{status}"}
-    if details:
-        error["details"] = details
-    return web.json_response({"error": error}, status=status, headers=headers)
 
 
 async def broken_off(request, content, length):
@@ -268,7 +261,10 @@ async def serve(options):
     app.router.add_post("/token", server.token)
     app.router.add_get("/stats", server.stats)
     app.router.add_get("/last", server.last_request)
-    app.router.add_post("/{path:.*}/models/{call}", server.ask)
+    for wire in (CHAT, RESPONSES, MESSAGES):
+        app.router.add_post(wire.path, server.asking(wire))
+    app.router.add_get("/v1/models/{model:.*}", server.check_model)
+    app.router.add_post("/{path:.*}/models/{call}", server.ask_gemini)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", options.port, backlog=1024)
@@ -278,7 +274,7 @@ async def serve(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Speaks Gemini's generateContent.")
+    parser = argparse.ArgumentParser(description="Speaks the wires of judges.")
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--delay_ms", type=float, default=0.0)
     parser.add_argument("--key", help="the only API key that is let in")

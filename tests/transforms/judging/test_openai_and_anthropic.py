@@ -1,0 +1,232 @@
+"""What OpenAI's and Anthropic's clients send, beyond the faults that all judges have in common."""
+
+import json
+
+import pytest
+
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.ask import JudgeModelOptions
+from turnwise.transforms.judging.backends.openai_reply import read_chat
+from turnwise.transforms.judging.backends.strict_schema import strict_schema
+from turnwise.transforms.judging.judges.base import JUDGES
+from turnwise.transforms.judging.setup import check_judge
+from turnwise.transforms.judging.worker import JudgeWorker
+
+GOOD = {"quote": "the words", "verdict": "valid"}
+ALL = ["chat", "responses", "messages"]
+on_all = pytest.mark.parametrize("wire", ALL, indirect=True)
+STRICT = {
+    "type": "object",
+    "properties": {"quote": {"type": "string"}, "verdict": {"enum": ["valid", "invalid"], "type": "string"}},
+    "required": ["quote", "verdict"],
+    "additionalProperties": False,
+}
+
+
+@on_all
+def test_a_reply_by_the_schema(server, ask, question, wire):
+    server.script(
+        {"values": {"quote": "Grüße, 감사합니다"}, "usage": {"promptTokenCount": 9, "thoughtsTokenCount": 4}}
+    )
+    (sample,) = ask(asked=question("evidence <1> & 문의"))
+    assert (sample.reply.quote, sample.reply.verdict) == ("Grüße, 감사합니다", "valid")
+    assert sample.model == f"{wire.model.removeprefix('responses/')}-001"
+    assert (sample.tokens_in, sample.tokens_out) == (9, 4)
+
+
+def asked_of(server, ask, question, **config):
+    settings = {"temperature": 0.5, "maxOutputTokens": 99}
+    ask(asked=question("The evidence.", instructions="Judge."), generation_config=settings, **config)
+    return json.loads(server.last()["text"])
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+def test_what_chat_completions_are_asked(server, ask, question):
+    body = asked_of(server, ask, question)
+    system, user = body.pop("messages")
+    assert user == {"role": "user", "content": "The evidence."}
+    assert system["content"].startswith("Judge.\n\nAnswer with one JSON object by this JSON schema")
+    said = body.pop("response_format")
+    assert said == {"type": "json_schema", "json_schema": {"name": "reply", "schema": STRICT, "strict": True}}
+    assert body == {"model": "gpt-x", "temperature": 0.5, "max_tokens": 99}
+
+
+AT_AZURE = {"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com/"}
+
+
+@pytest.mark.parametrize("config", [{}, {"base_url": "https://r.openai.azure.com/openai/v1/"}])
+def test_where_azure_is(config):
+    access = JUDGES["azure"].access(JudgeConfig(**config), AT_AZURE)
+    assert (access.base_url, access.api_key) == ("https://r.openai.azure.com/openai/v1", "k")
+
+
+def test_azure_is_asked_as_openai_is(server, settings, question):
+    """The schema is not in the instructions, because OpenAI shows it to the model."""
+    worker = JudgeWorker(
+        settings(backend="azure", model="d", base_url=server.url, generation_config={"max_output_tokens": 9}),
+        {"AZURE_OPENAI_API_KEY": server.key},
+    )
+    worker.submit(worker.ask(question(instructions="Judge."), range(1))).result()
+    worker.close()
+    body = json.loads(server.last()["text"])
+    assert server.last()["path"] == "/openai/v1/chat/completions"
+    assert (body["messages"][0]["content"], body["max_completion_tokens"]) == ("Judge.", 9)
+
+
+@pytest.mark.parametrize("wire", ["responses"], indirect=True)
+def test_what_the_responses_api_is_asked(server, ask, question):
+    body = asked_of(server, ask, question)
+    assert body.pop("instructions").startswith("Judge.\n\nAnswer with one JSON object")
+    assert body.pop("text") == {
+        "format": {"type": "json_schema", "name": "reply", "schema": STRICT, "strict": True}
+    }
+    sent = {"model": "gpt-x", "input": "The evidence.", "store": False}
+    assert body == {**sent, "temperature": 0.5, "max_output_tokens": 99}
+
+
+@pytest.mark.parametrize("wire", ["messages"], indirect=True)
+def test_what_messages_are_asked(server, ask, question):
+    asked = question("The evidence.", instructions="Judge.")
+    ask(asked=asked, generation_config={"top_k": 3, "reasoning_effort": "low"})
+    body = json.loads(server.last()["text"])
+    (tool,) = body.pop("tools")
+    assert (tool["name"], tool["input_schema"]) == ("reply", asked.reply_model.model_json_schema())
+    assert body.pop("tool_choice") == {"type": "tool", "name": "reply", "disable_parallel_tool_use": True}
+    effort = {"output_config": {"effort": "low"}}
+    said = {"system": "Judge.", "messages": [{"role": "user", "content": "The evidence."}]}
+    assert body == {"model": "claude-x", "max_tokens": 8192, "top_k": 3, **effort, **said}
+
+
+REFUSED_FORMS = [
+    ("chat", "response_format", "'response_format' of type 'json_schema' is not supported"),
+    ("responses", '"format"', "Unsupported parameter: 'text.format'"),
+    ("messages", "tool_choice", "tool_choice: forced tool use is not supported by this model"),
+]
+
+
+@pytest.mark.parametrize(("wire", "match", "message"), REFUSED_FORMS, indirect=["wire"])
+def test_a_server_without_schemas_gets_them_in_the_instructions(
+    server, open_worker, question, match, message
+):
+    thought = f"<think>Hm {{}}.</think>\n```json\n{json.dumps(GOOD)}\n```"
+    server.script({"match": match, "status": 400, "message": message}, {"text": thought})
+    worker = open_worker(max_attempts=1, run_id="without schemas")
+    for requests in (2, 3):
+        (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+        assert sample.reply is not None, sample.reason
+        body = server.last()["text"]
+        assert match not in body and "JSON schema" in body
+        assert server.stats()["requests"] == requests
+    (usage,) = worker.counts.take().values()
+    assert usage.retries == 1
+
+
+@pytest.mark.parametrize(
+    ("wire", "requests"), [("chat", 1), ("responses", 3), ("messages", 3)], indirect=["wire"]
+)
+def test_candidates(server, ask, requests):
+    server.script({"usage": {"promptTokenCount": 90, "candidatesTokenCount": 9}})
+    samples = ask(samples=3, candidates=True)
+    assert all(sample.reply for sample in samples)
+    assert server.stats()["requests"] == requests
+    assert sum(sample.tokens_in for sample in samples) == 90 * requests
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+def test_a_server_of_one_choice_is_asked_one_by_one(server, ask):
+    server.script({"match": '"n":', "status": 400, "message": "Only one completion choice is allowed"})
+    assert all(sample.reply for sample in ask(samples=3, candidates=True, run_id="one choice"))
+    assert server.stats()["requests"] == 4
+
+
+@on_all
+def test_an_answer_without_usage(server, ask):
+    server.script({"usage": None})
+    (sample,) = ask()
+    assert sample.reply and (sample.tokens_in, sample.tokens_out) == (None, None)
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+@pytest.mark.parametrize(
+    "body", ["", "{", "null", "3", '{"choices": 3}', '{"choices": [3]}', '{"choices": [{}]}']
+)
+def test_a_response_that_is_none(wire, body):
+    (reply,) = read_chat(body, "m", 1)
+    assert (reply.text, reply.fault.kind, reply.tokens_in) == (None, "json", None)
+
+
+UNFIT = [
+    ("chat", {"temperature": "hot"}, "generation settings: temperature: "),
+    ("chat", {"top_k": 3}, "generation settings: top_k: Extra inputs are not permitted"),
+    ("chat", {"thinking_config": {}}, "generation settings: thinking_config: "),
+    ("responses", {"seed": 3}, "generation settings: seed: "),
+    ("messages", {"seed": 3}, "generation settings: seed: "),
+    ("messages", {"response_schema": {}}, "judge_model_config: response_schema is not a setting"),
+]
+
+
+@pytest.mark.parametrize(("wire", "value", "reason"), UNFIT, indirect=["wire"])
+def test_unfit_settings(server, settings, ask, question, wire, value, reason):
+    options = [JudgeModelOptions(judge_model_config=value)]
+    with pytest.raises(ConfigError) as caught:
+        check_judge(settings(), {wire.variable: server.key}, options)
+    assert str(caught.value).removeprefix("judge: ").startswith(reason)
+    (sample,) = ask(asked=question(judge_model_config=value))
+    assert (sample.reply, server.stats()["requests"], server.stats()["checks"]) == (None, 0, 0)
+
+
+KEYS = [
+    ("openai", {}, "no credentials for openai; set OPENAI_API_KEY"),
+    ("openai", {"OPENAI_API_KEY": " "}, "no credentials for openai; set OPENAI_API_KEY"),
+    ("anthropic", {"OPENAI_API_KEY": "k"}, "no credentials for anthropic; set ANTHROPIC_API_KEY"),
+    ("azure", {"OPENAI_API_KEY": "k"}, "no address of azure; set AZURE_OPENAI_ENDPOINT"),
+    ("azure", {"AZURE_OPENAI_ENDPOINT": "http://a"}, "no credentials for azure; set AZURE_OPENAI_API_KEY"),
+]
+
+
+@pytest.mark.parametrize(("backend", "environ", "reason"), KEYS)
+def test_without_credentials(settings, backend, environ, reason):
+    with pytest.raises(ConfigError, match=reason):
+        check_judge(settings(backend=backend, base_url=None), environ)
+
+
+def test_settings_of_google_are_refused(settings):
+    with pytest.raises(ConfigError, match=r"judge\.project: is a setting of gemini"):
+        check_judge(settings(backend="openai", project="p"), {"OPENAI_API_KEY": "k"})
+
+
+@pytest.mark.parametrize("wire", ["chat", "messages"], indirect=True)
+def test_a_server_of_ones_own_needs_no_key(settings, wire):
+    """The server of the tests refuses what is no key: so the request was made."""
+    with pytest.raises(ConfigError, match=r"refused: HTTP 401 INVALID_ARGUMENT API key not valid: none\."):
+        check_judge(settings(), {})
+
+
+def test_strict_schemas():
+    item = {"type": "object", "title": "I", "properties": {"a": {"type": "string", "maxLength": 3}}}
+    schema = {
+        "$defs": {"I": item},
+        "type": "object",
+        "properties": {
+            "title": {"$ref": "#/$defs/I", "description": "One."},
+            "all": {"type": "array", "items": {"$ref": "#/$defs/I"}, "default": []},
+        },
+    }
+    closed = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}},
+        "additionalProperties": False,
+        "required": ["a"],
+    }
+    assert strict_schema(schema) == {
+        "$defs": {"I": closed},
+        "type": "object",
+        "properties": {
+            "title": {**closed, "description": "One."},
+            "all": {"type": "array", "items": {"$ref": "#/$defs/I"}},
+        },
+        "additionalProperties": False,
+        "required": ["title", "all"],
+    }
+    assert strict_schema({"type": "object", "additionalProperties": {"type": "string"}}) is None

@@ -1,0 +1,44 @@
+"""The judge `anthropic`: Anthropic's API."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.judging.ask import JudgeModelOptions
+from turnwise.transforms.judging.backends.calling import ApiBackend
+from turnwise.transforms.judging.judges.base import Access, JudgeKind, register_judge
+from turnwise.transforms.judging.judges.checking import check_models
+from turnwise.transforms.judging.judges.keys import keyed_access, needing, with_key
+
+_NAME = "anthropic"
+
+
+def _access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
+    url = config.base_url or environ.get("ANTHROPIC_BASE_URL") or None
+    return keyed_access(_NAME, "ANTHROPIC_API_KEY", config, environ, url)
+
+
+def _connect(config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable[[str], None]) -> ApiBackend:
+    with needing("anthropic"):
+        from turnwise.transforms.judging.backends.anthropic import AnthropicApi
+
+    return ApiBackend(config, AnthropicApi(with_key(_access(config, environ), environ)), on_retry)
+
+
+def _check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:
+    from turnwise.transforms.judging.backends.anthropic_settings import check_settings
+
+    check_models(config, options, check_settings, lambda: _connect(config, environ, lambda model: None))
+
+
+register_judge(
+    JudgeKind(
+        name=_NAME,
+        help="a model of Anthropic",
+        connect=_connect,
+        access=_access,
+        check=_check,
+        provider=(_NAME,),
+        needs_model=True,
+        extra=_NAME,
+    )
+)
