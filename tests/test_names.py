@@ -42,6 +42,8 @@ ALLOWED = {
     "avro": {"schemas/avro_schema.py"},
     "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py", "pipeline/cli/main.py"},
     "jsonl": {"pipeline/settings/outputs.py"},
+    # Where the declaration of a tool comes from.
+    "openai": {"transforms/conversion/targets/openai.py", "transforms/formats/tool_declarations.py"},
     # The key of the config.
     "mapping": {"pipeline/cli/inspect_files.py", "pipeline/inspection/suggestion.py"},
 }

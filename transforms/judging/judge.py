@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from turnwise.transforms.judging.backends.base import (
 from turnwise.transforms.judging.cache import CachedReplies, CachedReply, ReplyCache
 from turnwise.transforms.judging.claims import Claims
 from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
-from turnwise.transforms.judging.limits.counts import JudgeCounts
+from turnwise.transforms.judging.limits.counts import JudgeCounts, tokens_of
 from turnwise.transforms.judging.limits.pace import Pace
 from turnwise.transforms.judging.places.base import PlaceError
 from turnwise.transforms.judging.progress import JUDGING
@@ -242,7 +242,7 @@ class Judge:
                     await self._pace.wait()
                     replies = await self._timed(request, count)
                 finally:
-                    self._budget.settle(model, expected, _tokens(replies))
+                    self._budget.settle(model, expected, tokens_of(replies))
             except PlaceError as error:
                 return [RawReply(None, Fault("connection", str(error)), model)] * count
             return replies
@@ -265,7 +265,7 @@ class Judge:
         finally:
             JUDGING.asking -= 1
             self._asking[request.key] -= 1
-            self._counts.add_call(request.template.name, time.perf_counter() - start, _tokens(replies))
+            self._counts.add_call(request.template.name, time.perf_counter() - start, tokens_of(replies))
         return replies
 
     def _stop_if_refused(self) -> None:
@@ -292,10 +292,3 @@ def _second(first: _Sampled, again: _Sampled) -> _Sampled:
 
 def _portions(total: int, largest: int) -> Iterator[int]:
     return (min(largest, total - start) for start in range(0, total, largest))
-
-
-def _tokens(replies: Sequence[RawReply]) -> tuple[int, int] | None:
-    """Returns the tokens of a call; None: the API does not state them."""
-    tokens_in = known_sum([reply.tokens_in for reply in replies])
-    tokens_out = known_sum([reply.tokens_out for reply in replies])
-    return None if tokens_in is None or tokens_out is None else (tokens_in, tokens_out)

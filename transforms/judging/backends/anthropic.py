@@ -8,7 +8,7 @@ from anthropic import AsyncAnthropic
 from turnwise.transforms.judging.backends.anthropic_reply import TOOL, read_message
 from turnwise.transforms.judging.backends.anthropic_settings import settings_of
 from turnwise.transforms.judging.backends.base import OneCandidateError, RawReply, Request
-from turnwise.transforms.judging.backends.calling import Failure, OtherFormError
+from turnwise.transforms.judging.backends.calling import ApiFailure, OtherFormError
 from turnwise.transforms.judging.backends.clients import ClientErrors, instructions_with_schema
 from turnwise.transforms.judging.judges.base import Access
 
@@ -60,7 +60,7 @@ class AnthropicApi:
         """Returns the reply out of the body of a response."""
         return read_message(body, model)
 
-    def failure(self, error: Exception) -> Failure:
+    def failure(self, error: Exception) -> ApiFailure:
         """Returns what an error means."""
         return self._errors.failure(error)
 

@@ -7,7 +7,7 @@ import orjson
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.backends.base import Fault, RawReply
 from turnwise.transforms.judging.backends.replied import (
-    Answer,
+    ReadAnswer,
     Tokens,
     cut_off,
     replies_of,
@@ -28,8 +28,8 @@ def read_message(body: str | bytes, model: str) -> list[RawReply]:
     return replies_of(body, model, 1, _read)
 
 
-def _read(answer: JsonObject) -> Answer:
-    return Answer([_text(answer)], _tokens(answer.get("usage") or {}), answer.get("model"))
+def _read(answer: JsonObject) -> ReadAnswer:
+    return ReadAnswer([_text(answer)], _tokens(answer.get("usage") or {}), answer.get("model"))
 
 
 def _text(answer: JsonObject) -> str | Fault:

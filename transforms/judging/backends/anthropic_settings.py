@@ -7,7 +7,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.backends.base import wrong_setting
 
 
-class _Settings(BaseModel):
+class _MessageSettings(BaseModel):
     model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     temperature: float = Field(default=0.0, ge=0, le=1)
@@ -20,7 +20,7 @@ class _Settings(BaseModel):
 
 def settings_of(settings: JsonObject) -> JsonObject:
     """Returns generation settings by Anthropic's names; raises ValidationError for those it does not have."""
-    named = _Settings.model_validate(settings).model_dump(by_alias=True, exclude_unset=True)
+    named = _MessageSettings.model_validate(settings).model_dump(by_alias=True, exclude_unset=True)
     if "reasoning_effort" in named:
         named["output_config"] = {"effort": named.pop("reasoning_effort")}
     return named

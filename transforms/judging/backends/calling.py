@@ -28,7 +28,7 @@ class OtherFormError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ApiFailure:
     """What an error of an API means.
 
     Attributes:
@@ -70,7 +70,7 @@ class Api(Protocol):
     def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
         """Returns `count` replies out of the body of a response."""
 
-    def failure(self, error: Exception) -> Failure:
+    def failure(self, error: Exception) -> ApiFailure:
         """Returns what an error of the client means."""
 
     async def aclose(self) -> None:
@@ -167,7 +167,7 @@ class ApiBackend:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _transient(self, error: Exception) -> Failure | None:
+    def _transient(self, error: Exception) -> ApiFailure | None:
         if isinstance(error, asyncio.TimeoutError | OneCandidateError):
             return None  # only the time of the whole call is limited
         failure = self._api.failure(error)

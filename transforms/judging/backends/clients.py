@@ -7,7 +7,7 @@ import orjson
 
 from turnwise.transforms.judging.backends.attempts import PASSING_STATUSES, asked_wait
 from turnwise.transforms.judging.backends.base import Fault, RequestTemplate, without_key
-from turnwise.transforms.judging.backends.calling import Failure
+from turnwise.transforms.judging.backends.calling import ApiFailure
 
 _REFUSED_PART = (400, 422, 501)
 _NO_CREDIT = "insufficient_quota"
@@ -27,14 +27,16 @@ class ClientErrors(NamedTuple):
     connection: type[Exception]
     key: str | None
 
-    def failure(self, error: Exception) -> Failure:
+    def failure(self, error: Exception) -> ApiFailure:
         """Returns what an error means."""
         if isinstance(error, self.status):
             return self._refusal(error)
         if isinstance(error, self.connection):
             cause = error.__cause__ or error
-            return Failure(Fault("connection", self._clean(f"no connection: {_text(cause)}")), may_pass=True)
-        return Failure(Fault("other", self._clean(_text(error))))
+            return ApiFailure(
+                Fault("connection", self._clean(f"no connection: {_text(cause)}")), may_pass=True
+            )
+        return ApiFailure(Fault("other", self._clean(_text(error))))
 
     def refuses(self, error: Any, *words: str) -> bool:
         """Returns whether a server does not take a part of a request that one of these words names."""
@@ -42,14 +44,14 @@ class ClientErrors(NamedTuple):
             return False
         return any(word in error.response.text.lower() for word in words)
 
-    def _refusal(self, error: Any) -> Failure:
+    def _refusal(self, error: Any) -> ApiFailure:
         status, response = error.status_code, error.response
         said = _details(error.body)
         words = " ".join(str(said[name]) for name in ("code", "type", "message") if said.get(name))
         reason = self._clean(f"HTTP {status} {words or f'{response.reason_phrase} {response.text}'}")
         if status == 400 and said.get("code") in _BLOCKED:
-            return Failure(Fault("blocked", self._clean(f"the question was blocked: {said['code']}")))
-        return Failure(
+            return ApiFailure(Fault("blocked", self._clean(f"the question was blocked: {said['code']}")))
+        return ApiFailure(
             Fault("http", reason),
             may_pass=status in PASSING_STATUSES and said.get("code") != _NO_CREDIT,
             status=status,

@@ -24,7 +24,7 @@ from turnwise.transforms.judging.backends.base import (
     without_key,
     wrong_setting,
 )
-from turnwise.transforms.judging.backends.calling import Failure
+from turnwise.transforms.judging.backends.calling import ApiFailure
 from turnwise.transforms.judging.backends.gemini_reply import read_answer
 from turnwise.transforms.judging.backends.gemini_schema import in_order
 from turnwise.transforms.judging.backends.prepared import PLACE, PreparedRequest, keeping_session, prepared
@@ -76,21 +76,21 @@ class GeminiApi:
         """Returns the replies out of the body of a response."""
         return read_answer(body, model, count)
 
-    def failure(self, error: Exception) -> Failure:
+    def failure(self, error: Exception) -> ApiFailure:
         """Returns what an error means."""
         if isinstance(error, errors.APIError):
             return self._refusal(error)
         if isinstance(error, GoogleAuthError) and not (error.retryable or isinstance(error, TransportError)):
             said = self._clean(str(error))
-            return Failure(Fault("other", said), refusal=f"{said}; {HOW_TO}")
+            return ApiFailure(Fault("other", said), refusal=f"{said}; {HOW_TO}")
         if isinstance(error, aiohttp.ClientError | OSError | GoogleAuthError):
             said = self._clean(f"no connection: {type(error).__name__}: {error}")
-            return Failure(Fault("connection", said), may_pass=True)
+            return ApiFailure(Fault("connection", said), may_pass=True)
         if isinstance(error, ValidationError):
-            return Failure(Fault("other", wrong_setting(error)))
+            return ApiFailure(Fault("other", wrong_setting(error)))
         # An error that is declared to be JSON and is none comes from a gateway.
         is_gateways = isinstance(error, json.JSONDecodeError | UnicodeDecodeError)
-        return Failure(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
+        return ApiFailure(Fault("other", self._clean(f"{type(error).__name__}: {error}")), is_gateways)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -133,11 +133,11 @@ class GeminiApi:
             self._client = _client(self._config, self._access, self._keeping)
         return self._client
 
-    def _refusal(self, error: errors.APIError) -> Failure:
+    def _refusal(self, error: errors.APIError) -> ApiFailure:
         said = " ".join(str(each) for each in (error.status, error.message) if each)
         reason = self._clean(f"HTTP {error.code} {said}")
         is_refused = error.code in (401, 403) or (error.code == 400 and _is_bad_key(error))
-        return Failure(
+        return ApiFailure(
             Fault("http", reason),
             may_pass=error.code in PASSING_STATUSES,
             status=error.code,

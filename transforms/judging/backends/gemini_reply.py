@@ -6,7 +6,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.backends.base import Fault, RawReply, one_line
 from turnwise.transforms.judging.backends.replied import (
     EMPTY,
-    Answer,
+    ReadAnswer,
     Tokens,
     cut_off,
     replies_of,
@@ -21,11 +21,11 @@ def read_answer(body: str | bytes, model: str, count: int) -> list[RawReply]:
     return replies_of(body, model, count, _read)
 
 
-def _read(answer: JsonObject) -> Answer:
+def _read(answer: JsonObject) -> ReadAnswer:
     texts = [_text(candidate) for candidate in answer.get("candidates") or []]
     blocked = (answer.get("promptFeedback") or {}).get("blockReason")
     missing = Fault("blocked", one_line(f"the question was blocked: {blocked}")) if blocked else EMPTY
-    return Answer(texts, _tokens(answer.get("usageMetadata")), answer.get("modelVersion"), missing)
+    return ReadAnswer(texts, _tokens(answer.get("usageMetadata")), answer.get("modelVersion"), missing)
 
 
 def _text(candidate: JsonObject) -> str | Fault:

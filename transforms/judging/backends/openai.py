@@ -7,7 +7,7 @@ from openai import AsyncOpenAI
 
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.backends.base import OneCandidateError, RawReply, Request
-from turnwise.transforms.judging.backends.calling import Failure, OtherFormError
+from turnwise.transforms.judging.backends.calling import ApiFailure, OtherFormError
 from turnwise.transforms.judging.backends.clients import ClientErrors, instructions_with_schema
 from turnwise.transforms.judging.backends.openai_reply import read_chat, read_response
 from turnwise.transforms.judging.backends.openai_settings import RESPONSES, settings_of
@@ -66,7 +66,7 @@ class OpenAiApi:
         """Returns the replies out of the body of a response."""
         return read_response(body, model) if model.startswith(RESPONSES) else read_chat(body, model, count)
 
-    def failure(self, error: Exception) -> Failure:
+    def failure(self, error: Exception) -> ApiFailure:
         """Returns what an error means."""
         return self._errors.failure(error)
 

@@ -5,7 +5,7 @@ from typing import Any
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.backends.base import Fault, RawReply
 from turnwise.transforms.judging.backends.replied import (
-    Answer,
+    ReadAnswer,
     Tokens,
     cut_off,
     replies_of,
@@ -26,9 +26,9 @@ def read_response(body: str | bytes, model: str) -> list[RawReply]:
     return replies_of(body, model, 1, _response)
 
 
-def _completion(answer: JsonObject) -> Answer:
+def _completion(answer: JsonObject) -> ReadAnswer:
     texts = [_choice(choice) for choice in answer.get("choices") or []]
-    return Answer(texts, _tokens(answer, "prompt_tokens", "completion_tokens"), answer.get("model"))
+    return ReadAnswer(texts, _tokens(answer, "prompt_tokens", "completion_tokens"), answer.get("model"))
 
 
 def _choice(choice: JsonObject) -> str | Fault:
@@ -43,8 +43,10 @@ def _choice(choice: JsonObject) -> str | Fault:
     return without_thoughts(message.get("content") or "")
 
 
-def _response(answer: JsonObject) -> Answer:
-    return Answer([_output(answer)], _tokens(answer, "input_tokens", "output_tokens"), answer.get("model"))
+def _response(answer: JsonObject) -> ReadAnswer:
+    return ReadAnswer(
+        [_output(answer)], _tokens(answer, "input_tokens", "output_tokens"), answer.get("model")
+    )
 
 
 def _output(answer: JsonObject) -> str | Fault:

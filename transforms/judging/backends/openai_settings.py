@@ -10,7 +10,7 @@ RESPONSES = "responses/"
 """Start of the names of models that are asked by the Responses API."""
 
 
-class _Settings(BaseModel):
+class _SharedSettings(BaseModel):
     model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
     temperature: float = Field(default=0.0, ge=0)
@@ -19,7 +19,7 @@ class _Settings(BaseModel):
     reasoning_effort: str = ""
 
 
-class _ChatSettings(_Settings):
+class _ChatSettings(_SharedSettings):
     stop_sequences: list[str] = Field(default_factory=list, serialization_alias="stop")
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
@@ -38,7 +38,7 @@ def settings_of(model: str, settings: JsonObject, limit: str = "max_completion_t
         ValidationError: The API does not have one of them.
     """
     is_chat = not model.startswith(RESPONSES)
-    found = (_ChatSettings if is_chat else _Settings).model_validate(settings)
+    found = (_ChatSettings if is_chat else _SharedSettings).model_validate(settings)
     named = found.model_dump(by_alias=True, exclude_unset=True)
     if is_chat and "max_output_tokens" in named:
         named[limit] = named.pop("max_output_tokens")

@@ -16,7 +16,7 @@ Tokens: TypeAlias = "tuple[int, int] | None"
 """Prompt tokens, and answer tokens including thoughts; None: the API does not state them."""
 
 
-class Answer(NamedTuple):
+class ReadAnswer(NamedTuple):
     """What a response holds.
 
     Attributes:
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
 
 def replies_of(
-    body: str | bytes, model: str, count: int, read: Callable[[JsonObject], Answer]
+    body: str | bytes, model: str, count: int, read: Callable[[JsonObject], ReadAnswer]
 ) -> list[RawReply]:
     """Returns `count` replies out of a response in JSON.
 

@@ -1,12 +1,13 @@
 """Counts calls, samples and tokens of a judge, and their cost."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 
 from turnwise.schemas.judge_config import TokenPrices
-from turnwise.transforms.judging.backends.base import FaultKind
+from turnwise.transforms.judging.ask import known_sum
+from turnwise.transforms.judging.backends.base import FaultKind, RawReply
 
 
 @dataclass(slots=True)
@@ -132,3 +133,10 @@ def total_cost(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices
     if any(model not in prices or each.uncounted for model, each in used.items()):
         return None
     return sum(each.cost(prices[model]) for model, each in used.items())
+
+
+def tokens_of(replies: Sequence[RawReply]) -> tuple[int, int] | None:
+    """Returns the tokens of a call; None: the API does not state them."""
+    tokens_in = known_sum([reply.tokens_in for reply in replies])
+    tokens_out = known_sum([reply.tokens_out for reply in replies])
+    return None if tokens_in is None or tokens_out is None else (tokens_in, tokens_out)
