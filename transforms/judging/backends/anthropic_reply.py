@@ -8,7 +8,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.backends.base import Fault, RawReply
 from turnwise.transforms.judging.backends.replied import (
     ReadAnswer,
-    Tokens,
+    TokenFigures,
     cut_off,
     replies_of,
     withheld,
@@ -45,7 +45,7 @@ def _text(answer: JsonObject) -> str | Fault:
     return without_thoughts("".join(block["text"] for block in blocks if block["type"] == "text"))
 
 
-def _tokens(usage: JsonObject) -> Tokens:
+def _tokens(usage: JsonObject) -> TokenFigures:
     if usage.get("input_tokens") is None or usage.get("output_tokens") is None:
         return None
     return sum(int(usage.get(name) or 0) for name in _TOKENS_IN), int(usage["output_tokens"])

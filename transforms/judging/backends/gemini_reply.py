@@ -7,7 +7,7 @@ from turnwise.transforms.judging.backends.base import Fault, RawReply, one_line
 from turnwise.transforms.judging.backends.replied import (
     EMPTY,
     ReadAnswer,
-    Tokens,
+    TokenFigures,
     cut_off,
     replies_of,
     withheld,
@@ -38,7 +38,7 @@ def _text(candidate: JsonObject) -> str | Fault:
     return "".join(part.get("text") or "" for part in parts if not part.get("thought"))
 
 
-def _tokens(usage: JsonObject | None) -> Tokens:
+def _tokens(usage: JsonObject | None) -> TokenFigures:
     if not usage:
         return None
     tokens_in = (usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)

@@ -6,7 +6,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.backends.base import Fault, RawReply
 from turnwise.transforms.judging.backends.replied import (
     ReadAnswer,
-    Tokens,
+    TokenFigures,
     cut_off,
     replies_of,
     withheld,
@@ -67,7 +67,7 @@ def _parts(answer: JsonObject) -> list[dict[str, Any]]:
     return [part for message in messages for part in message["content"]]
 
 
-def _tokens(answer: JsonObject, name_in: str, name_out: str) -> Tokens:
+def _tokens(answer: JsonObject, name_in: str, name_out: str) -> TokenFigures:
     usage = answer.get("usage") or {}
     tokens_in, tokens_out = usage.get(name_in), usage.get(name_out)
     return None if tokens_in is None or tokens_out is None else (int(tokens_in), int(tokens_out))

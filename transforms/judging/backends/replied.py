@@ -12,7 +12,7 @@ from turnwise.transforms.judging.backends.base import Fault, RawReply, one_line
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 EMPTY = Fault("empty", "the model gave no answer")
 
-Tokens: TypeAlias = "tuple[int, int] | None"
+TokenFigures: TypeAlias = "tuple[int, int] | None"
 """Prompt tokens, and answer tokens including thoughts; None: the API does not state them."""
 
 
@@ -21,13 +21,13 @@ class ReadAnswer(NamedTuple):
 
     Attributes:
         texts: A text or a fault for every answer; those that are missing are not there.
-        tokens: Tokens of the call.
+        tokens: TokenFigures of the call.
         model: The model that answered; None: the requested one.
         missing: The fault of answers that are not there.
     """
 
     texts: list[str | Fault]
-    tokens: Tokens
+    tokens: TokenFigures
     model: str | None
     missing: Fault = EMPTY
 
