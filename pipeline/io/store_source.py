@@ -6,8 +6,8 @@ import apache_beam as beam
 
 from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.cases import store_records
 from turnwise.pipeline.store.engine import OldStoreError, open_store
-from turnwise.pipeline.store.evaluations import store_records
 from turnwise.pipeline.store.urls import StoreError, is_store_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.record import Record

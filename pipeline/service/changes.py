@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from time import time_ns
-from typing import TypeVar
 from uuid import uuid4
 
 from sqlalchemy import Connection
@@ -12,26 +10,23 @@ from turnwise.pipeline.service.computed_fields import COMPUTED, with_computed_fi
 from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid, not_found
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import check_content
-from turnwise.pipeline.store.engine import ConflictError
+from turnwise.pipeline.service.writing import change_by, check_display_name, check_etag, written
 from turnwise.pipeline.store.evaluations import (
     EvaluationChange,
     StoredEvaluation,
     add_evaluation,
-    find_by_display_name,
     find_evaluation,
     read_revisions,
     replace_evaluation,
 )
-from turnwise.schemas.ces.cases import Evaluation, updated_content, written_fields
+from turnwise.pipeline.store.tables import EVALUATIONS
+from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.history_tools import RestoreEvaluationRequest
-from turnwise.schemas.ces.names import app_of, checked_name, is_id
+from turnwise.schemas.ces.names import checked_name, is_id
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
-from turnwise.schemas.proto.scalars import shown
+from turnwise.schemas.proto.updates import updated_content, written_fields
 from turnwise.schemas.values import JsonObject
 
-T = TypeVar("T")
-
-_MICROSECOND = 1000
 _MOST_ATTEMPTS = 100
 
 
@@ -55,10 +50,10 @@ def create_evaluation(service: Service, request: CreateEvaluationRequest) -> Jso
     def work(connection: Connection) -> StoredEvaluation:
         if find_evaluation(connection, name):
             raise ServiceError("ALREADY_EXISTS", f"{name} exists already", "evaluationId")
-        _check_display_name(connection, content)
-        return add_evaluation(connection, content, _change(service))
+        check_display_name(connection, EVALUATIONS, content, "evaluation")
+        return add_evaluation(connection, content, change_by(service))
 
-    return _with_computed_fields(service, _written(service, work))
+    return _with_computed_fields(service, written(service, work))
 
 
 def update_evaluation(service: Service, evaluation: Evaluation | None, update_mask: str = "") -> JsonObject:
@@ -101,7 +96,25 @@ def restore_evaluation(service: Service, request: RestoreEvaluationRequest) -> J
     if not found or found[0].revision != request.revision:
         raise not_found(f"revision {request.revision} of {name}")
     content = found[0].content
+    if service.store.read(lambda connection: find_evaluation(connection, name)) is None:
+        return _created_again(service, content, request.etag)
     return _replaced(service, name, (request.etag, "etag"), lambda _: content)
+
+
+def _created_again(service: Service, content: JsonObject, etag: str) -> JsonObject:
+    """Creates an evaluation that was deleted; `etag`: that of its deletion ("": any)."""
+    name = content["name"]
+    check_content(content)
+
+    def work(connection: Connection) -> StoredEvaluation:
+        last = read_revisions(connection, name, None, 1)[0]
+        check_etag(name, etag, last.etag, "etag")
+        if not last.is_deletion:
+            raise ServiceError("ABORTED", f"{name} was created by another; try again")
+        check_display_name(connection, EVALUATIONS, content, "evaluation")
+        return add_evaluation(connection, content, change_by(service))
+
+    return _with_computed_fields(service, written(service, work))
 
 
 def _replaced(
@@ -127,12 +140,11 @@ def _replaced(
         old = service.store.read(lambda connection: find_evaluation(connection, name))
         if old is None:
             raise not_found(name)
-        if etag[0] and etag[0] != old.etag:
-            raise ServiceError("ABORTED", f"{name} has another etag: it was changed since", etag[1])
+        check_etag(name, etag[0], old.etag, etag[1])
         content = new_content(old.content)
         check_content(content)
-        work = partial(_replace, old=old, content=content, change=_change(service, update_mask))
-        made = _written(service, work)
+        work = partial(_replace, old=old, content=content, change=change_by(service, update_mask))
+        made = written(service, work)
         if made is not None:
             return _with_computed_fields(service, made)
     raise ServiceError("ABORTED", f"{name} is changed by others all the time; try again")
@@ -141,32 +153,11 @@ def _replaced(
 def _replace(
     connection: Connection, old: StoredEvaluation, content: JsonObject, change: EvaluationChange
 ) -> StoredEvaluation | None:
-    _check_display_name(connection, content)
+    check_display_name(connection, EVALUATIONS, content, "evaluation")
     return replace_evaluation(connection, old, content, change)
-
-
-def _written(service: Service, work: Callable[[Connection], T]) -> T:
-    try:
-        return service.store.write(work)
-    except ConflictError:
-        raise ServiceError("ALREADY_EXISTS", "the app has an evaluation of that name already") from None
 
 
 def _with_computed_fields(service: Service, made: StoredEvaluation) -> JsonObject:
     return service.store.read(
         lambda connection: with_computed_fields(connection, [made], service.cache, COMPUTED)[0]
     )
-
-
-def _check_display_name(connection: Connection, content: JsonObject) -> None:
-    display_name = content["displayName"]
-    found = find_by_display_name(connection, app_of(content["name"]), display_name)
-    if found not in (None, content["name"]):
-        raise ServiceError(
-            "ALREADY_EXISTS", f"{found} has the name {shown(display_name)} already", "evaluation.displayName"
-        )
-
-
-def _change(service: Service, update_mask: str = "") -> EvaluationChange:
-    now = time_ns() // _MICROSECOND * _MICROSECOND
-    return EvaluationChange(service.actor, now, update_mask or None)

@@ -118,4 +118,6 @@ def http_app(service: Service, options: ServeOptions) -> ASGIApp:
     ]
     unrouted = {404: answer_unrouted, 405: answer_unrouted}
     app = Starlette(routes=routes, lifespan=lambda _: sessions.run(), exception_handlers=unrouted)
+    # A path with a further slash is another path.
+    app.router.redirect_slashes = False
     return metrics.counted(AuthMiddleware(app, options.host, options.allowed_hosts, tokens, WebDoor()))

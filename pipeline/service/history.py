@@ -42,5 +42,6 @@ def _told(stored: StoredRevision) -> JsonObject:
         "changeTime": nanos_timestamp(stored.nanos),
         "changedBy": stored.actor,
         **({"updateMask": stored.update_mask} if stored.update_mask else {}),
+        **({"deleted": True} if stored.is_deletion else {}),
         "evaluation": stored.content,
     }

@@ -10,7 +10,13 @@ from turnwise.pipeline.service.errors import ServiceError, field_errors, not_fou
 from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conditions import runs_table_fields
-from turnwise.pipeline.store.executions import delete_forgotten, forget_run, lock_executions, runs_since
+from turnwise.pipeline.store.executions import (
+    RECENT_NANOS,
+    delete_forgotten,
+    forget_run,
+    lock_executions,
+    runs_since,
+)
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
 from turnwise.pipeline.store.runs import RunState
@@ -24,7 +30,6 @@ from turnwise.schemas.values import JsonObject
 RUN_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
 """What `run_summary` reads."""
 _ABORTED, _INTERNAL = 10, 13
-_RECENT = 24 * 3600 * 10**9
 
 
 def list_evaluation_runs(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
@@ -69,7 +74,7 @@ def delete_evaluation_run(service: Service, name: str) -> JsonObject:
     def work(connection: Connection) -> str:
         lock_executions(connection)
         row = find_run(connection, name)
-        if runs_since(connection, row["name"], time_ns() - _RECENT):
+        if runs_since(connection, row["name"], time_ns() - RECENT_NANOS):
             why = "an execution of it wrote within the last 24 hours and has not ended"
             raise ServiceError("FAILED_PRECONDITION", f"{name} runs: {why}")
         forget_run(connection, row["name"])

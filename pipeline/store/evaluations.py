@@ -1,18 +1,14 @@
 """Reads and writes evaluations and their history."""
 
 import json
-from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, insert, select, update
 
-from turnwise.pipeline.store.engine import shared_store
 from turnwise.pipeline.store.tables import EVALUATIONS, HISTORY, TAGS, key_text
-from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject
 
 
@@ -53,13 +49,18 @@ def stored_evaluation(row: Row[Any]) -> StoredEvaluation:
 
 
 class StoredRevision(NamedTuple):
-    """A revision of an evaluation; its fields are those of `StoredEvaluation` and `EvaluationChange`."""
+    """A revision of an evaluation; its fields are those of `StoredEvaluation` and `EvaluationChange`.
+
+    Attributes:
+        is_deletion: Whether the evaluation was deleted; `content` is what it held. None: it was not.
+    """
 
     revision: int
     etag: str
     nanos: int
     actor: str
     update_mask: str | None
+    is_deletion: int | None
     content: JsonObject
 
 
@@ -70,17 +71,17 @@ def find_evaluation(connection: Connection, name: str) -> StoredEvaluation | Non
     return None if row is None else stored_evaluation(row)
 
 
-def find_by_display_name(connection: Connection, app: str, display_name: str) -> str | None:
-    """Returns the name of the evaluation with a display name, or None."""
-    query = select(EVALUATIONS.c.name).where(
-        EVALUATIONS.c.app == app, EVALUATIONS.c.display_name == key_text(display_name)
-    )
-    return connection.execute(query).scalar()
+def find_by_display_name(connection: Connection, table: Table, app: str, display_name: str) -> str | None:
+    """Returns the name of the evaluation (dataset, expectation) with a display name, or None."""
+    is_own = table.c.app == app, table.c.display_name == key_text(display_name)
+    return connection.execute(select(table.c.name).where(*is_own)).scalar()
 
 
 def add_evaluation(connection: Connection, content: JsonObject, change: EvaluationChange) -> StoredEvaluation:
-    """Adds an evaluation under the name in its content."""
-    made = _revision(content, 1, change.nanos, change.actor, change)
+    """Adds an evaluation under the name in its content; one that was deleted goes on with its history."""
+    before = read_revisions(connection, content["name"], None, 1)
+    revision = before[0].revision + 1 if before else 1
+    made = _revision(content, revision, change.nanos, change.actor, change)
     connection.execute(insert(EVALUATIONS).values(app=app_of(made.name), **_columns(made)))
     _follow_up(connection, made, change)
     return made
@@ -98,6 +99,22 @@ def replace_evaluation(
     connection.execute(delete(TAGS).where(TAGS.c.evaluation == old.name))
     _follow_up(connection, made, later)
     return made
+
+
+def remove_evaluation(connection: Connection, old: StoredEvaluation, change: EvaluationChange) -> bool:
+    """Deletes an evaluation that is in no dataset; its history stays and says so.
+
+    Returns:
+        Whether it was still the old one.
+    """
+    connection.execute(delete(TAGS).where(TAGS.c.evaluation == old.name))
+    is_old = (EVALUATIONS.c.name == old.name, EVALUATIONS.c.revision == old.revision)
+    if not connection.execute(delete(EVALUATIONS).where(*is_old)).rowcount:
+        return False
+    later = change._replace(nanos=max(change.nanos, old.update_nanos + 1000))
+    last = _revision(old.content, old.revision + 1, old.create_nanos, old.created_by, later)
+    _add_to_history(connection, last, later, is_deletion=1)
+    return True
 
 
 def read_revisions(connection: Connection, name: str, before: int | None, size: int) -> list[StoredRevision]:
@@ -129,6 +146,12 @@ def _follow_up(connection: Connection, made: StoredEvaluation, change: Evaluatio
     tags = {key_text(tag) for tag in made.content.get("tags", ())}
     if tags:
         connection.execute(insert(TAGS), [{"evaluation": made.name, "tag": tag} for tag in sorted(tags)])
+    _add_to_history(connection, made, change)
+
+
+def _add_to_history(
+    connection: Connection, made: StoredEvaluation, change: EvaluationChange, is_deletion: int | None = None
+) -> None:
     connection.execute(
         insert(HISTORY).values(
             evaluation=made.name,
@@ -137,18 +160,7 @@ def _follow_up(connection: Connection, made: StoredEvaluation, change: Evaluatio
             nanos=change.nanos,
             actor=change.actor,
             update_mask=change.update_mask,
+            is_deletion=is_deletion,
             content=dump_json(made.content).decode(),
         )
     )
-
-
-def store_records(url: str, app: str) -> Iterator[Record]:
-    """Yields the evaluations of a store with their etags by name, of one app or of all apps ("")."""
-    rows = shared_store(url, read_only=True).read(lambda connection: _contents(connection, app))
-    for position, row in enumerate(rows, 1):
-        yield Record(shown_url(url), position, dump_json({**json.loads(row.content), "etag": row.etag}))
-
-
-def _contents(connection: Connection, app: str) -> Sequence[Row[str, str]]:
-    query = select(EVALUATIONS.c.content, EVALUATIONS.c.etag).order_by(EVALUATIONS.c.name)
-    return connection.execute(query.where(EVALUATIONS.c.app == app) if app else query).all()

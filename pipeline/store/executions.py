@@ -31,6 +31,8 @@ from turnwise.schemas.values import JsonObject
 
 _PIECE = 2_000
 _SECOND = 10**9
+RECENT_NANOS = 24 * 3600 * _SECOND
+"""A run that wrote within this time, and has not ended, may still write."""
 
 
 class Execution(NamedTuple):

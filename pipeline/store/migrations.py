@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, inspect, text
 
+from turnwise.pipeline.store.migrated_datasets import add_datasets
 from turnwise.pipeline.store.migrated_maintenance import keep_maintenance
 from turnwise.pipeline.store.migrated_operations import add_operations
 from turnwise.pipeline.store.migrated_repeats import add_repeats
@@ -208,6 +209,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     add_operations,
     add_tokens,
     add_repeats,
+    add_datasets,
 )
 
 

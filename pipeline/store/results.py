@@ -1,6 +1,7 @@
 """Reads and writes evaluation results and their sums."""
 
 import json
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select
@@ -13,7 +14,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.aggregates import VersionSums
-from turnwise.transforms.metrics.state import Sums, add_parts
+from turnwise.transforms.metrics.state import Sums, add_parts, add_sums
 
 COMPLETED = "COMPLETED"
 _TEXTS = {
@@ -120,6 +121,16 @@ class EvaluationFigures(NamedTuple):
     versions: dict[str, VersionSums]
     undecided: dict[str, int]
     runs: list[str]
+
+
+def summed_figures(figures: Iterable[EvaluationFigures]) -> dict[str, VersionSums]:
+    """Returns app version id -> sums over several evaluations."""
+    found: dict[str, VersionSums] = {}
+    for version, own in ((v, own) for one in figures for v, own in one.versions.items()):
+        before = found.get(version, VersionSums(0, 0, {}))
+        add_sums(before.sums, own.sums)
+        found[version] = VersionSums(before.passes + own.passes, before.fails + own.fails, before.sums)
+    return found
 
 
 def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:

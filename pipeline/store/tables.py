@@ -34,10 +34,26 @@ TAGS = _table("evaluation_tags", texts="evaluation tag", key="evaluation tag")
 HISTORY = _table(
     "evaluation_history",
     texts="evaluation etag actor update_mask content",
-    numbers="revision nanos",
+    numbers="revision nanos is_deletion",
     key="evaluation revision",
 )
 """All revisions of all evaluations. Append-only, enforced by triggers."""
+
+EVALUATION_DATASETS = _table(
+    "evaluation_datasets",
+    texts="name app display_name etag created_by last_updated_by content",
+    numbers="create_nanos update_nanos",
+)
+"""Datasets, in the form of evaluations."""
+
+DATASET_MEMBERS = _table("dataset_members", texts="dataset evaluation", key="dataset evaluation")
+
+EVALUATION_EXPECTATIONS = _table(
+    "evaluation_expectations",
+    texts="name app display_name etag created_by last_updated_by content",
+    numbers="create_nanos update_nanos",
+)
+"""Expectations, in the form of evaluations."""
 
 EXECUTIONS = _table(
     "run_executions",

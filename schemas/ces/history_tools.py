@@ -4,7 +4,7 @@ from pydantic import Field
 
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.tools import ToolMessage
-from turnwise.schemas.proto.fields import Int32, Repeated, Text, Timestamp
+from turnwise.schemas.proto.fields import Bool, Int32, Repeated, Text, Timestamp
 from turnwise.schemas.values import no_items
 
 
@@ -37,6 +37,8 @@ class EvaluationRevision(ToolMessage):
     """Who made it."""
     update_mask: Text = ""
     """Mask of the update that made it; absent: all fields were written."""
+    deleted: Bool = False
+    """Whether the evaluation was deleted here; `evaluation` is what it held."""
     evaluation: Evaluation | None = None
     """Its content, without what is computed."""
 

@@ -33,6 +33,19 @@ class CreateEvaluationRequest(Message):
     """The evaluation."""
 
 
+class DeleteEvaluationRequest(Message):
+    """Delete a case; its history stays."""
+
+    REQUIRED = ("name",)
+
+    name: Text = ""
+    """Name of the evaluation."""
+    force: Bool = False
+    """Whether it is also removed from its datasets; otherwise one that is in a dataset is not deleted."""
+    etag: Text = ""
+    """The etag that it must have; absent: any."""
+
+
 class ListEvaluationsRequest(Message):
     """List the cases of an app."""
 
@@ -83,6 +96,15 @@ class GetEvaluationResultRequest(Message):
 
     name: Text = ""
     """Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R."""
+
+
+class DeleteEvaluationResultRequest(Message):
+    """Delete a result."""
+
+    REQUIRED = ("name",)
+
+    name: Text = ""
+    """Name of the result."""
 
 
 class ListEvaluationResultsRequest(Message):

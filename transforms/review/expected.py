@@ -22,7 +22,10 @@ def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | No
         add_expectations(part, case.expectations, effects)
     if case.final_session_state:
         part["variables"] = {**part.get("variables", {}), **case.final_session_state}
-    rubrics = [*(rubric.text for rubric in case.rubrics), *case.evaluation_expectations]
+    rubrics = [
+        *(rubric.text for rubric in case.rubrics),
+        *map(case.stated_text, case.evaluation_expectations),
+    ]
     if rubrics:
         part["rubrics"] = rubrics
     if case.task:

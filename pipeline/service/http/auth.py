@@ -15,7 +15,7 @@ from turnwise.pipeline.store.urls import is_loopback
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/?#@\s]+)(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(.+)")
-_BEARER = re.compile(r"bearer ([!-~]+)", re.IGNORECASE)
+_BEARER = re.compile(r"bearer +([!-~]+)", re.IGNORECASE)
 _USER = "turnwise.user"
 
 

@@ -1,7 +1,10 @@
 """Answers the requests of the REST interface."""
 
+import json
+import re
 from collections.abc import Mapping
 from functools import partial
+from urllib.parse import unquote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -12,20 +15,24 @@ from turnwise.pipeline.service.http.auth import request_user
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.rest.method import RestMethod
 from turnwise.pipeline.service.rest.requests import read_request
-from turnwise.pipeline.service.rest.system_parameters import without_system_parameters
+from turnwise.pipeline.service.rest.system_parameters import SystemParameters, read_system_parameters
 from turnwise.pipeline.service.rest.table import find_method
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.proto.enums import with_enum_numbers
+from turnwise.schemas.proto.masks import select_fields
 from turnwise.schemas.values import JsonObject
 
 _BELOW = "/v1beta/"
+_JSON = "application/json"
+_SLASH = re.compile("%2F", re.IGNORECASE)
 _UNROUTED = {405: "UNIMPLEMENTED"}
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 def _response(value: JsonObject, code: int, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(dump_json(value), code, {**_HEADERS, **(headers or {})}, "application/json")
+    return Response(dump_json(value), code, {**_HEADERS, **(headers or {})}, _JSON)
 
 
 async def answer_unrouted(request: Request, error: Exception) -> Response:
@@ -45,22 +52,31 @@ class RestApi:
         self._service, self._workers = service, workers
 
     async def answer(self, request: Request) -> Response:
-        """Handles one request."""
+        """Handles one request; HEAD as GET, and the server leaves out the body."""
         try:
-            value = await self._answer(request)
+            text = await self._answer(request)
         except ServiceError as error:
             return _response(error.to_value(), HTTP_CODES[error.status])
-        return _response(value, 200)
+        return Response(text, 200, _HEADERS, _JSON)
 
-    async def _answer(self, request: Request) -> JsonObject:
-        method, resource = find_method(request.method, request.path_params["path"])
+    async def _answer(self, request: Request) -> bytes:
+        verb = "GET" if request.method == "HEAD" else request.method
+        method, resource = find_method(verb, _path(request))
         query = dict(request.query_params)
         if len(query) != len(request.query_params.multi_items()):
             raise ServiceError("INVALID_ARGUMENT", "a parameter is given twice")
-        own = without_system_parameters(query)
-        body = await _read_body(request) if method.body else b""
+        system, own = read_system_parameters(query, request.headers, method.response)
+        body = await _read_body(request, bool(method.body))
         work = partial(_called, method, self._service.of(request_user(request)), resource, own, body)
-        return await self._workers.run(work, f"rest.{method.name}", changes=method.changes)
+        value = await self._workers.run(work, f"rest.{method.name}", changes=method.changes)
+        return _written(value, method, system)
+
+
+def _path(request: Request) -> str:
+    """Returns the path below `/v1beta/`; a slash that is escaped there separates no segments."""
+    segments = request.scope["raw_path"].decode("ascii", "replace").split("/")[1:]
+    version, *others = [unquote(_SLASH.sub("%252F", segment)) for segment in segments]
+    return "/".join(others) if f"/{version}/" == _BELOW else ""
 
 
 def _called(
@@ -69,9 +85,17 @@ def _called(
     return method.call(service, read_request(method, resource, query, body))
 
 
-async def _read_body(request: Request) -> bytes:
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise ServiceError("INVALID_ARGUMENT", "the Content-Type must be application/json")
+def _written(value: JsonObject, method: RestMethod, system: SystemParameters) -> bytes:
+    if system.fields is not None:
+        value = select_fields(value, system.fields)
+    if system.has_enum_numbers:
+        value = with_enum_numbers(method.response, value)
+    return json.dumps(value, indent=2).encode() if system.is_indented else dump_json(value)
+
+
+async def _read_body(request: Request, is_needed: bool) -> bytes:
+    if is_needed and _media_type(request) != _JSON:
+        raise ServiceError("INVALID_ARGUMENT", f"the Content-Type must be {_JSON}")
     body = bytearray()
     try:
         async for chunk in request.stream():
@@ -82,4 +106,10 @@ async def _read_body(request: Request) -> bytes:
                 )
     except ClientDisconnect:
         raise ServiceError("INVALID_ARGUMENT", "the body is incomplete") from None
+    if body and not is_needed:
+        raise ServiceError("INVALID_ARGUMENT", "the method takes no body")
     return bytes(body)
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()

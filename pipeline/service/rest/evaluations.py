@@ -2,12 +2,14 @@
 
 from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
 from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN
+from turnwise.pipeline.service.deletions import delete_evaluation
 from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
-from turnwise.pipeline.service.rest.method import RestMethod, in_app
+from turnwise.pipeline.service.rest.method import Empty, RestMethod, in_app
 from turnwise.pipeline.service.service import Service
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.requests import (
     CreateEvaluationRequest,
+    DeleteEvaluationRequest,
     ListEvaluationsRequest,
     ListEvaluationsResponse,
     UpdateEvaluationRequest,
@@ -49,5 +51,13 @@ METHODS = (
         Evaluation,
         _update,
         body="evaluation",
+    ),
+    RestMethod(
+        "delete_evaluation",
+        "DELETE",
+        in_app("name", _ONE),
+        DeleteEvaluationRequest,
+        Empty,
+        delete_evaluation,
     ),
 )

@@ -1,7 +1,14 @@
 """The methods that the service has."""
 
 from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.rest import evaluation_operations, evaluations, operations, results, runs
+from turnwise.pipeline.service.rest import (
+    evaluation_operations,
+    evaluations,
+    operations,
+    resources,
+    results,
+    runs,
+)
 from turnwise.pipeline.service.rest.api_methods import has_method
 from turnwise.pipeline.service.rest.method import RestMethod
 
@@ -11,6 +18,7 @@ METHODS: tuple[RestMethod, ...] = (
     *runs.METHODS,
     *operations.METHODS,
     *evaluation_operations.METHODS,
+    *resources.METHODS,
 )
 
 

@@ -12,44 +12,30 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import ces_v1beta
 
 from turnwise.pipeline.service.rest.api_methods import has_method
+from turnwise.pipeline.service.rest.table import METHODS
 
 SERVICES = ("agent_service", "evaluation_service", "session_service", "tool_service", "widget_service")
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
-SERVED = {
-    ("GET", "projects/x/locations/x/apps/x/evaluations"),
-    ("POST", "projects/x/locations/x/apps/x/evaluations"),
-    ("GET", "projects/x/locations/x/apps/x/evaluations/x"),
-    ("PATCH", "projects/x/locations/x/apps/x/evaluations/x"),
-    ("GET", "projects/x/locations/x/apps/x/evaluationRuns"),
-    ("GET", "projects/x/locations/x/apps/x/evaluationRuns/x"),
-    ("DELETE", "projects/x/locations/x/apps/x/evaluationRuns/x"),
-    ("GET", "projects/x/locations/x/apps/x/evaluations/x/results"),
-    ("GET", "projects/x/locations/x/apps/x/evaluations/x/results/x"),
-    ("GET", "projects/x/locations/x/operations"),
-    ("GET", "projects/x/locations/x/operations/x"),
-    ("DELETE", "projects/x/locations/x/operations/x"),
-    ("POST", "projects/x/locations/x/operations/x:cancel"),
-    ("POST", "projects/x/locations/x/apps/x:importEvaluations"),
-    ("POST", "projects/x/locations/x/apps/x:runEvaluation"),
-    ("POST", "projects/x/locations/x/apps/x/evaluations:export"),
-    ("POST", "projects/x/locations/x/apps/x/evaluations/x/results:export"),
-    ("POST", "projects/x/locations/x/apps/x/evaluationRuns:export"),
-    ("POST", "projects/x/locations/x/apps/x/conversations/x:generateEvaluation"),
-}
 
 
-def rules() -> Iterator[tuple[str, str]]:
-    """Yields the HTTP method and the path of every rule, with x for what a request fills in."""
+def rules() -> Iterator[tuple[str, str, str]]:
+    """Yields the HTTP method, the template of the path and the field of the body of every rule."""
     for service in SERVICES:
         module = import_module(f"google.cloud.ces_v1beta.services.{service}.transports.rest_base")
         transports = [kind for name, kind in vars(module).items() if name.endswith("RestTransport")]
         for kind in (inner for t in transports for inner in vars(t).values() if inspect.isclass(inner)):
             for rule in getattr(kind, "_get_http_options", list)():
-                path = re.sub(r"\{[\w.]+=([^}]+)\}", r"\1", rule["uri"]).replace("*", "x")
-                yield rule["method"].upper(), path.removeprefix("/v1beta/")
+                yield rule["method"].upper(), rule["uri"].removeprefix("/v1beta/"), rule.get("body", "")
 
 
-RULES = sorted(set(rules()))
+def filled_in(path: str) -> str:
+    """Returns a path of a template, with x for what a request fills in."""
+    return re.sub(r"\{[\w.]+=([^}]+)\}", r"\1", path).replace("*", "x")
+
+
+TEMPLATES = set(rules())
+RULES = sorted({(verb, filled_in(path)) for verb, path, _ in TEMPLATES})
+SERVED = {(method.verb, filled_in(method.path)) for method in METHODS}
 
 
 def client(kind: Any, server: Any) -> Any:
@@ -64,6 +50,14 @@ def test_the_methods_are_those_of_the_rules() -> None:
     paths = {path for _, path in RULES}
     every = [(method, path) for path in paths for method in ("DELETE", "GET", "PATCH", "POST", "PUT")]
     assert [rule for rule in every if has_method(*rule) and rule not in RULES] == []
+
+
+def test_the_methods_that_are_served_have_the_rules_of_the_api() -> None:
+    assert [m.name for m in METHODS if (m.verb, m.path, m.body) not in TEMPLATES] == []
+    names = {
+        re.sub("(?<!^)([A-Z])", r"_\1", name).lower() for name in dir(ces_v1beta.EvaluationServiceClient)
+    }
+    assert [m.name for m in METHODS if m.name not in names] == []
 
 
 def test_what_is_not_served_is_answered_in_the_form_of_the_api(server: Any) -> None:
@@ -81,11 +75,7 @@ def test_what_is_not_served_is_answered_in_the_form_of_the_api(server: Any) -> N
 def test_the_real_clients_are_told_that_a_method_is_not_implemented(server: Any) -> None:
     evaluations = client(ces_v1beta.EvaluationServiceClient, server)
     with pytest.raises(exceptions.MethodNotImplemented):
-        evaluations.delete_evaluation(name=f"{APP}/evaluations/one")
-    with pytest.raises(exceptions.MethodNotImplemented):
-        evaluations.test_persona_voice(app=APP)
-    with pytest.raises(exceptions.MethodNotImplemented):
-        evaluations.list_evaluation_datasets(parent=APP)
+        evaluations.list_scheduled_evaluation_runs(parent=APP)
     with pytest.raises(exceptions.MethodNotImplemented):
         client(ces_v1beta.AgentServiceClient, server).get_app(name=APP)
 
@@ -101,6 +91,13 @@ def test_the_real_clients_are_told_that_a_method_is_not_implemented(server: Any)
         ("DELETE", "/nothing", 404),
         ("GET", "/mcp", 405),
         ("OPTIONS", f"/v1beta/{APP}/evaluations", 404),
+        ("GET", f"/v1beta/{APP}/evaluations/", 404),
+        ("GET", f"/v1beta//{APP}/evaluations", 404),
+        ("GET", f"//v1beta/{APP}/evaluations", 404),
+        ("GET", f"/v1beta%2F{APP}/evaluations", 404),
+        ("GET", f"/v1beta%2Fx/{APP}/evaluations", 404),
+        ("GET", f"/v1beta/{APP.replace('/', '%2F')}/evaluations", 404),
+        ("GET", "/mcp/", 404),
     ],
 )
 def test_unknown_paths_are_answered_in_the_form_of_the_api(

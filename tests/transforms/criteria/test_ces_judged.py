@@ -165,7 +165,8 @@ def test_a_named_expectation_whose_words_nobody_knows(judged, matched, scripted)
     case = EvalCase(eval_id="e", dialect="ces", evaluation_expectations=[POLITE])
     ask = scripted([])
     overall = judged(EvaluationExpectations(), matched(case, Turn(user="q", agent="a")), ask).overall
-    assert overall.reason == f"the config's criteria.evaluation_expectations.prompts has no text for {POLITE}"
+    where = "neither the case nor the config's criteria.evaluation_expectations.prompts"
+    assert overall.reason == f"{where} has a text for {POLITE}"
     assert ask.asked == []
 
 

@@ -12,7 +12,7 @@ from turnwise.schemas.ces.case_parts import (
     Scenario,
     ScenarioExpectation,
 )
-from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.cases import CaseWithTexts, Evaluation
 from turnwise.schemas.ces.limits import check_evaluation
 from turnwise.schemas.ces.metric_settings import (
     EvaluationMetricsThresholds,
@@ -33,13 +33,13 @@ _COMPARISONS: dict[int, Literal["EQUALS", "CONTAINS"]] = {1: "EQUALS", 2: "CONTA
 
 
 def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
-    """Converts a CES Evaluation, read strictly.
+    """Converts a CES Evaluation, with texts of the expectations that it names; read strictly.
 
     Raises:
         WireError: It is no Evaluation.
         ValueError: It is neither a golden nor a scenario, or has no name to refer to it by.
     """
-    message = Evaluation.from_json(data)
+    message = CaseWithTexts.from_json(data)
     check_evaluation(message)
     eval_id = message.name or message.display_name
     if not eval_id:
@@ -51,6 +51,7 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
         tags=message.tags,
         thresholds=_thresholds(message, config),
         etag=message.etag or None,
+        expectation_texts=message.expectation_texts,
     )
     if message.golden is not None:
         _add_golden(case, message.golden)

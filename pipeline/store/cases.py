@@ -1,0 +1,38 @@
+"""Reads the evaluations of a store as records of eval cases."""
+
+import json
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, select
+
+from turnwise.pipeline.store.engine import shared_store
+from turnwise.pipeline.store.expectations import apps_of_expectations, expectation_texts, stated_texts
+from turnwise.pipeline.store.tables import EVALUATIONS
+from turnwise.pipeline.store.urls import shown_url
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonObject
+
+
+def store_records(url: str, app: str) -> Iterator[Record]:
+    """Yields the evaluations of a store by name, with their etags and the texts of their expectations.
+
+    Args:
+        url: URL of the store.
+        app: Only those of this app; "": of all apps.
+    """
+    values = shared_store(url, read_only=True).read(lambda connection: _cases(connection, app))
+    for position, value in enumerate(values, 1):
+        yield Record(shown_url(url), position, dump_json(value))
+
+
+def _cases(connection: Connection, app: str) -> list[JsonObject]:
+    query = select(EVALUATIONS.c.content, EVALUATIONS.c.etag).order_by(EVALUATIONS.c.name)
+    rows = connection.execute(query.where(EVALUATIONS.c.app == app) if app else query).all()
+    contents = [json.loads(row.content) for row in rows]
+    known = expectation_texts(connection, apps_of_expectations(contents))
+    return [
+        {**content, "etag": row.etag, **({"expectationTexts": texts} if texts else {})}
+        for content, row in zip(contents, rows, strict=True)
+        for texts in [stated_texts(content, known)]
+    ]

@@ -1,0 +1,47 @@
+"""Deletes a result with what was recorded of its conversation."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, select
+
+from turnwise.pipeline.store.naming import evaluation_name
+from turnwise.pipeline.store.tables import CONVERSATION_ROWS, RESULT_ROWS, RESULTS, SCORE_ROWS
+from turnwise.schemas.ces.names import app_of
+
+
+def run_of_result(connection: Connection, name: str) -> str | None:
+    """Returns the name of the run of a result; None: there is no such result."""
+    run: str | None = connection.execute(
+        select(RESULTS.c.evaluation_run).where(RESULTS.c.name == name)
+    ).scalar()
+    return run
+
+
+def delete_result(connection: Connection, name: str) -> None:
+    """Deletes a result, its conversation and the scores of it, of all executions of its run."""
+    columns = ("evaluation", "evaluation_run", "execution", "conversation_id", "version_id")
+    query = select(*(RESULT_ROWS.c[column] for column in columns)).where(RESULT_ROWS.c.name == name)
+    for row in connection.execute(query).all():
+        for conversation in _conversations(connection, row):
+            place = SCORE_ROWS.c.conversation == conversation, SCORE_ROWS.c.execution == row.execution
+            connection.execute(delete(SCORE_ROWS).where(*place))
+            own = CONVERSATION_ROWS.c.name == conversation, CONVERSATION_ROWS.c.execution == row.execution
+            connection.execute(delete(CONVERSATION_ROWS).where(*own))
+    connection.execute(delete(RESULT_ROWS).where(RESULT_ROWS.c.name == name))
+
+
+def _conversations(connection: Connection, result: Row[Any]) -> list[str]:
+    """Returns the names of the rows of a result's conversation that were held against its case."""
+    table = CONVERSATION_ROWS
+    same = ("evaluation_run", "execution", "conversation_id", "version_id")
+    query = select(table.c.name, table.c.eval_id).where(
+        *(table.c[column] == getattr(result, column) for column in same)
+    )
+    rows = connection.execute(query).all()
+    return [row.name for row in rows if _is_case(result.evaluation, row.eval_id)]
+
+
+def _is_case(evaluation: str, eval_id: str) -> bool:
+    """Returns whether an evaluation is that of a case; the evaluation's id may begin with an eval set."""
+    own = evaluation_name(app_of(evaluation), eval_id or None)
+    return evaluation == own or evaluation.endswith(f"~{eval_id}" if eval_id else "/")
