@@ -15,6 +15,7 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.transfer.documents import RESULTS, RUNS
 from turnwise.pipeline.service.transfer.sources import FoundEvaluation, check_source, found_evaluations
 from turnwise.pipeline.store.evaluations import find_by_display_name, find_evaluation
+from turnwise.pipeline.store.tables import EVALUATIONS
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.names import checked_name, is_id
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
@@ -96,7 +97,7 @@ def _imported(into: _Import, found: FoundEvaluation) -> list[JsonObject]:
 def _taken(connection: Connection, app: str, own: str, content: JsonObject) -> str | None:
     """Returns the evaluation of that id, or, without an id, of that display name; None: there is none."""
     if not own:
-        return find_by_display_name(connection, app, content.get("displayName", ""))
+        return find_by_display_name(connection, EVALUATIONS, app, content.get("displayName", ""))
     name = f"{app}/evaluations/{own}"
     return name if find_evaluation(connection, name) else None
 
@@ -116,6 +117,6 @@ def _free_name(into: _Import, name: str) -> str:
 
     def work(connection: Connection) -> str:
         names = (name if number == 1 else f"{name} ({number})" for number in count(1))
-        return next(each for each in names if find_by_display_name(connection, into.app, each) is None)
+        return next(each for each in names if find_by_display_name(connection, EVALUATIONS, into.app, each) is None)
 
     return into.service.store.read(work)

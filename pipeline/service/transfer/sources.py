@@ -10,7 +10,8 @@ from turnwise.pipeline.service.transfer.documents import RESULTS, RUNS, File, fi
 from turnwise.pipeline.service.transfer.generating import conversation_evaluation
 from turnwise.pipeline.service.transfer.places import check_uri, read_file
 from turnwise.pipeline.service.transfer.table import table_evaluations
-from turnwise.schemas.ces.cases import Evaluation, written_fields
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.proto.updates import written_fields
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.transfers import ImportEvaluationsRequest
 from turnwise.schemas.proto.json import WireError
