@@ -66,12 +66,12 @@ def _take_out(connection: Connection, dataset: str, evaluation: str, change: Eva
 
 
 def delete_evaluation_result(service: Service, request: DeleteEvaluationResultRequest) -> JsonObject:
-    """Deletes a result with its conversation and the scores of it; the metrics of its run stay.
+    """Deletes a result with the recorded conversation and its scores; the metrics of its run stay.
 
     Raises:
         ServiceError: There is none of that name, or its run may still be running.
     """
-    service.check_writable()
+    service.check_deletable()
     with field_errors("name"):
         name = checked_name("result", request.name)
 

@@ -5,8 +5,21 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, select
 
 from turnwise.pipeline.store.naming import evaluation_name
-from turnwise.pipeline.store.tables import CONVERSATION_ROWS, RESULT_ROWS, RESULTS, SCORE_ROWS
+from turnwise.pipeline.store.tables import (
+    CONVERSATION_ROWS,
+    RECORDING_ROWS,
+    RESULT_ROWS,
+    RESULTS,
+    SCORE_ROWS,
+)
 from turnwise.schemas.ces.names import app_of
+
+_OF_CONVERSATION = (
+    (SCORE_ROWS, SCORE_ROWS.c.conversation),
+    (CONVERSATION_ROWS, CONVERSATION_ROWS.c.name),
+    (RECORDING_ROWS, RECORDING_ROWS.c.name),
+)
+"""Tables of a conversation, and the column with its name."""
 
 
 def run_of_result(connection: Connection, name: str) -> str | None:
@@ -18,15 +31,14 @@ def run_of_result(connection: Connection, name: str) -> str | None:
 
 
 def delete_result(connection: Connection, name: str) -> None:
-    """Deletes a result, its conversation and the scores of it, of all executions of its run."""
+    """Deletes a result, its conversation with recording and scores, of all executions of its run."""
     columns = ("evaluation", "evaluation_run", "execution", "conversation_id", "version_id")
     query = select(*(RESULT_ROWS.c[column] for column in columns)).where(RESULT_ROWS.c.name == name)
     for row in connection.execute(query).all():
         for conversation in _conversations(connection, row):
-            place = SCORE_ROWS.c.conversation == conversation, SCORE_ROWS.c.execution == row.execution
-            connection.execute(delete(SCORE_ROWS).where(*place))
-            own = CONVERSATION_ROWS.c.name == conversation, CONVERSATION_ROWS.c.execution == row.execution
-            connection.execute(delete(CONVERSATION_ROWS).where(*own))
+            for table, column in _OF_CONVERSATION:
+                own = column == conversation, table.c.execution == row.execution
+                connection.execute(delete(table).where(*own))
     connection.execute(delete(RESULT_ROWS).where(RESULT_ROWS.c.name == name))
 
 

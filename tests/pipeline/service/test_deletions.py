@@ -14,11 +14,13 @@ from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.history import list_evaluation_revisions
 from turnwise.pipeline.service.results import get_evaluation_result
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.users import User
 from turnwise.pipeline.store.executions import Execution, write_rows
 from turnwise.pipeline.store.results import result_columns
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     EVALUATIONS,
+    RECORDING_ROWS,
     RESULT_ROWS,
     SCORE_ROWS,
     TAGS,
@@ -98,7 +100,13 @@ def put_conversation(service: Service, execution: Execution, result: Any, eval_i
         **of_case,
         **{"name": f"{name}/scores/s", "conversation": name, "score_id": "s", "criterion": "x", "day": ""},
     }
-    for table, row in ((CONVERSATION_ROWS, conversation), (SCORE_ROWS, score)):
+    recording = {**of_case, "name": name, "evaluation": "", "app_version": ""}
+    del recording["eval_id"]
+    for table, row in (
+        (CONVERSATION_ROWS, conversation),
+        (SCORE_ROWS, score),
+        (RECORDING_ROWS, recording),
+    ):
         service.store.write(lambda c, t=table, r=row: write_rows(c, execution, t, [r], 1))
 
 
@@ -123,11 +131,20 @@ def test_a_result_is_deleted_with_what_its_run_recorded_of_the_conversation(
         put_conversation(service, execution, rows[0], case)
     name = rows[0]["name"]
     delete_evaluation_result(service, DeleteEvaluationResultRequest(name=name))
-    assert [count(service, table) for table in (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS)] == [1, 1, 1]
+    tables = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, RECORDING_ROWS)
+    assert [count(service, table) for table in tables] == [1, 1, 1, 1]
     request = DeleteEvaluationResultRequest(name=name)
     assert status(delete_evaluation_result, service, request) == "NOT_FOUND"
     left = service.store.read(lambda c: c.execute(select(SCORE_ROWS.c.eval_id)).scalar_one())
     assert left == "two"
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"), [("read", "PERMISSION_DENIED"), ("write", "PERMISSION_DENIED")]
+)
+def test_a_result_is_deleted_by_an_admin(service: Service, put_result: Any, role: Any, expected: str) -> None:
+    request = DeleteEvaluationResultRequest(name=put_result(1)["name"])
+    assert status(delete_evaluation_result, service.of(User("someone", role)), request) == expected
 
 
 def test_a_result_of_a_run_in_progress_is_not_deleted(service: Service, app: str) -> None:
