@@ -30,6 +30,6 @@ ALTER TABLE evaluation_history ADD COLUMN is_deletion BIGINT
 
 def add_datasets(connection: Connection) -> None:
     """Adds the tables; the history says of an entry whether it is a deletion (null: it is none)."""
-    tables = (_RESOURCES.format(table=name) for name in ("evaluation_datasets", "evaluation_expectations"))
+    tables = (_RESOURCES.format(table=name) for name in ("evaluation_datasets", "app_expectations"))
     for statement in ";".join((*tables, _MEMBERS)).split(";"):
         connection.exec_driver_sql(statement)

@@ -49,7 +49,7 @@ EVALUATION_DATASETS = _table(
 DATASET_MEMBERS = _table("dataset_members", texts="dataset evaluation", key="dataset evaluation")
 
 EVALUATION_EXPECTATIONS = _table(
-    "evaluation_expectations",
+    "app_expectations",
     texts="name app display_name etag created_by last_updated_by content",
     numbers="create_nanos update_nanos",
 )
