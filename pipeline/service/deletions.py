@@ -7,13 +7,11 @@ from sqlalchemy import Connection
 from turnwise.pipeline.service.errors import ServiceError, field_errors, not_found
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.writing import change_by, check_etag
-from turnwise.pipeline.store.datasets import datasets_of, set_members
+from turnwise.pipeline.store.datasets import datasets_of, remove_from_datasets
 from turnwise.pipeline.store.deleted_results import delete_result, run_of_result
 from turnwise.pipeline.store.engine import ConflictError
-from turnwise.pipeline.store.evaluations import EvaluationChange, find_evaluation, remove_evaluation
+from turnwise.pipeline.store.evaluations import find_evaluation, remove_evaluation
 from turnwise.pipeline.store.executions import RECENT_NANOS, lock_executions, runs_since
-from turnwise.pipeline.store.resources import find_resource, replace_resource
-from turnwise.pipeline.store.tables import EVALUATION_DATASETS
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.requests import DeleteEvaluationRequest, DeleteEvaluationResultRequest
 from turnwise.schemas.values import JsonObject
@@ -39,9 +37,8 @@ def delete_evaluation(service: Service, request: DeleteEvaluationRequest) -> Jso
         datasets = datasets_of(connection, [name]).get(name, [])
         if datasets and not request.force:
             raise ServiceError("FAILED_PRECONDITION", f"{name} is in {', '.join(datasets[:3])}", "force")
-        for dataset in datasets:
-            _take_out(connection, dataset, name, change)
-        if not remove_evaluation(connection, old, change):
+        is_free = remove_from_datasets(connection, name, change)
+        if not (is_free and remove_evaluation(connection, old, change)):
             raise ServiceError("ABORTED", f"{name} {_ABORTED}")
 
     try:
@@ -50,19 +47,6 @@ def delete_evaluation(service: Service, request: DeleteEvaluationRequest) -> Jso
         # Meanwhile, another writer put it into a dataset.
         raise ServiceError("ABORTED", f"{name} {_ABORTED}") from None
     return {}
-
-
-def _take_out(connection: Connection, dataset: str, evaluation: str, change: EvaluationChange) -> None:
-    old = find_resource(connection, EVALUATION_DATASETS, dataset)
-    if old is None:
-        return
-    kept = [name for name in old.content["evaluations"] if name != evaluation]
-    content = {**old.content, "evaluations": kept}
-    if not kept:
-        del content["evaluations"]
-    if replace_resource(connection, EVALUATION_DATASETS, old, content, change) is None:
-        raise ServiceError("ABORTED", f"{dataset} {_ABORTED}")
-    set_members(connection, dataset, kept)
 
 
 def delete_evaluation_result(service: Service, request: DeleteEvaluationResultRequest) -> JsonObject:

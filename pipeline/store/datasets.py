@@ -4,7 +4,9 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, delete, insert, select
 
-from turnwise.pipeline.store.tables import DATASET_MEMBERS, EVALUATIONS
+from turnwise.pipeline.store.evaluations import EvaluationChange
+from turnwise.pipeline.store.resources import StoredResource, find_resource, replace_resource
+from turnwise.pipeline.store.tables import DATASET_MEMBERS, EVALUATION_DATASETS, EVALUATIONS
 
 _AT_ONCE = 500
 
@@ -36,3 +38,18 @@ def datasets_of(connection: Connection, evaluations: Collection[str]) -> dict[st
     for evaluation, dataset in connection.execute(query):
         found.setdefault(evaluation, []).append(dataset)
     return found
+
+
+def remove_from_datasets(connection: Connection, evaluation: str, change: EvaluationChange) -> bool:
+    """Removes an evaluation from its datasets; returns False if another writer changes one of them."""
+    names = datasets_of(connection, [evaluation]).get(evaluation, [])
+    found = [find_resource(connection, EVALUATION_DATASETS, name) for name in names]
+    return all([old is not None and _take_out(connection, old, evaluation, change) for old in found])
+
+
+def _take_out(connection: Connection, old: StoredResource, evaluation: str, change: EvaluationChange) -> bool:
+    kept = [name for name in old.content["evaluations"] if name != evaluation]
+    others = {key: item for key, item in old.content.items() if key != "evaluations"}
+    content = {**others, "evaluations": kept} if kept else others
+    set_members(connection, old.name, kept)
+    return replace_resource(connection, EVALUATION_DATASETS, old, content, change) is not None

@@ -2,18 +2,30 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from time import time_ns
 
 from sqlalchemy import Connection, delete, func, select, text
 
+from turnwise.pipeline.store.datasets import remove_from_datasets
+from turnwise.pipeline.store.evaluations import EvaluationChange
 from turnwise.pipeline.store.tables import EVALUATIONS, HISTORY, RESULT_ROWS, TAGS
+from turnwise.pipeline.store.urls import StoreError
 
+_ACTOR = "turnwise store"
 _TRIGGERS = text(
     "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'evaluation_history'"
 )
 
 
 def erase_evaluations(connection: Connection, names: Sequence[str]) -> Counter[str]:
-    """Deletes evaluations with all of their revisions; returns table -> number of deleted rows."""
+    """Deletes evaluations with all of their revisions; returns table -> number of deleted rows.
+
+    Raises:
+        StoreError: Another writer changes a dataset of one of them.
+    """
+    change = EvaluationChange(_ACTOR, time_ns())
+    if not all([remove_from_datasets(connection, name, change) for name in names]):
+        raise StoreError("a dataset is changed by another writer; try again")
     own = {TAGS: TAGS.c.evaluation, EVALUATIONS: EVALUATIONS.c.name}
     done = Counter(
         {

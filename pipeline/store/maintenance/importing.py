@@ -13,7 +13,10 @@ from turnwise.pipeline.store.maintenance.export_file import ExportFile
 from turnwise.pipeline.store.maintenance.unerased import UnerasedRows
 from turnwise.pipeline.store.tables import (
     CURRENT,
+    DATASET_MEMBERS,
     ERASURES,
+    EVALUATION_DATASETS,
+    EVALUATION_EXPECTATIONS,
     EVALUATIONS,
     EXECUTIONS,
     HISTORY,
@@ -25,7 +28,10 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.values import JsonObject
 
 _PIECE = 500
-_LAST = (EVALUATIONS, TAGS, HISTORY, CURRENT, PRUNED, ERASURES)
+_LAST = (
+    *(EVALUATIONS, TAGS, HISTORY, EVALUATION_DATASETS, DATASET_MEMBERS, EVALUATION_EXPECTATIONS),
+    *(CURRENT, PRUNED, ERASURES),
+)
 """Tables that make the others be read: written in one step, when all else is there."""
 _CHANGED_BY_ERASURE = ("content", "update_nanos")
 
@@ -100,7 +106,7 @@ def _stored(
 
 
 def _check_conflicts(connection: Connection, rows: UnerasedRows) -> None:
-    for table in (EVALUATIONS, HISTORY, EXECUTIONS):
+    for table in (EVALUATIONS, HISTORY, EVALUATION_DATASETS, EVALUATION_EXPECTATIONS, EXECUTIONS):
         for piece in _pieces(rows.of(table)):
             there = _stored(connection, table, piece)
             for row in piece:

@@ -9,6 +9,7 @@ from turnwise.pipeline.store.maintenance.digests import CONVERSATION, EVALUATION
 from turnwise.pipeline.store.maintenance.export_file import ExportFile
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
+    DATASET_MEMBERS,
     EVALUATIONS,
     EXECUTIONS,
     HISTORY,
@@ -43,7 +44,7 @@ class UnerasedRows:
                 yield self._without_quotes(row) if table is EXECUTIONS else row
 
     def _is_erased(self, table: Table, row: JsonObject) -> bool:
-        if table in (EVALUATIONS, TAGS, HISTORY):
+        if table in (EVALUATIONS, TAGS, HISTORY, DATASET_MEMBERS):
             return self._erased.holds(EVALUATION, row["name" if table is EVALUATIONS else "evaluation"])
         return self._is_erased_id(row["app"], row["conversation_id"]) if "conversation_id" in row else False
 

@@ -7,14 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from tests.pipeline.conftest import DATABASES
 from tests.pipeline.store.maintenance.conftest import APP, NEW, OTHER, put_evaluation, put_run, rows_of
 from tests.postgres_server import created
+from turnwise.pipeline.service.datasets import DATASETS
+from turnwise.pipeline.service.expectations import EXPECTATIONS
+from turnwise.pipeline.service.resources import create_resource
+from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.maintenance.tables import EXPORTED, NOT_EXPORTED
-from turnwise.pipeline.store.tables import METADATA
+from turnwise.pipeline.store.tables import EVALUATIONS, METADATA
+from turnwise.schemas.ces.datasets import EvaluationDataset
+from turnwise.schemas.ces.expectations import EvaluationExpectation, LlmCriteria
 
 
 def test_every_table_is_exported_or_says_why_not() -> None:
@@ -34,6 +40,8 @@ def test_a_store_is_equal_after_the_round_trip(
     other = f"sqlite:///{tmp_path}/other.db"
     if target == "postgres":
         other = created(request.getfixturevalue("postgres"), f"test{next(DATABASES)}")
+    with closing(open_store(filled)) as store:
+        _put_dataset(Service(store, "tester"))
     file = tmp_path / "all.zip"
     assert tend("export", str(file)).status == 0
     for _ in range(2):
@@ -42,6 +50,15 @@ def test_a_store_is_equal_after_the_round_trip(
         assert rows_of(one) == rows_of(two)
         assert set(rows_of(one)) == {table.name for table in EXPORTED} - {"evaluation_tags", "pruned_runs"}
     assert turnwise("store", "check", "--store", other).status == 0
+
+
+def _put_dataset(service: Service) -> None:
+    names = service.store.read(lambda c: c.execute(select(EVALUATIONS.c.name)).scalars().all())
+    own = [name for name in names if name.startswith(f"{APP}/")]
+    dataset = EvaluationDataset(display_name="All", evaluations=own)
+    create_resource(DATASETS, service, APP, "all", dataset)
+    polite = EvaluationExpectation(display_name="Polite", llm_criteria=LlmCriteria(prompt="is polite"))
+    create_resource(EXPECTATIONS, service, APP, "polite", polite)
 
 
 def test_an_app_is_exported_alone(
