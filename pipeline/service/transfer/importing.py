@@ -117,6 +117,8 @@ def _free_name(into: _Import, name: str) -> str:
 
     def work(connection: Connection) -> str:
         names = (name if number == 1 else f"{name} ({number})" for number in count(1))
-        return next(each for each in names if find_by_display_name(connection, EVALUATIONS, into.app, each) is None)
+        return next(
+            each for each in names if find_by_display_name(connection, EVALUATIONS, into.app, each) is None
+        )
 
     return into.service.store.read(work)

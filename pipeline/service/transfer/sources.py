@@ -11,10 +11,10 @@ from turnwise.pipeline.service.transfer.generating import conversation_evaluatio
 from turnwise.pipeline.service.transfer.places import check_uri, read_file
 from turnwise.pipeline.service.transfer.table import table_evaluations
 from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.proto.updates import written_fields
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.transfers import ImportEvaluationsRequest
 from turnwise.schemas.proto.json import WireError
+from turnwise.schemas.proto.updates import written_fields
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.ces.exports import wire_evaluation
 
