@@ -19,7 +19,8 @@ from mcp_types import Tool as ListedTool
 from turnwise.pipeline.service.errors import ServiceError, message_error
 from turnwise.pipeline.service.http.auth import request_user
 from turnwise.pipeline.service.http.workers import Workers
-from turnwise.pipeline.service.mcp.tools import TOOLS, Tool
+from turnwise.pipeline.service.mcp.tool import Tool
+from turnwise.pipeline.service.mcp.tools import TOOLS
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import check_lists
 from turnwise.schemas.ces.aggregates import AggregatedMetrics
