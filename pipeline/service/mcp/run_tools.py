@@ -114,16 +114,16 @@ def _conversation(service: Service, request: GetConversationRequest) -> JsonObje
 
 
 RUN_TOOLS: dict[str, Tool] = {
-    "list_evaluation_runs": Tool(_list_runs, ListEvaluationRunsRequest, ListRunSummariesResponse),
-    "get_criterion_trend": Tool(_trend, GetCriterionTrendRequest, GetCriterionTrendResponse),
     "compare_app_versions": Tool(_compare, CompareAppVersionsRequest, CompareAppVersionsResponse),
     "compare_evaluation_runs": Tool(
         _compare_runs, CompareEvaluationRunsRequest, CompareEvaluationRunsResponse
     ),
-    "get_failures": Tool(_get_failures, GetFailuresRequest, GetFailuresResponse),
     "list_conversations_to_read": Tool(
         _conversations_to_read, ListConversationsToReadRequest, ListConversationsToReadResponse
     ),
     "get_conversation": Tool(_conversation, GetConversationRequest, RecordedConversation),
+    "list_evaluation_runs": Tool(_list_runs, ListEvaluationRunsRequest, ListRunSummariesResponse),
+    "get_criterion_trend": Tool(_trend, GetCriterionTrendRequest, GetCriterionTrendResponse),
+    "get_failures": Tool(_get_failures, GetFailuresRequest, GetFailuresResponse),
 }
 """Tools by name."""
