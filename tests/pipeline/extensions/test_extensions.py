@@ -140,9 +140,12 @@ UNKNOWN = [
     (
         ["--judge", "example_rule"],
         "--judge example_rule: unknown judge (did you mean example_rules? "
-        "there are: example_rules, gemini, local, none)",
+        "there are: anthropic, azure, example_rules, gemini, local, none, openai)",
     ),
-    (["--judge", "zzzz"], "--judge zzzz: unknown judge (there are: example_rules, gemini, local, none)"),
+    (
+        ["--judge", "zzzz"],
+        "--judge zzzz: unknown judge (there are: anthropic, azure, example_rules, gemini, local, none, openai)",
+    ),
 ]
 
 
