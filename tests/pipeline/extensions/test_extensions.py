@@ -144,7 +144,8 @@ UNKNOWN = [
     ),
     (
         ["--judge", "zzzz"],
-        "--judge zzzz: unknown judge (there are: anthropic, azure, example_rules, gemini, local, none, openai)",
+        "--judge zzzz: unknown judge "
+        "(there are: anthropic, azure, example_rules, gemini, local, none, openai)",
     ),
 ]
 
