@@ -1,12 +1,14 @@
 """Deletes a result with what was recorded of its conversation."""
 
+from time import time_ns
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, Row, delete, select, update
 
 from turnwise.pipeline.store.naming import evaluation_name
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
+    EXECUTIONS,
     RECORDING_ROWS,
     RESULT_ROWS,
     RESULTS,
@@ -39,6 +41,8 @@ def delete_result(connection: Connection, name: str) -> None:
             for table, column in _OF_CONVERSATION:
                 own = column == conversation, table.c.execution == row.execution
                 connection.execute(delete(table).where(*own))
+        is_own = EXECUTIONS.c.name == row.evaluation_run, EXECUTIONS.c.execution == row.execution
+        connection.execute(update(EXECUTIONS).where(*is_own).values(update_nanos=time_ns()))
     connection.execute(delete(RESULT_ROWS).where(RESULT_ROWS.c.name == name))
 
 

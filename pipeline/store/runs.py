@@ -134,17 +134,9 @@ def _is_empty(connection: Connection, home: str) -> bool:
 
 
 RunsStamp = tuple[RunState, ...]
-"""Changes when what figures and comparisons say changes: rows of a run that counts do not change."""
+"""Changes when what figures and comparisons say changes."""
 
 
 def runs_stamp(connection: Connection, apps: Collection[str]) -> RunsStamp:
     """Returns the stamp of apps."""
-    states = run_states(connection, apps).values()
-    return tuple(map(_unless_running, states))
-
-
-def _unless_running(own: RunState) -> RunState:
-    """Returns a state without the times that change while an execution runs."""
-    update = 0 if own.state == RUNNING else own.update_nanos
-    repeat = 0 if own.repeat_state == RUNNING else own.repeat_nanos
-    return own._replace(update_nanos=update, repeat_nanos=repeat)
+    return tuple(run_states(connection, apps).values())

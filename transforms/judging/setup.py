@@ -143,6 +143,7 @@ def check_judge(
     routes = Routes(config, environ, kind)
     asked = _by_judge(routes, config, stated or (JudgeModelOptions(),))
     for own, of_own in asked:
+        own.endpoint(routes.config(own), environ)  # an access that fails is refused here
         with hook_errors(f"judge {own.name}: check"):
             own.check(routes.config(own), environ, of_own)
     if kind.access and kind not in [own for own, _ in asked]:  # it is connected, though not asked

@@ -8,6 +8,9 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.text.sanitize import HIDDEN, sanitize, visible, visible_places
 
 _MARKS = str.maketrans("", "", "\\\"'`*_“”„‘’«»\u200c\u200d")
+_BRACKETS = str.maketrans("‹›⟦⟧", "<>[]")
+"""What `sanitize` writes in place of brackets, which depends on what is around them."""
+
 _ELLIPSIS = re.compile(r"\[?(?:\.\.\.|…)\]?")
 
 
@@ -20,8 +23,9 @@ def quoted(quote: str, evidence: str, name: str = "quote") -> JsonObject:
 def contains_quote(quote: str, text: str) -> bool:
     """Returns whether a text holds a quote, ignoring white space, letter case, quotation marks and markup.
 
-    Both are compared as a judge is shown them, without characters that have no width and without joiners. An
-    ellipsis matches any text between its parts. A quote without a letter or digit is never found.
+    Both are compared as a judge is shown them, with their own brackets, and without characters that have no
+    width and without joiners. An ellipsis matches any text between its parts. A quote without a letter or
+    digit is never found.
     """
     parts = [_flat(part) for part in _ELLIPSIS.split(quote)]
     place, flat = 0, _flat(text)
@@ -40,8 +44,8 @@ def find_span(quote: str, text: str) -> tuple[int, int] | None:
 
     Any white space in the quote matches any white space in the text.
     """
-    words = visible(quote).strip(" \t\n\"'“”„«»").split()
-    shown = sanitize(text)
+    words = _shown(quote).strip(" \t\n\"'“”„«»").split()
+    shown = sanitize(text).translate(_BRACKETS)
     seen = shown.replace(HIDDEN, "")
     match = re.search(r"\s+".join(map(re.escape, words)), seen) if words else None
     if match is None or len(seen) == len(shown):
@@ -52,4 +56,8 @@ def find_span(quote: str, text: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=16)
 def _flat(text: str) -> str:
-    return " ".join(normalize("NFKC", visible(text)).translate(_MARKS).casefold().split())
+    return " ".join(normalize("NFKC", _shown(text)).translate(_MARKS).casefold().split())
+
+
+def _shown(text: str) -> str:
+    return visible(text).translate(_BRACKETS)

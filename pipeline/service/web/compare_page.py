@@ -43,7 +43,10 @@ def _sides(found: JsonObject) -> Html:
     sides = [found.get(side, {}) for side in _SIDES]
     rate = [between(one, "passRateLow", "passRateHigh", percent(one.get("passRate"))) for one in sides]
     rows = [["Pass rate of the results", *rate]]
-    rows += [[text, *(str(verdict.get(f"{side}{name}", 0)) for side in _SIDES)] for text, name in _COUNTS]
+    unstated = 0 if "sentence" in verdict else UNKNOWN_FIGURE
+    rows += [
+        [text, *(str(verdict.get(f"{side}{name}", unstated)) for side in _SIDES)] for text, name in _COUNTS
+    ]
     names = [one.get("appVersionId", UNKNOWN_FIGURE) for one in sides]
     return joined(el("h2", "Versions"), table(("", *names), rows))
 

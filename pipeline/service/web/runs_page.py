@@ -67,7 +67,7 @@ def _cells(run: JsonObject) -> Iterator[str]:
     yield run.get("createTime", UNKNOWN_FIGURE)
     yield ", ".join(run.get("appVersions", ())) or UNKNOWN_FIGURE
     for name in ("conversationCount", "passCount", "failCount", "undecidedCount", "lostRecordCount"):
-        yield str(run.get(name, 0))
+        yield str(run.get(name, 0 if is_complete else UNKNOWN_FIGURE))
     cost = run.get("cost")
     yield UNKNOWN_FIGURE if cost is None else f"{cost:.2f}"
     yield str(run.get("exitStatus", UNKNOWN_FIGURE))

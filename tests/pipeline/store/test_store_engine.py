@@ -65,7 +65,7 @@ def test_a_newer_store_is_refused(store: Store, store_url: str) -> None:
     "event", ["UPDATE evaluation_history SET actor = 'x'", "DELETE FROM evaluation_history"]
 )
 def test_the_history_cannot_be_changed(store: Store, event: str) -> None:
-    row = "INSERT INTO evaluation_history VALUES ('n', 1, 'e', 0, 'me', NULL, '{}')"
+    row = "INSERT INTO evaluation_history VALUES ('n', 1, 'e', 0, 'me', NULL, '{}', NULL)"
     store.write(lambda connection: connection.execute(text(row)))
     with pytest.raises(StoreError, match="append-only"):
         store.write(lambda connection: connection.execute(text(event)))
@@ -79,7 +79,7 @@ def test_the_history_cannot_be_changed(store: Store, event: str) -> None:
 )
 def test_the_history_cannot_be_replaced_in_sqlite(tmp_path: Path, columns: str) -> None:
     store = open_store(f"sqlite:///{tmp_path}/store.db", create=True)
-    row = "INSERT INTO evaluation_history VALUES ('n', 1, 'e', 0, 'me', NULL, '{}')"
+    row = "INSERT INTO evaluation_history VALUES ('n', 1, 'e', 0, 'me', NULL, '{}', NULL)"
     store.write(lambda connection: connection.execute(text(row)))
     place = "'n', 1" if columns == "evaluation, revision" else "1, 'm', 7"
     other = (

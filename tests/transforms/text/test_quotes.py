@@ -55,3 +55,17 @@ def test_spans_are_of_the_text_as_it_was():
     text = "\u202e👍 bad\r\nword \ud800 there"
     start, end = find_span("bad \nword \ufffd", text)
     assert text[start:end] == "bad\r\nword \ud800"
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("Done. Refund [20261123: 45 EUR] is booked.", "[20261123: 45 EUR] is booked"),
+        ("Here:\n[20261123: 45 EUR] is booked.", "Here: [20261123: 45 EUR]"),
+        ("It says <user> there.", "⟦"),
+    ],
+)
+def test_brackets_are_found_whatever_is_around_them(text, quote):
+    is_there = quote != "⟦"
+    assert contains_quote(quote, text) is is_there
+    assert (find_span(quote, text) is not None) is is_there

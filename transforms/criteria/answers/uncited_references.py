@@ -12,9 +12,9 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 class UncitedReferences(MeasuredCriterion):
     """Share of an answer's references that neither a citation nor a claim names, 0..1.
 
-    As a gate, a threshold is an upper bound. Unscored if the sources of a citation or a claim could not be
-    read; not applicable to a skipped answer, nor without references. The details hold the indexes of the
-    references that nothing names.
+    As a gate, a threshold is an upper bound. Unscored if references, or the sources of a citation or a claim,
+    could not be read; not applicable to a skipped answer, nor without references. The details hold the
+    indexes of the references that nothing names.
 
     When to use: Find what was retrieved and never used.
     """
@@ -28,10 +28,12 @@ class UncitedReferences(MeasuredCriterion):
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Counts the references of a recorded answer."""
         turn = pair.actual
-        if turn is None or turn.grounded is None or not turn.grounded.references or was_skipped(turn):
+        if turn is None or turn.grounded is None or was_skipped(turn):
             return None
-        if unread := turn.grounded.why_unread(*SOURCES):
+        if unread := turn.grounded.why_unread("references", *SOURCES):
             return Score(None, reason=unread)
+        if not turn.grounded.references:
+            return None
         cited = cited_references(turn, turn.grounded)
         total = len(turn.grounded.references)
         uncited = [index for index in range(total) if index not in cited]
