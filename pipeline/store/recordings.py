@@ -10,9 +10,12 @@ from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.naming import app_of_row, evaluation_name
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import is_counted
-from turnwise.pipeline.store.tables import RECORDINGS, RESULTS, key_text
+from turnwise.pipeline.store.tables import EXECUTIONS, RECORDINGS, RESULTS, key_text
 from turnwise.schemas.recording import RecordingRow
 from turnwise.schemas.values import JsonObject
+
+SCORED_AGAIN = '"scored_again":true'
+"""What the document of a run over recordings holds."""
 
 
 def recording_columns(row: RecordingRow, app: str, nanos: int) -> JsonObject:
@@ -55,23 +58,29 @@ class StoredRecording(NamedTuple):
 def recordings_of(connection: Connection, evaluation: str, version: str | None) -> Sequence[StoredRecording]:
     """Returns the conversations of an evaluation that runs which have ended scored, each in the last of them.
 
+    Runs that scored recordings again, and keep none, do not count.
+
     Args:
         connection: Connection to the store.
         evaluation: Name of the evaluation.
         version: Id of an app version ("": none is stated); None: all versions.
     """
-    found: dict[tuple[str, str], StoredRecording] = {}
-    for table, name in ((RECORDINGS, RECORDINGS.c.name), (RESULTS, None)):
-        columns = [table.c.conversation_id, table.c.app_version, table.c.evaluation_run]
-        query = select(*columns, *([] if name is None else [name]))
+    kept: dict[tuple[str, str, str], str] = {}
+    written: list[tuple[int, str, str, str]] = []
+    again = select(EXECUTIONS.c.name).where(EXECUTIONS.c.content.contains(SCORED_AGAIN, autoescape=True))
+    for table in (RECORDINGS, RESULTS):
+        columns = (table.c[name] for name in ("conversation_id", "app_version", "evaluation_run"))
+        query = select(table.c.update_nanos, *columns, table.c.name)
         query = query.where(table.c.evaluation == evaluation, is_counted(table))
+        query = query.where(table.c.evaluation_run.not_in(again))
         if version is not None:
             query = query.where(table.c.version_id == version)
-        for row in connection.execute(query.order_by(table.c.update_nanos.desc(), table.c.name.desc())):
-            key = (row.conversation_id, row.app_version)
-            own = StoredRecording(evaluation, *key, row.evaluation_run, None if name is None else row.name)
-            found.setdefault(key, own)
-    return sorted(found.values())
+        for nanos, conversation, app_version, run, name in connection.execute(query):
+            written.append((nanos, conversation, app_version, run))
+            if table is RECORDINGS:
+                kept[conversation, app_version, run] = name
+    last = {(conversation, app_version): run for _, conversation, app_version, run in sorted(written)}
+    return sorted(StoredRecording(evaluation, *key, run, kept.get((*key, run))) for key, run in last.items())
 
 
 def read_recording(connection: Connection, name: str) -> str | None:

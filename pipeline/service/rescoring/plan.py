@@ -4,12 +4,18 @@ from typing import NamedTuple
 
 from turnwise.pipeline.store.evaluations import StoredEvaluation
 from turnwise.pipeline.store.recordings import StoredRecording
+from turnwise.schemas.values import JsonObject
 
 
 class EvaluationRecordings(NamedTuple):
-    """An evaluation and the conversations that are scored again by it."""
+    """An evaluation and the conversations that are scored again by it.
+
+    Attributes:
+        case: The evaluation as a run reads it, with the texts of its expectations.
+    """
 
     evaluation: StoredEvaluation
+    case: JsonObject
     recordings: list[StoredRecording]
 
 

@@ -11,6 +11,7 @@ from turnwise.pipeline.service.operations.kinds import RUN
 from turnwise.pipeline.service.rescoring.plan import EvaluationRecordings, Rescoring
 from turnwise.pipeline.service.rescoring.request import check_run
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.cases import stated_case
 from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.recordings import recordings_of
@@ -71,4 +72,5 @@ def _part(connection: Connection, name: str, version: str | None) -> EvaluationR
     evaluation = find_evaluation(connection, name)
     if evaluation is None:
         raise not_found(name)
-    return EvaluationRecordings(evaluation, list(recordings_of(connection, name, version)))
+    case = stated_case(connection, evaluation.content, evaluation.etag)
+    return EvaluationRecordings(evaluation, case, list(recordings_of(connection, name, version)))

@@ -73,7 +73,7 @@ def _begun(going: Going, rescoring: Rescoring, settings: RunSettings) -> Executi
 def _document(settings: RunSettings) -> JsonObject:
     from turnwise.pipeline.batch.summary import begun_document
 
-    return begun_document(settings)
+    return begun_document(settings) | {"scored_again": True}
 
 
 def _ending(result: RunResult) -> JsonObject:
@@ -106,7 +106,7 @@ def _samples(
 
 def _index(part: EvaluationRecordings, reader: CaseReader) -> CaseIndex | Failure:
     evaluation = part.evaluation
-    record = Record(evaluation.name, 1, dump_json({**evaluation.content, "etag": evaluation.etag}))
+    record = Record(evaluation.name, 1, dump_json(part.case))
     try:
         (case,) = reader.read(record)
         if isinstance(case, ValueError):

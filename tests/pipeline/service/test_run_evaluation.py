@@ -150,6 +150,24 @@ def test_what_cannot_be_scored_again_is_a_failure_and_no_pass(
     assert service.store.read(lambda c: c.execute(exits).scalar()) == 1
 
 
+def test_the_last_run_counts_also_if_it_kept_no_recording(
+    service: Service, create: Callable[..., Any]
+) -> None:
+    create("one", golden=golden("hello"))
+    record(service, said(1), said(2), number=1)
+    for run in ("again", "again-2"):
+        done(service, begun(service, displayName=run))
+        progress = get_evaluation_run(service, f"{APP}/evaluationRuns/{run}")["progress"]
+        assert (progress["passedCount"], failures(service, run)) == (2, [])
+    record(service, said(1, words="I do not know"), run="later", keeps=False, number=2)
+    done(service, begun(service, displayName="stale"))
+    progress = get_evaluation_run(service, f"{APP}/evaluationRuns/stale")["progress"]
+    assert (progress["passedCount"], progress["totalCount"]) == (1, 1)
+    assert "run later kept no recording" in failures(service, "stale")[0].replace(
+        f"{APP}/evaluationRuns/", ""
+    )
+
+
 def test_a_run_that_is_cancelled_is_so_in_the_store(service: Service, create: Callable[..., Any]) -> None:
     create("one", golden=golden("hello"))
     record(service, *map(said, range(400)))

@@ -256,9 +256,9 @@ def test_candidates_are_cached_as_samples(server, ask, question, tmp_path):
 
 
 def test_tokens_that_are_not_stated_are_no_zeros(server, open_worker, question):
-    """The call keeps what was expected of it: 200 tokens of an answer and a few of the prompt."""
+    """The call keeps what was expected of it: 400 tokens of an answer and a few of the prompt."""
     server.script({"usage": None})
-    worker = open_worker(max_tokens=500, run_id="uncounted")
+    worker = open_worker(max_tokens=900, run_id="uncounted")
     samples = [worker.submit(worker.ask(question(), range(1))).result()[0] for _ in range(3)]
     assert [sample.reason for sample in samples] == [None, None, "budget"]
     usage = used(worker)

@@ -13,11 +13,13 @@ from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.adk.user_simulator import PerTurnUserSimulatorQuality
 from turnwise.transforms.judging.backends.gemini_schema import in_order
+from turnwise.transforms.judging.judges.base import find_judge
 from turnwise.transforms.judging.judges.local import LocalJudge
 from turnwise.transforms.judging.limits.budget import estimated_tokens
 from turnwise.transforms.judging.prompts.personas import PERSONAS, rules_of
 from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply, asked_schema
 from turnwise.transforms.judging.requests import Requests
+from turnwise.transforms.judging.routes import Routes
 from turnwise.transforms.text.quotes import contains_quote
 
 EXAMPLE = re.compile(r"^Example \((\w+)\).*?:\n(.*?)^Answer: (\{[^\n]*\})$", re.MULTILINE | re.DOTALL)
@@ -65,7 +67,8 @@ def test_examples_are_answers(name):
 @pytest.mark.parametrize("name", SHIPPED)
 def test_both_generations(name):
     """The first one asks for no analysis, and has other cached replies."""
-    requests = Requests(JudgeConfig(), "")
+    config = JudgeConfig(backend="gemini")
+    requests = Requests(config, Routes(config, {}, find_judge(config)))
     first, second = (asked(name, TALKS["Korean"], prompts) for prompts in ("first", "second"))
     numbers = [int(question.prompt.version.rpartition("/")[2]) for question in (first, second)]
     assert numbers == ([2, 3] if name in THIRD else [1, 2])
