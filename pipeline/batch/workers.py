@@ -98,7 +98,7 @@ def _work(work: Work) -> bool:
     )
     arguments = [(Sealed(work), number, os.getpid(), links) for number in range(count)]
     workers = [context.Process(target=run_worker, args=each) for each in arguments]
-    with ThreadPoolExecutor(1) as feeder, _ending(workers, links):
+    with ThreadPoolExecutor(1) as feeder, _ending(workers, links, work):
         for worker in workers:
             worker.start()
         queue.close()
@@ -109,12 +109,13 @@ def _work(work: Work) -> bool:
 
 
 @contextmanager
-def _ending(workers: Sequence[BaseProcess], links: Links) -> Iterator[None]:
+def _ending(workers: Sequence[BaseProcess], links: Links, work: Work) -> Iterator[None]:
     """Ends the workers that are left in the end: of theirs, only the replies of the judge are kept then."""
+    asks = work.settings.judge.kind.connect is not None
     try:
         yield
     finally:
-        if any(worker.is_alive() for worker in workers):
+        if asks and any(worker.is_alive() for worker in workers):
             links.stop[0] = ENDING
             _wait_for_replies(workers)
         for worker in workers:
