@@ -75,10 +75,11 @@ def recordings_of(connection: Connection, evaluation: str, version: str | None) 
         query = query.where(table.c.evaluation_run.not_in(again))
         if version is not None:
             query = query.where(table.c.version_id == version)
-        for nanos, conversation, app_version, run, name in connection.execute(query):
-            written.append((nanos, conversation, app_version, run))
+        for row in connection.execute(query):
+            place = row.conversation_id, row.app_version, row.evaluation_run
+            written.append((row.update_nanos, *place))
             if table is RECORDINGS:
-                kept[conversation, app_version, run] = name
+                kept[place] = row.name
     last = {(conversation, app_version): run for _, conversation, app_version, run in sorted(written)}
     return sorted(StoredRecording(evaluation, *key, run, kept.get((*key, run))) for key, run in last.items())
 
