@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import or_, select, text
 
 from tests.pipeline.store.maintenance.conftest import (
     APP,
@@ -21,6 +21,8 @@ from tests.pipeline.store.maintenance.conftest import (
     rows_of,
 )
 from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.maintenance.mentions import Mentions
+from turnwise.pipeline.store.tables import FAILURE_ROWS
 from turnwise.transforms.judging.places.sqlite_file import open_cache_file
 
 ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
@@ -98,6 +100,16 @@ def test_evaluations_that_quote_it_are_told_and_erased_with_their_history(
         with pytest.raises(OSError, match="append-only"):
             store.write(lambda c: c.execute(text("DELETE FROM evaluation_history")))
     assert tend("check").status == 0
+
+
+@pytest.mark.parametrize("count", [1, 200, 201, 5_000])
+def test_any_number_of_ids_is_searched(filled: str, count: int) -> None:
+    mentions = Mentions([f"id-{number}" for number in range(count)])
+    columns = FAILURE_ROWS.c.content, FAILURE_ROWS.c.source, FAILURE_ROWS.c.stage
+    may_be = or_(*(mentions.may_be_in(column) for column in columns))
+    with closing(open_store(filled)) as store:
+        store.read(lambda c: c.execute(select(FAILURE_ROWS.c.name).where(may_be)).all())
+    assert mentions.are_in(f"of id-{count - 1}.") and not mentions.are_in(f"of id-{count}.")
 
 
 def test_an_id_in_several_apps_must_say_which(filled: str, tend: Callable[..., Any]) -> None:
