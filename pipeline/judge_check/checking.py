@@ -55,7 +55,8 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
         return check
     try_judge(settings)
     voted, used = vote_on_all(drawn.questions, settings.judge, options.votes)
-    names = list(dict.fromkeys(criterion.name for criterion in settings.judged))
+    stated = [criterion.name for criterion in settings.selection.judged]
+    names = list(dict.fromkeys([*stated, *(each.criterion for each in drawn.questions), *drawn.errors]))
     found = criterion_figures(names, voted, drawn.errors, options.votes)
     return _document(settings, options, drawn, estimate, used, found)
 

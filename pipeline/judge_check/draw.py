@@ -11,8 +11,7 @@ from turnwise.pipeline.api.inputs import sort_inputs
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
-from turnwise.transforms.judge_check import questions
-from turnwise.transforms.judge_check.questions import CheckedQuestion, questions_about
+from turnwise.transforms.judge_check.questions import AskedQuestions, CheckedQuestion, questions_about
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.selection import Selection, hash_place
 
@@ -33,12 +32,12 @@ class Drawn(NamedTuple):
     records_lost: int
 
 
-class _Kept(NamedTuple):
+class _DrawnConversation(NamedTuple):
     """A conversation of the sample; the first two decide which goes when another one comes."""
 
     minus_place: float
     minus_number: int
-    found: questions.Collected
+    found: AskedQuestions
 
 
 def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
@@ -61,9 +60,11 @@ def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
     return Drawn(_unique(kept), len(kept), dict(errors), lost)
 
 
-async def _kept(samples: Iterable[Sample], selection: Selection, size: int, seed: int) -> list[_Kept]:
+async def _kept(
+    samples: Iterable[Sample], selection: Selection, size: int, seed: int
+) -> list[_DrawnConversation]:
     """Returns the conversations with the lowest hashes, lowest first."""
-    heap: list[_Kept] = []
+    heap: list[_DrawnConversation] = []
     for number, sample in enumerate(samples):
         conversation = sample.conversation
         named = f"{seed}\0{conversation.conversation_id}\0{conversation.app_version or ''}"
@@ -73,11 +74,11 @@ async def _kept(samples: Iterable[Sample], selection: Selection, size: int, seed
         found = await questions_about(sample, selection.of(sample).asked)
         if found.questions or found.failures:
             add = heappush if len(heap) < size else heapreplace
-            add(heap, _Kept(-place, -number, found))
+            add(heap, _DrawnConversation(-place, -number, found))
     return sorted(heap, reverse=True)
 
 
-def _unique(kept: Sequence[_Kept]) -> list[CheckedQuestion]:
+def _unique(kept: Sequence[_DrawnConversation]) -> list[CheckedQuestion]:
     seen: dict[object, CheckedQuestion] = {}
     for place, each in enumerate(kept):
         for name, asked in each.found.questions.items():

@@ -8,7 +8,7 @@ from turnwise.schemas.difference import Bounds
 from turnwise.schemas.judge_check import CheckedCriterion, CheckFigure
 from turnwise.transforms.judge_check.perturbed import PERTURBATIONS
 from turnwise.transforms.judge_check.questions import CheckedQuestion
-from turnwise.transforms.judge_check.votes import Changes, Votes, changes
+from turnwise.transforms.judge_check.votes import ChangedVerdicts, Votes, changes
 from turnwise.transforms.statistics.grouped import GroupSum, grouped_share_interval
 
 _REPEAT, *_OTHERS = PERTURBATIONS
@@ -73,11 +73,11 @@ def _figure(own: Sequence[VotedQuestion], perturbation: str, number: int) -> Che
     )
 
 
-def _changes(votes: Mapping[str, Votes], perturbation: str, number: int) -> Changes:
+def _changes(votes: Mapping[str, Votes], perturbation: str, number: int) -> ChangedVerdicts:
     return changes(votes[_REPEAT], None if perturbation == _REPEAT else votes[perturbation], number)
 
 
-def _groups(found: Iterable[tuple[int, Changes]]) -> dict[int, GroupSum]:
+def _groups(found: Iterable[tuple[int, ChangedVerdicts]]) -> dict[int, GroupSum]:
     groups: dict[int, GroupSum] = {}
     for conversation, each in found:
         if each.verdicts:

@@ -24,7 +24,7 @@ class CheckedQuestion(NamedTuple):
     question: Question[Any]
 
 
-class Collected(NamedTuple):
+class AskedQuestions(NamedTuple):
     """What criteria ask about a conversation.
 
     Attributes:
@@ -47,12 +47,12 @@ class _Recorder:
         return [JudgeSample(None, "only collected")] * len(samples)
 
 
-async def questions_about(sample: Sample, criteria: Sequence[JudgedCriterion]) -> Collected:
+async def questions_about(sample: Sample, criteria: Sequence[JudgedCriterion]) -> AskedQuestions:
     """Returns the questions of criteria about a conversation.
 
     Questions that depend on the answers to others are not among them.
     """
-    found = Collected({}, [])
+    found = AskedQuestions({}, [])
     for criterion in criteria:
         recorder, scored = _Recorder(), ScoredConversation(sample, [], [])
         await judge_conversation(scored, [criterion], recorder)

@@ -29,7 +29,7 @@ class Votes(NamedTuple):
     reason: str | None = None
 
 
-class Changes(NamedTuple):
+class ChangedVerdicts(NamedTuple):
     """What one perturbation did to the verdicts of a question.
 
     Attributes:
@@ -69,7 +69,7 @@ async def _votes(question: Question[Any], ask: Ask, number: int) -> Votes:
     return Votes(votes_by_item(replies, question.verdicts), reason)
 
 
-def changes(base: Votes, other: Votes | None, number: int) -> Changes:
+def changes(base: Votes, other: Votes | None, number: int) -> ChangedVerdicts:
     """Compares the verdicts of two forms, or the votes of one.
 
     A verdict is measured if all its votes are there. Without another form it changes if they are not all the
@@ -81,7 +81,7 @@ def changes(base: Votes, other: Votes | None, number: int) -> Changes:
         other: The votes on its other form; None: `base` is compared with itself.
         number: How often each form was asked.
     """
-    found = Changes([], [])
+    found = ChangedVerdicts([], [])
     forms = [base] if other is None else [base, other]
     reason = next((form.reason for form in forms if form.reason), LEFT_OUT)
     for place in range(max(1, *(len(form.items) for form in forms))):
