@@ -41,7 +41,9 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
     check = checked(settings, CheckOptions(**stated), complain if options.format == "json" else say)
     _show(check, options)
     if check.records_lost:
-        complain(f"{counted(check.records_lost, 'record')} could not be read, and none of them was drawn")
+        complain(
+            f"{counted(check.records_lost, 'record')} could not be read, and the sample is of the others"
+        )
     for problem in check.problems:
         complain(problem)
     return 1 if check.problems else 0

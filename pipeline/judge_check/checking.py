@@ -69,7 +69,8 @@ def _document(
     used: CheckCost | None = None,
     criteria: list[CheckedCriterion] | None = None,
 ) -> JudgeCheck:
-    problems = [NOT_ASKED] if criteria is None else check_problems(criteria, options.max_flip)
+    is_asked = criteria is not None or not drawn.questions
+    problems = check_problems(criteria or [], options.max_flip) if is_asked else [NOT_ASKED]
     return JudgeCheck(
         model=settings.judge.config.model,
         votes=options.votes,

@@ -161,13 +161,14 @@ def test_the_sample_is_the_same_whatever_the_order_and_another_one_with_another_
 def test_records_that_cannot_be_read_are_told(check: Any, server: Any, tmp_path: Path) -> None:
     (tmp_path / "broken.jsonl").write_text('{"conversation_id": ', encoding="utf-8")
     done = check("--input", tmp_path / "broken.jsonl", "--yes", size=2)
-    assert done.status == 0 and "1 record could not be read, and none of them was drawn" in done.err
+    assert done.status == 0 and "1 record could not be read, and the sample is of the others" in done.err
 
 
 def test_where_nothing_is_asked_nothing_is_measured(check: Any, server: Any) -> None:
     done = check("--yes", size=0)
     assert (done.status, server.stats()["requests"]) == (1, 0)
     assert "no judged criterion asks anything" in done.err
+    assert check(size=0).err == "turnwise: no judged criterion asks anything\n"
 
 
 def test_refused_credentials_end_it_in_one_line(check: Any, server: Any) -> None:
