@@ -19,6 +19,8 @@ class JudgeUse:
         tokens_in: Billed prompt tokens; None: the judge's API does not state them.
         tokens_out: Tokens of the answers; None: the judge's API does not state them.
         cached: Number of answers from the cache.
+        voted: Number of verdicts (of one rubric, sentence, aspect or answer) with two votes or more.
+        flipped: Number of those whose votes are not all the same; None: no verdict has two votes.
     """
 
     model: str
@@ -27,6 +29,8 @@ class JudgeUse:
     tokens_in: int | None
     tokens_out: int | None
     cached: int
+    voted: int = 0
+    flipped: int | None = None
 
 
 @dataclass(slots=True)

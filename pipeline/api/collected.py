@@ -123,7 +123,7 @@ class Collected:
             metrics_by_slice=Table("metrics_by_slice", slices),
             failures=Table("failures", self._failures),
             counts=dict(counts),
-            judge=judge_document(self._settings, usage),
+            judge=judge_document(self._settings, usage, versions),
             summary=summary_text(self._settings, figures, versions),
         )
 

@@ -97,7 +97,7 @@ def run_document(
         tables: Where the tables are: `folder` and, of a batch, `files`.
     """
     problems = [*figures.not_stored, *gate_problems(settings, figures.counts, rows)]
-    document = _document(settings, figures, problems, tables)
+    document = _document(settings, figures, rows, problems, tables)
     problems += rule_problems(settings, document)
     place = settings.place
     replaced = find_service("--store", place.url).replaced if place else None
@@ -168,7 +168,11 @@ def _replaced_text(settings: RunSettings, document: JsonObject) -> str:
 
 
 def _document(
-    settings: RunSettings, figures: Figures, problems: Sequence[str], tables: JsonObject
+    settings: RunSettings,
+    figures: Figures,
+    rows: Sequence[MetricsByAppVersionRow],
+    problems: Sequence[str],
+    tables: JsonObject,
 ) -> JsonObject:
     """Returns what `run.json` says before the rules of the gate are applied."""
     return {
@@ -181,7 +185,7 @@ def _document(
         **_setup(settings),
         "counts": figures.counts,
         "records_by_worker": dict(figures.workers or {}),
-        "judge": judge_document(settings, figures.usage),
+        "judge": judge_document(settings, figures.usage, rows),
         "problems": list(problems),
         "exit_status": 1 if problems else 0,
     }
@@ -191,7 +195,7 @@ def begun_document(settings: RunSettings) -> JsonObject:
     """Returns what is known of `run.json` when a run begins."""
     run = settings.run
     begun = {"run_id": run.run_id, "create_time": run.create_time, "date": settings.date}
-    return begun | _inputs(settings) | _setup(settings) | {"judge": judge_document(settings, {})}
+    return begun | _inputs(settings) | _setup(settings) | {"judge": judge_document(settings, {}, ())}
 
 
 def _inputs(settings: RunSettings) -> JsonObject:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from turnwise.pipeline.report.flips import flips_document, flips_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.rows import MetricsByAppVersionRow
@@ -14,8 +15,16 @@ from turnwise.transforms.scoring.verdict import STATUS
 UsageByModel = dict[str, JudgeUsage]
 
 
-def judge_document(settings: RunSettings, usage: UsageByModel) -> JsonObject:
-    """Returns the `judge` object of `run.json`."""
+def judge_document(
+    settings: RunSettings, usage: UsageByModel, rows: Sequence[MetricsByAppVersionRow]
+) -> JsonObject:
+    """Returns the `judge` object of `run.json`.
+
+    Args:
+        settings: Settings of the run.
+        usage: Usage of every model.
+        rows: The rows of `metrics_by_app_version`.
+    """
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
     if settings.judge.kind.connect:
@@ -26,7 +35,7 @@ def judge_document(settings: RunSettings, usage: UsageByModel) -> JsonObject:
             "cost": total_cost(usage, config.prices),
             "usage": {model: _figures(own) for model, own in sorted(usage.items())},
         }
-    return document
+    return document | {"flips": flips_document(rows)}
 
 
 def _figures(usage: JudgeUsage) -> JsonObject:
@@ -84,7 +93,8 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[Metric
         is_asked = settings.selection.judged or ((undecided or kind.is_judging) and settings.eval_cases)
         return kind.note if is_asked else ""
     lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
-    return "\n".join(lines + _money_lines("cost", usage, config))
+    flips = flips_text(rows)
+    return "\n".join(lines + _money_lines("cost", usage, config) + ([flips] if flips else []))
 
 
 def _usage_text(usage: JudgeUsage) -> str:

@@ -158,6 +158,6 @@ def _judge_noise(
     conversations: Sequence[ComparedConversation], measure: CriterionMeasure
 ) -> JudgeNoise | None:
     found = observed_in(conversations, measure)
-    votes = sum(own.votes for own in found)
-    split = sum(own.split for own in found)
-    return JudgeNoise(scores=votes, split=split, share=split / votes) if votes else None
+    voted = sum(own.voted for own in found)
+    flipped = sum(own.flipped for own in found)
+    return JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None

@@ -33,8 +33,8 @@ class Observed:
         why: Why it fails, or is undecided.
         turn_index: The turn that this is said of; None: the whole conversation.
         turns: Scores of the turns.
-        votes: Scores with several samples of a judge.
-        split: Those of them whose samples did not agree.
+        voted: Verdicts of a judge with two votes or more.
+        flipped: Those of them whose votes are not all the same.
         is_summed: Whether the conversation has no score of its own, so that all this is of its turns.
     """
 
@@ -44,8 +44,8 @@ class Observed:
     why: str | None = None
     turn_index: int | None = None
     turns: list[TurnScore] = field(default_factory=list)
-    votes: int = 0
-    split: int = 0
+    voted: int = 0
+    flipped: int = 0
     is_summed: bool = False
 
 

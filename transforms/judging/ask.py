@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.judging.flips import VerdictsOf
 
 NO_JUDGE = "no judge configured"
 R = TypeVar("R", bound=BaseModel)
@@ -74,6 +75,8 @@ class Question(Generic[R]):
     Attributes:
         reply_model: Schema of an answer; other answers are unusable.
         local: Computes the answer without a model; None: a model is required.
+        verdicts: What an answer decides, item by item, None where it abstains; None: it is not known, so that
+            verdicts that flip between votes are not counted.
 
     >>> import turnwise
     >>> class Grade(turnwise.Reply):
@@ -87,6 +90,7 @@ class Question(Generic[R]):
     reply_model: type[R]
     options: JudgeModelOptions
     local: Callable[[], R] | None = None
+    verdicts: VerdictsOf[R] | None = None
 
 
 @dataclass(frozen=True, slots=True)

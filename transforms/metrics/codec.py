@@ -24,6 +24,8 @@ class _EncodedTally(msgspec.Struct, array_like=True):
     passes: int
     fails: int
     sketch: Bins | None
+    voted: int = 0
+    flipped: int = 0
 
 
 class _EncodedSum(msgspec.Struct, array_like=True):
@@ -105,6 +107,8 @@ def _packed_tally(criterion: str, turn: int | None, tally: Tally) -> _EncodedTal
         tally.passes,
         tally.fails,
         tally.sketch,
+        tally.voted,
+        tally.flipped,
     )
 
 
@@ -118,6 +122,8 @@ def _unpacked_tally(found: _EncodedTally) -> Tally:
         found.passes,
         found.fails,
         found.sketch,
+        found.voted,
+        found.flipped,
     )
 
 

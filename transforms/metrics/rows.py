@@ -16,6 +16,7 @@ from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.judging.flips import Flips
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.score_ids import conversation_key, criterion_key, named_scores
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally
@@ -213,6 +214,7 @@ def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally) -> 
     scale = kind.scale if kind else (0.0, 1.0) if criterion == STATUS else None
     gated = tally.passes + tally.fails
     interval = wilson_interval(tally.passes, gated)
+    flips = Flips(tally.voted, tally.flipped if tally.voted else None)
     return {
         "run_id": base.run_id,
         "app_version": base.app_version,
@@ -235,6 +237,9 @@ def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally) -> 
         "p50": tally.quantile(0.5),
         "p90": tally.quantile(0.9),
         "p99": tally.quantile(0.99),
+        "voted": tally.voted,
+        "flipped": flips.flipped,
+        "flip_rate": flips.rate,
         "window_start": base.window_start,
         "window_end": base.window_end,
         "pane": base.pane,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import copysign, sqrt
 
-from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.score import JudgeUse, Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.metrics.quantiles import Bins, add_bins, add_value, rank_of, value_at
 from turnwise.transforms.metrics.repeats import Repeats
@@ -36,6 +36,8 @@ class Tally:
         passes: Outcomes PASS.
         fails: Outcomes FAIL.
         sketch: Counts of the values for quantiles, for latencies; None elsewhere.
+        voted: Verdicts of a judge with two votes or more.
+        flipped: Those of them whose votes are not all the same.
     """
 
     scored: int = 0
@@ -46,6 +48,8 @@ class Tally:
     passes: int = 0
     fails: int = 0
     sketch: Bins | None = None
+    voted: int = 0
+    flipped: int = 0
 
     def add(self, value: float | None, outcome: Outcome | None, with_quantiles: bool = False) -> None:
         """Counts one score."""
@@ -78,11 +82,13 @@ class Tally:
             bins = {} if self.sketch is None else self.sketch
             add_bins(bins, other.sketch, sign)
             self.sketch = bins or None
+        self.voted += sign * other.voted
+        self.flipped += sign * other.flipped
 
     @property
     def is_empty(self) -> bool:
         """Whether it is empty, because nothing was added or everything was subtracted."""
-        counts = self.scored or self.unscored or self.errors or self.passes or self.fails
+        counts = self.scored or self.unscored or self.errors or self.passes or self.fails or self.voted
         return not (counts or self.total or self.squares or self.sketch)
 
     @property
@@ -205,12 +211,22 @@ class MetricsState:
         for turn, score in entry.turns if turns is None else _within(entry.turns, turns):
             if not may_not_count or criterion.counts(score):
                 self._tally(criterion.name, turn).add(score.value, score.outcome, in_seconds)
+            self._add_votes(criterion.name, turn, score.judge)
         overall = entry.overall if turns is None else _overall_within(entry, turns)
         if overall is not None and (not may_not_count or criterion.counts(overall)):
             self._tally(criterion.name, None).add(overall.value, overall.outcome, in_seconds)
+        if overall is not None:
+            self._add_votes(criterion.name, None, overall.judge)
         for place in entry.errors:
             if turns is None or place is None or place in turns:
                 self._tally(criterion.name, place).errors += 1
+
+    def _add_votes(self, criterion: str, turn: int | None, judge: JudgeUse | None) -> None:
+        """Counts the verdicts of a score, also of one that enters no mean."""
+        if judge is not None and judge.voted:
+            tally = self._tally(criterion, turn)
+            tally.voted += judge.voted
+            tally.flipped += judge.flipped or 0
 
     def _tally(self, criterion: str, turn: int | None) -> Tally:
         tally = self.tallies.get((criterion, turn))

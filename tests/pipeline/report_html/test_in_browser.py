@@ -167,6 +167,14 @@ def test_what_is_not_decided_is_neither_green_nor_nought(browser: Browser, repor
     assert "? not scored" in whole and "the judge gave no answer" in whole and "0.00" not in whole
 
 
+def test_verdicts_that_flip_are_shown_where_there_were_several_votes(browser: Browser, report: Path) -> None:
+    browser.open(report, view="judge")
+    browser.wait(lambda: browser.texts("table caption"))
+    (table,) = browser.texts("table")
+    assert table.startswith("Verdicts that flip between votes") and "safety_v1" in table
+    assert "40" in table and "3 (8" in table and "hallucination" not in table
+
+
 def shown(browser: Browser) -> str:
     return browser.find("#found").text
 

@@ -32,7 +32,10 @@ def states(draw):
     counts = (draw(COUNTS) for _ in range(4))
     state = MetricsState(*counts, ces=draw(SUMS), sampled_out=Counter(sampled))
     for criterion, turn, value, outcome, is_timed in draw(st.lists(ENTRIES, max_size=12)):
-        state.tallies.setdefault((criterion, turn), Tally()).add(value, outcome, is_timed)
+        tally = state.tallies.setdefault((criterion, turn), Tally())
+        tally.add(value, outcome, is_timed)
+        tally.voted += outcome is None
+        tally.flipped += outcome is value is None
     return state
 
 

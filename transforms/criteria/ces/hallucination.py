@@ -74,7 +74,11 @@ class Hallucination(JudgedCriterion):
         prompt = self._prompt("hallucination/2", [*context, JudgedSection("answer", answer)])
         language = sample.conversation.language
         question = Question(
-            prompt, HallucinationReply, self.options, lambda: local_reply(answer, language, facts(context))
+            prompt,
+            HallucinationReply,
+            self.options,
+            lambda: local_reply(answer, language, facts(context)),
+            lambda reply: [reply.verdict],
         )
         return await self._ask(question, ask)
 
