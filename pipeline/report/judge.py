@@ -14,17 +14,26 @@ from turnwise.transforms.scoring.verdict import STATUS
 UsageByModel = dict[str, JudgeUsage]
 
 
-def judge_document(settings: RunSettings, usage: UsageByModel) -> JsonObject:
-    """Returns the `judge` object of `run.json`."""
+def judge_document(settings: RunSettings, usage: UsageByModel, joint: JsonObject | None = None) -> JsonObject:
+    """Returns the `judge` object of `run.json`.
+
+    Args:
+        settings: Settings of the run.
+        usage: Usage of every model.
+        joint: What panels and cascades did; None: nothing yet.
+    """
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
     if settings.judge.kind.connect:
         document |= {
             "model": config.model,
+            "panel": list(config.panel),
+            "cascade": config.cascade.model_dump() if config.cascade else None,
             "concurrency": settings.judge.concurrency,
             "limits": _limits(settings),
             "cost": total_cost(usage, config.prices),
             "usage": {model: _figures(own) for model, own in sorted(usage.items())},
+            **(joint or {}),
         }
     return document
 
