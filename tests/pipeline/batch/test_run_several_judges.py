@@ -164,9 +164,7 @@ def test_a_panel_of_ones_own_backend() -> None:
     assert {model: member["bias"] for model, member in members.items()} == {"a": 0.5, "b": -1.0, "c": 0.5}
     twice = {"model": "a", "cascade": {"model": "a"}}
     with pytest.raises(api.ConfigError, match="a and a are the same model"):
-        api.evaluate(
-            [], config={**config, "judge": {"model": "a", "cascade": {"model": "a"}}}, judge=Scripted()
-        )
+        api.evaluate([], config={**config, "judge": twice}, judge=Scripted())
 
 
 def test_an_estimate_of_a_cascade(run: Any, server: Any) -> None:

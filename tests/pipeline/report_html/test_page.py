@@ -182,7 +182,14 @@ def attacked_run(directory: Path) -> Path:
         problems=[text],
         exit_status=1,
         criteria={text: {text: text}},
-        judge={"backend": text, "model": text, "usage": {text: {"unusable": {text: 1}}}},
+        judge={
+            "backend": text,
+            "panel": [text],
+            "cascade": {"model": text},
+            "usage": {text: {"unusable": {text: 1}}},
+            "panels": {text: {"members": {text: {}}}},
+            "cascades": {text: {"first": text, "unsure": {}, "saved": {}}},
+        },
     )
 
 
