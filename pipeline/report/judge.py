@@ -26,9 +26,7 @@ def judge_document(settings: RunSettings, usage: UsageByModel, joint: JsonObject
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
     if settings.judge.kind.connect:
         document |= {
-            "model": config.model,
-            "panel": list(config.panel),
-            "cascade": config.cascade.model_dump() if config.cascade else None,
+            "model": _models(config),
             "concurrency": settings.judge.concurrency,
             "limits": _limits(settings),
             "cost": total_cost(usage, config.prices),
@@ -36,6 +34,12 @@ def judge_document(settings: RunSettings, usage: UsageByModel, joint: JsonObject
             **(joint or {}),
         }
     return document
+
+
+def _models(config: JudgeConfig) -> str:
+    """Returns the name of the run's model, panel or cascade, as scores have it."""
+    last = ", ".join(config.panel) or config.model
+    return f"{config.cascade.model} > {last}" if config.cascade else last
 
 
 def _figures(usage: JudgeUsage) -> JsonObject:

@@ -141,8 +141,7 @@ def coverage_sentence(
 
 
 def _judge_text(run: ReportRun) -> str:
-    panel = ", ".join(run.judge.get("panel") or ())
-    parts = [f"Judge: {panel or run.judge.get('model') or run.judge.get('backend') or 'none'}"]
+    parts = [f"Judge: {run.judge.get('model') or run.judge.get('backend') or 'none'}"]
     usage = run.judge.get("usage")
     if isinstance(usage, dict):
         unusable = sum(sum((own.get("unusable") or {}).values()) for own in usage.values())

@@ -10,17 +10,12 @@ export function judge() {
 
 function run({ run_id: name, judge: own, sampled_out: out }) {
   const usage = Object.entries(own.usage ?? {});
-  const facts = [["backend", own.backend ?? "none"], models(own), own.cascade ? ["asked first", own.cascade.model] : null, ["sample rate", percent(own.sample_rate)],
+  const facts = [["backend", own.backend ?? "none"], own.model ? ["model", own.model] : null, ["sample rate", percent(own.sample_rate)],
     ["conversations sampled out", number(out)], ["cost", own.cost === null || own.cost === undefined ? "unknown (no price of a model, or no figures of tokens)" : decimal(own.cost)]];
   return h("section", { "aria-label": `Judge of ${shown(name)}` }, h("h2", null, shown(name)),
     h("dl", { class: "facts" }, facts.filter(Boolean).map(([term, value]) => h("div", null, h("dt", null, term), h("dd", null, shown(value))))),
     usage.length ? usageTable(usage) : h("p", null, "No model was asked."),
     panels(Object.entries(own.panels ?? {})), cascades(Object.entries(own.cascades ?? {})));
-}
-
-function models({ model, panel }) {
-  if (panel?.length) return ["panel", panel.join(", ")];
-  return model ? ["model", model] : null;
 }
 
 function panels(found) {

@@ -186,8 +186,7 @@ def attacked_run(directory: Path) -> Path:
         criteria={text: {text: text}},
         judge={
             "backend": text,
-            "panel": [text],
-            "cascade": {"model": text},
+            "model": text,
             "usage": {text: {"unusable": {text: 1}}},
             "panels": {text: {"members": {text: {}}}},
             "cascades": {text: {"first": text, "unsure": {}, "saved": {}}},
