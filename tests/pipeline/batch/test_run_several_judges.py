@@ -68,6 +68,7 @@ def test_a_panel_of_three_providers(run: Any, server: Any) -> None:
     values = {row["conversation_id"]: row["value"] for row in rows}
     assert values == {f"c{number}": 0.0 if number == 4 else 1.0 for number in range(6)}
     assert {row["judge"]["model"] for row in rows} == {", ".join(PANEL)}
+    assert judge_of(done)["model"] == ", ".join(PANEL)
     found = judge_of(done)["panels"][MATCH]
     assert (found["questions"], found["decided"]) == (6, 6)
     assert found["agreement"] == pytest.approx((3 * 1 + 3 * 2 / 3) / 6)
@@ -124,6 +125,7 @@ def test_a_cascade(run: Any, server: Any) -> None:
     assert [name for name in sorted(decided) if decided[name] == "second"] == ["c1", "c2", "c3"]
     assert [rows[f"c{number}"]["value"] for number in range(6)] == [1, 1, 0, 1, 1, 1]
     assert calls(done) == {"openai/gpt-x": 6, "anthropic/claude-x": 3}
+    assert judge_of(done)["model"] == "openai/gpt-x > anthropic/claude-x"
     found = judge_of(done)["cascades"][MATCH]
     assert (found["questions"], found["went_on"]) == (6, 3)
     assert found["unsure"] == {"votes": 0, "confidence": 2, "unscored": 1}

@@ -585,14 +585,8 @@ def test_panels_and_cascades(browser: Browser, tmp_path: Path) -> None:
     saved = {"calls": 12, "tokens": None, "cost": None}
     unsure = {"votes": 1, "confidence": 2, "unscored": 0}
     cascade = {"first": "c", "questions": 20, "went_on": 3, "unsure": unsure, "saved": saved}
-    judge = {
-        "backend": "gemini",
-        "model": "a",
-        "panel": ["a", "b"],
-        "cascade": {"model": "c"},
-        "sample_rate": 1.0,
-    }
-    judge |= {"usage": {}, "panels": {"match": panel}, "cascades": {"match": cascade}}
+    judge = {"backend": "gemini", "model": "c > a, b", "sample_rate": 1.0, "usage": {}}
+    judge |= {"panels": {"match": panel}, "cascades": {"match": cascade}}
     run = write_run(tmp_path / "run", [conversation("a")], judge=judge)
     main(["report", str(run)])
     browser.open(run / "report.html", view="judge")
@@ -602,4 +596,4 @@ def test_panels_and_cascades(browser: Browser, tmp_path: Path) -> None:
         "match b 0 6 – –",
         "match c 20 3 1 2 0 12 – –",
     ]
-    assert "panel\na, b" in browser.find("main dl").text
+    assert "model\nc > a, b" in browser.find("main dl").text
