@@ -83,7 +83,9 @@ class OpenAiApi:
         if urlsplit(url).path:
             return
         with suppress(openai.APIError):
-            await self._opened().with_options(base_url=f"{url}/v1").models.with_raw_response.list()
+            found = await self._opened().with_options(base_url=f"{url}/v1").models.with_raw_response.list()
+            if "json" not in found.headers.get("content-type", ""):
+                return
             raise ConfigError(f"judge: {url} has no models, but {url}/v1 has: name it with /v1")
 
     def _refuses_format(self, error: openai.APIStatusError) -> bool:

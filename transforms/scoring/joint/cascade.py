@@ -75,7 +75,7 @@ async def _later(
 
 
 async def _doubt(
-    criterion: JudgedCriterion, cascade: Cascade, run: Run, member: Member, confidence: int | None
+    criterion: JudgedCriterion, cascade: Cascade, run: Run, member: Member, confidence: float | None
 ) -> Doubt | None:
     if member.verdict is None:
         return Doubt("unscored", member.reason)
@@ -83,7 +83,7 @@ async def _doubt(
         verdict_of(criterion, await run(criterion, OneAnswer(member.recorded, number)))
         for number in range(member.recorded.most)
     }
-    if len(verdicts) > 1:
+    if verdicts != {member.verdict}:
         return Doubt("votes", f"its {member.recorded.most} answers differ")
     needed = cascade.min_confidence
     if needed is not None and (confidence is None or confidence < needed):

@@ -26,7 +26,12 @@ class Confident:
         self._ask = ask
 
     async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Asks; see Ask. An answer without a confidence is unusable."""
+        """Asks; see Ask. An answer without a confidence is unusable.
+
+        Answers of a plugin that have a confidence of their own stay as they are.
+        """
+        if _NAME in question.reply_model.model_fields:
+            return await self._ask(question, samples)
         prompt = question.prompt
         stated = replace(
             prompt,
@@ -44,13 +49,13 @@ def with_confidence(reply_model: type[R]) -> type[R]:
     return create_model(reply_model.__name__, __base__=reply_model, confidence=(int, about))
 
 
-def least_confidence(samples: Sequence[JudgeSample[Any]]) -> int | None:
+def least_confidence(samples: Sequence[JudgeSample[Any]]) -> float | None:
     """Returns the least confidence that the usable answers state; None: they state none."""
     stated = [_stated(sample.reply) for sample in samples if sample.reply is not None]
     known = [number for number in stated if number is not None]
     return min(known) if known and len(known) == len(stated) else None
 
 
-def _stated(reply: BaseModel) -> int | None:
-    number: int | None = getattr(reply, _NAME, None)
-    return number
+def _stated(reply: BaseModel) -> float | None:
+    number = getattr(reply, _NAME, None)
+    return number if isinstance(number, int | float) else None

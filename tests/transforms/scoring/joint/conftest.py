@@ -19,7 +19,10 @@ WORDS = {"Y": ("valid", "yes"), "N": ("invalid", "no")}
 
 
 class Models:
-    """Answers by model: Y and N, a grade, U (unusable), each with a confidence behind a colon."""
+    """Answers by model: Y and N, a grade, U (unusable), each with a confidence behind a colon.
+
+    Of several rubrics, Y2 is an answer about the second one alone, and Y* about both.
+    """
 
     def __init__(self, answers: dict[str, list[str]]) -> None:
         self.answers, self.asked = answers, list[tuple[str | None, int, Question[Any]]]()
@@ -42,7 +45,9 @@ class Models:
         fields = question.reply_model.model_fields
         reply: dict[str, Any] = {name: "" for name, field in fields.items() if field.annotation is str}
         if "verdicts" in fields:
-            reply["verdicts"] = [{"number": 1, "quote": "", "reason": "", "verdict": WORDS[word][1]}]
+            numbers = [1, 2] if word.endswith("*") else [int(word[1:] or 1)]
+            said = {"quote": "", "reason": "", "verdict": WORDS[word[0]][1]}
+            reply["verdicts"] = [{"number": number, **said} for number in numbers]
         elif "verdict" in fields:
             reply["verdict"] = WORDS[word][0]
         else:

@@ -1,13 +1,15 @@
+import asyncio
 import json
 
 import pytest
+from pydantic import BaseModel
 
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.criteria.adk.coherence import CoherenceReply
-from turnwise.transforms.judging.ask import JudgeModelOptions
+from turnwise.transforms.judging.ask import JudgeModelOptions, JudgeSample, Prompt, Question
 from turnwise.transforms.judging.limits.budget import ANSWER_TOKENS
 from turnwise.transforms.judging.prompts.reply import asked_schema
-from turnwise.transforms.scoring.joint.confidence import with_confidence
+from turnwise.transforms.scoring.joint.confidence import Confident, least_confidence, with_confidence
 
 LOW = "its confidence is 79, and 80 is needed"
 TABLE = [
@@ -107,6 +109,39 @@ def test_only_the_first_judge_is_asked_for_its_confidence(judged):
     fields = list(first.reply_model.model_fields)
     assert fields == [*second.reply_model.model_fields, "confidence"]
     assert (first.if_unsure, second.if_unsure) == (False, True)
+
+
+class OwnReply(BaseModel):
+    verdict: str
+    confidence: float
+
+
+def test_answers_with_a_confidence_of_their_own_stay_as_they_are():
+    asked = []
+
+    async def ask(question, samples):
+        asked.append(question)
+        return [JudgeSample(OwnReply(verdict="yes", confidence=0.9))]
+
+    question = Question(Prompt("own/1", "Judge.", "evidence"), OwnReply, JudgeModelOptions())
+    samples = asyncio.run(Confident(ask)(question, range(1)))
+    assert asked == [question]
+    assert least_confidence([*samples, JudgeSample(None)]) == 0.9
+    assert least_confidence([JudgeSample(None)]) is None
+
+
+def test_answers_that_are_no_verdict_alone_are_unsure(judged):
+    """Each answer leaves out a rubric, so that only both together have a verdict."""
+    rubrics = [{"rubric_id": i, "rubric_content": {"text_property": f"Rule {i}."}} for i in "12"]
+    answers = {"cheap": ["Y1", "Y2"], "dear": ["N*"]}
+    score, _, _ = judged(
+        answers,
+        "rubric_based_final_response_quality_v1",
+        judge_model="dear",
+        cascade={"model": "cheap", "num_samples": 2},
+        gate={"rubrics": rubrics},
+    )
+    assert (score.value, score.details["cascade"]["unsure"]) == (0.0, "votes")
 
 
 def test_the_schema_of_an_answer_with_confidence():
