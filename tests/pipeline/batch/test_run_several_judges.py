@@ -179,6 +179,11 @@ def test_an_estimate_of_a_cascade(run: Any, server: Any) -> None:
     assert server.stats()["requests"] == 0
 
 
+def test_the_option_for_a_model_replaces_the_panel(run: Any) -> None:
+    done = run("--judge_model", PANEL[1], panel=PANEL, base_url=None)
+    assert (calls(done), judge_of(done)["model"]) == ({PANEL[1]: 6}, PANEL[1])
+
+
 def test_the_local_judge_is_no_panel(run: Any) -> None:
     done = run("--judge", "local", panel=PANEL, cascade={"model": "openai/x"})
     assert {row["reason"][:15] for row in of_turns(done)} == {"the local judge"}
