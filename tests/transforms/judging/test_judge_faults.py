@@ -271,6 +271,7 @@ def test_the_wait_a_server_asks_for(server, ask, wait, seconds):
     assert second - first >= seconds
 
 
+@on_every_wire
 def test_a_date_that_is_too_far_away(server, ask):
     server.script(
         {

@@ -19,7 +19,7 @@ async def joint_score(criterion: JudgedCriterion, run: Run, ask: Ask) -> Score |
     Raises:
         BaseException: What the criterion raises.
     """
-    options = criterion.options
+    options = criterion.judge_model_options
     if options.cascade is not None:
         return await cascade_score(criterion, options.cascade, run, ask)
     return await panel_score(criterion, run, ask) if options.panel else await run(criterion, ask)
