@@ -17,6 +17,7 @@ from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.panels import panel_column
 from turnwise.transforms.metrics.score_ids import conversation_key, criterion_key, named_scores
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally
 from turnwise.transforms.scoring.conversation import ScoredConversation
@@ -158,6 +159,7 @@ def _version_row(row: MetricRow, state: MetricsState) -> MetricsByAppVersionRow:
         "turns": state.turns,
         "sampled_out": state.sampled_out[criterion],
         "repeats": state.repeats.figures(criterion) if row["level"] == "conversation" else None,
+        "panel": panel_column(state.panels, criterion, row["level"]),
     }
 
 

@@ -79,6 +79,9 @@ def test_a_panel_of_three_providers(run: Any, server: Any) -> None:
     assert calls(done) == dict.fromkeys(PANEL, 6)
     assert judge_of(done)["usage"]["openai/gpt-x"]["unusable"] == {"blocked": 1}
     assert judge_of(done)["cost"] > 0
+    columns = {row["level"]: row["panel"] for row in done.rows("metrics_by_app_version")[1:]}
+    of_all = {name: found[name] for name in ("questions", "decided", "agreement", "alpha")}
+    assert columns == {"turn": of_all, "conversation": None}
     assert f"panel: {MATCH}: 6 of 6 questions decided, agreement 83%, alpha" in done.out
     assert "openai/gpt-x bias +10%, 1 without a verdict" in done.out
 

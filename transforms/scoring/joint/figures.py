@@ -32,14 +32,24 @@ def cascade_counts(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
 
 
 def panel_figures(models: Sequence[str], questions: Mapping[str, int]) -> JsonObject:
-    """Returns what a panel did for a criterion.
+    """Returns what a panel and each member of it did for a criterion.
+
+    Args:
+        models: The members.
+        questions: Letters of their verdicts -> number of questions.
+    """
+    members = {model: _member(place, questions) for place, model in enumerate(models)}
+    return {**panel_summary(questions), "members": members}
+
+
+def panel_summary(questions: Mapping[str, int]) -> JsonObject:
+    """Returns what a panel did.
 
     `agreement` is the mean share of the members with a verdict that agree with the panel's, over the
     questions that it decided; `alpha` is Krippendorff's over the verdicts of all questions.
 
     Args:
-        models: The members.
-        questions: Letters of their verdicts -> number of questions.
+        questions: Letters of the members' verdicts -> number of questions.
     """
     decided, agreement = 0, 0.0
     for letters, number in questions.items():
@@ -54,7 +64,6 @@ def panel_figures(models: Sequence[str], questions: Mapping[str, int]) -> JsonOb
         "decided": decided,
         "agreement": agreement / decided if decided else None,
         "alpha": nominal_alpha(given),
-        "members": {model: _member(place, questions) for place, model in enumerate(models)},
     }
 
 
