@@ -170,6 +170,7 @@ class MetricsByAppVersionRow(MetricRow):
         sampled_out: Conversations that the judge was not asked about because of a sample rate.
         repeats: pass^k and pass@k over the runs of each case, with 95 % Wilson intervals over the cases, in
             `cases`, `runs`, `pass_hat_k`, `pass_at_k`; null for turns, and where no case was decided.
+        panel: What a panel of judges did: `questions`, `decided`, `agreement`, `alpha`; null: there was none.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -183,6 +184,7 @@ class MetricsByAppVersionRow(MetricRow):
     turns: int
     sampled_out: int
     repeats: JsonObject | None
+    panel: JsonObject | None
 
 
 class MetricsByTurnRow(MetricRow):

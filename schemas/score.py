@@ -13,8 +13,8 @@ class JudgeUse:
     """Usage of the judge for one score.
 
     Attributes:
-        model: Model name.
-        prompt_version: Name and version of the prompt.
+        model: Model name; of a panel or cascade, the names of all models as the config has them.
+        prompt_version: Name and version of the prompt; of a cascade, that of the first judge.
         samples: Number of requested answers.
         tokens_in: Billed prompt tokens; None: the judge's API does not state them.
         tokens_out: Tokens of the answers; None: the judge's API does not state them.

@@ -19,6 +19,7 @@ from turnwise.pipeline.io.sinks.base import complete_service, find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
 from turnwise.pipeline.report.counts import guesses_by_tool, records_by_worker, run_counts
 from turnwise.pipeline.report.gates import gate_problems
+from turnwise.pipeline.report.joint import joint_document
 from turnwise.pipeline.report.judge import judge_document, usage_of
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.report.table import versions_of
@@ -41,7 +42,13 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     place = settings.place
     not_stored = complete_service(place, finished.stored) if place else ()
     figures = Figures(
-        counts, usage, guesses, to_read=finished.to_read, workers=workers, not_stored=not_stored
+        counts,
+        usage,
+        guesses,
+        to_read=finished.to_read,
+        workers=workers,
+        not_stored=not_stored,
+        joint=joint_document(settings, finished.counts),
     )
     document = run_document(settings, figures, finished.versions, finished.tables)
     document |= {"input_files": to_builtins(inputs)}
@@ -82,7 +89,10 @@ def _own_document(settings: RunSettings) -> JsonObject:
 
 def _figures(document: JsonObject) -> Figures:
     usage = {model: usage_of(figures) for model, figures in document["judge"].get("usage", {}).items()}
-    return Figures(document["counts"], usage, document["guessed_tools"], to_read=document["to_read"])
+    joint = {key: document["judge"].get(key, {}) for key in ("panels", "cascades")}
+    return Figures(
+        document["counts"], usage, document["guessed_tools"], to_read=document["to_read"], joint=joint
+    )
 
 
 def run_document(
@@ -185,7 +195,7 @@ def _document(
         **_setup(settings),
         "counts": figures.counts,
         "records_by_worker": dict(figures.workers or {}),
-        "judge": judge_document(settings, figures.usage, rows),
+        "judge": judge_document(settings, figures.usage, rows, figures.joint),
         "problems": list(problems),
         "exit_status": 1 if problems else 0,
     }

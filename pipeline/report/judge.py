@@ -16,7 +16,10 @@ UsageByModel = dict[str, JudgeUsage]
 
 
 def judge_document(
-    settings: RunSettings, usage: UsageByModel, rows: Sequence[MetricsByAppVersionRow]
+    settings: RunSettings,
+    usage: UsageByModel,
+    rows: Sequence[MetricsByAppVersionRow],
+    joint: JsonObject | None = None,
 ) -> JsonObject:
     """Returns the `judge` object of `run.json`.
 
@@ -24,18 +27,26 @@ def judge_document(
         settings: Settings of the run.
         usage: Usage of every model.
         rows: The rows of `metrics_by_app_version`.
+        joint: What panels and cascades did; None: nothing yet.
     """
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
     if settings.judge.kind.connect:
         document |= {
-            "model": config.model,
+            "model": _models(config),
             "concurrency": settings.judge.concurrency,
             "limits": _limits(settings),
             "cost": total_cost(usage, config.prices),
             "usage": {model: _figures(own) for model, own in sorted(usage.items())},
+            **(joint or {}),
         }
     return document | {"flips": flips_document(rows)}
+
+
+def _models(config: JudgeConfig) -> str:
+    """Returns the name of the run's model, panel or cascade, as scores have it."""
+    last = ", ".join(config.panel) or config.model
+    return f"{config.cascade.model} > {last}" if config.cascade else last
 
 
 def _figures(usage: JudgeUsage) -> JsonObject:

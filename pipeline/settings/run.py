@@ -23,6 +23,7 @@ from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
 from turnwise.transforms.gating.checks import check_gate, outcome_fault
+from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges.none import NONE
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria
@@ -101,14 +102,20 @@ class RunSettings:
     @property
     def judged_models(self) -> list[str]:
         """The models that the judge may be asked for, as the config names them."""
-        return [each.options.judge_model or self.judge.config.model for each in self.judged]
+        return [options.judge_model or self.judge.config.model for options in self.judge_options]
+
+    @property
+    def judge_options(self) -> list[JudgeModelOptions]:
+        """What the criteria say of each model that the judge may be asked for."""
+        return [options for criterion in self.judged for options in criterion.options.by_model()]
 
     @property
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
         has_judge = self.judge.kind.is_judging
         by_dialect = {"ces": CES_CRITERIA} if has_judge else None
-        return select(self.criteria, self.sample_rate, by_dialect, self.config.judge.prompts)
+        asks_models = self.judge.kind.connect is not None
+        return select(self.criteria, self.sample_rate, by_dialect, self.judge.config, asks_models)
 
 
 def _check_batch_options(options: RawOptions) -> None:
@@ -220,7 +227,7 @@ def _check_values(options: RawOptions) -> None:
 def try_judge(settings: RunSettings) -> None:
     """Raises ConfigError if the judge cannot work: before anything runs, at no cost."""
     if settings.judged:
-        check_judge(settings.judge, os.environ, [criterion.options for criterion in settings.judged])
+        check_judge(settings.judge, os.environ, settings.judge_options)
 
 
 def with_fail_on(config: EvalConfig, names: Sequence[str], criteria: Sequence[Criterion]) -> EvalConfig:

@@ -52,6 +52,7 @@ class _EncodedState(msgspec.Struct, array_like=True):
     repeats: dict[str, dict[str, tuple[int, int]]]
     are_repeats_full: bool
     slices: dict[str, bytes]
+    panels: list[tuple[str, bool, dict[str, int]]] = []
 
 
 def packed(state: MetricsState) -> bytes:
@@ -69,6 +70,7 @@ def packed(state: MetricsState) -> bytes:
             state.repeats.cases,
             state.repeats.is_full,
             {name: packed(own) for name, own in state.slices.items()},
+            [(*key, counts) for key, counts in state.panels.items()],
         )
     )
 
@@ -92,6 +94,7 @@ def unpacked(data: bytes) -> MetricsState:
         Counter(found.sampled_out),
         Repeats(found.repeats, found.are_repeats_full),
         {name: unpacked(own) for name, own in found.slices.items()},
+        {(name, is_whole): Counter(counts) for name, is_whole, counts in found.panels},
     )
 
 

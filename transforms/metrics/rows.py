@@ -18,6 +18,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.judging.flips import Flips
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.panels import panel_column
 from turnwise.transforms.metrics.score_ids import conversation_key, criterion_key, named_scores
 from turnwise.transforms.metrics.state import ONE, MetricsState, Tally
 from turnwise.transforms.scoring.conversation import ScoredConversation
@@ -159,6 +160,7 @@ def _version_row(row: MetricRow, state: MetricsState) -> MetricsByAppVersionRow:
         "turns": state.turns,
         "sampled_out": state.sampled_out[criterion],
         "repeats": state.repeats.figures(criterion) if row["level"] == "conversation" else None,
+        "panel": panel_column(state.panels, criterion, row["level"]),
     }
 
 

@@ -7,6 +7,7 @@ from math import copysign, sqrt
 
 from turnwise.schemas.score import JudgeUse, Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.metrics.panels import PanelCounts, add_panel, merge_panels
 from turnwise.transforms.metrics.quantiles import Bins, add_bins, add_value, rank_of, value_at
 from turnwise.transforms.metrics.repeats import Repeats
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
@@ -169,6 +170,7 @@ class MetricsState:
         ces: Sums that a dialect gives: those behind CES's AggregatedMetrics.
         sampled_out: Judged criterion, or `evaluation_status` -> conversations that sampling left out.
         repeats: Runs by case.
+        panels: Verdicts of panels of judges.
         slices: Name of a slice -> the same sums (without CES's) over its turns and their conversations.
     """
 
@@ -181,10 +183,13 @@ class MetricsState:
     sampled_out: Counter[str] = field(default_factory=Counter)
     repeats: Repeats = field(default_factory=Repeats)
     slices: dict[str, "MetricsState"] = field(default_factory=dict)
+    panels: PanelCounts = field(default_factory=dict)
 
     def add(self, scored: ScoredConversation, verdict: Verdict, parts: Iterable[SumPart] = ()) -> None:
         """Counts one conversation, with its verdict and what it adds to the sums of its dialect."""
         self._add_part(scored, verdict, None)
+        for entry in scored.scores:
+            add_panel(self.panels, entry)
         add_parts(self.ces, parts)
         key = scored.sample.run_of
         if key is not None:
@@ -247,6 +252,7 @@ class MetricsState:
             self._merge_tally(key, tally, sign)
         add_sums(self.ces, other.ces, sign)
         self.repeats.merge(other.repeats, sign)
+        merge_panels(self.panels, other.panels, sign)
         for criterion, number in other.sampled_out.items():
             self.sampled_out[criterion] += sign * number
             if not self.sampled_out[criterion]:

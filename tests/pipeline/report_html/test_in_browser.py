@@ -577,3 +577,31 @@ def test_what_was_not_measured_is_not_scored(browser: Browser, tmp_path: Path) -
     browser.open(run / "report.html", view="missing")
     text = browser.find("section[aria-labelledby=unscored]").text
     assert "1 of 3 eval cases has no recording" in text and "Every score has a value" not in text
+
+
+def test_panels_and_cascades(browser: Browser, tmp_path: Path) -> None:
+    """What is unknown is a dash, and never 0."""
+    member = {"verdicts": 5, "unmeasured": 1, "pass_rate": 0.8, "bias": -0.125}
+    none = {"verdicts": 0, "unmeasured": 6, "pass_rate": None, "bias": None}
+    panel = {
+        "questions": 6,
+        "decided": 4,
+        "agreement": 0.75,
+        "alpha": None,
+        "members": {"a": member, "b": none},
+    }
+    saved = {"calls": 12, "tokens": None, "cost": None}
+    unsure = {"votes": 1, "confidence": 2, "unscored": 0}
+    cascade = {"first": "c", "questions": 20, "went_on": 3, "unsure": unsure, "saved": saved}
+    judge = {"backend": "gemini", "model": "c > a, b", "sample_rate": 1.0, "usage": {}}
+    judge |= {"panels": {"match": panel}, "cascades": {"match": cascade}}
+    run = write_run(tmp_path / "run", [conversation("a")], judge=judge)
+    main(["report", str(run)])
+    browser.open(run / "report.html", view="judge")
+    assert browser.texts("main tbody tr") == [
+        "match 6 4 75% –",
+        "match a 5 1 80% −12.5 points",
+        "match b 0 6 – –",
+        "match c 20 3 1 2 0 12 – –",
+    ]
+    assert "model\nc > a, b" in browser.find("main dl").text
