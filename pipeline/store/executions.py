@@ -40,7 +40,8 @@ class Execution(NamedTuple):
 
     Attributes:
         run_id: Id of the run.
-        number: Its start, nanoseconds since 1970: the same for all of its workers.
+        number: Its start, nanoseconds since 1970: the same for all of its workers, another one for each
+            execution of the run.
         app: App of what names none.
         day: Day of the run, as ISO text.
     """
