@@ -43,7 +43,10 @@ _CHECK_SECONDS = 0.2
 
 
 class StoppedError(Exception):
-    """The operation was cancelled, or is done already."""
+    """The operation was cancelled, or is done already; the message is that of the operation's error."""
+
+    def __init__(self, message: str = "it was cancelled") -> None:
+        super().__init__(message)
 
 
 class Going:
@@ -218,22 +221,21 @@ def _do(store: Store, operation: StoredOperation, work: OperationWork) -> None:
     name = operation.name
     if not store.write(lambda connection: begin_operation(connection, name)):
         return
-    status, why = CANCELLED, "it was cancelled"
     try:
-        response = answered(partial(_stoppable, work, Going(store, operation)))
-        if response is not None:
-            done = response
+        done = answered(partial(_stoppable, work, Going(store, operation)))
+        if not isinstance(done, StoppedError):
             if not store.write(lambda connection: succeed(connection, name, done)):
                 LOG.warning("%s: %s", name, LAPSED)
             return
+        status, why = CANCELLED, str(done)
     except ServiceError as error:
         status, why = error.status, str(error.to_value()["error"]["message"])
     store.write(lambda connection: fail(connection, name, status, why))
 
 
-def _stoppable(work: OperationWork, going: Going) -> JsonObject | None:
-    """Returns the response; None: the work was stopped."""
+def _stoppable(work: OperationWork, going: Going) -> JsonObject | StoppedError:
+    """Returns the response, or how the work was stopped."""
     try:
         return work(going)
-    except StoppedError:
-        return None
+    except StoppedError as stopped:
+        return stopped
