@@ -14,6 +14,7 @@ from turnwise.pipeline.service.answering import LOG, answered
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.operations.kinds import OperationKind, operation_value
 from turnwise.pipeline.store.engine import OPERATIONS, Store
+from turnwise.pipeline.store.executions import Execution, forget_run, reserve
 from turnwise.pipeline.store.operations import (
     ABORTED,
     CANCELLED,
@@ -31,6 +32,7 @@ from turnwise.pipeline.store.operations import (
 )
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.names import place_of
+from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.values import JsonObject
 
 T = TypeVar("T")
@@ -99,7 +101,7 @@ class Job(NamedTuple):
         app: The app.
         work: Does it.
         metadata: What the method says of it, by field of its message.
-        run: The evaluation run that it writes; None: none.
+        run: The new evaluation run that it writes; None: none.
     """
 
     kind: OperationKind
@@ -130,7 +132,7 @@ class Jobs:
         """Begins an operation and returns it.
 
         Raises:
-            ServiceError: Too many operations wait.
+            ServiceError: Too many operations wait, or there is a run of the name of its run.
         """
         self.start()
         operation = self._store.write(partial(_added, job))
@@ -140,7 +142,7 @@ class Jobs:
         except Full:
             self._held.discard(operation.name)
             why = f"more than {MOST_WAITING} operations wait; try again later"
-            self._store.write(lambda connection: fail(connection, operation.name, "RESOURCE_EXHAUSTED", why))
+            self._store.write(partial(_refuse, operation, why))
             raise ServiceError("RESOURCE_EXHAUSTED", why) from None
         return operation_value(operation)
 
@@ -195,8 +197,18 @@ def _found(connection: Connection, made: StoredOperation) -> StoredOperation:
     return find_operation(connection, made.name) or made
 
 
+def _refuse(operation: StoredOperation, why: str, connection: Connection) -> None:
+    fail(connection, operation.name, "RESOURCE_EXHAUSTED", why)
+    if operation.run is not None:
+        forget_run(connection, operation.run)
+
+
 def _added(job: Job, connection: Connection) -> StoredOperation:
     now = database_nanos(connection)
+    if job.run is not None:
+        execution = Execution(job.run.rsplit("/", 1)[-1], now, job.app, nanos_timestamp(now)[:10])
+        if not reserve(connection, execution, now):
+            raise ServiceError("ALREADY_EXISTS", "there is a run of that name", "displayName")
     name = f"{place_of(job.app)}/operations/{now}-{uuid4().hex[:12]}"
     operation = StoredOperation(
         name=name,
