@@ -17,6 +17,7 @@ from turnwise.pipeline.store.executions import (
     lock_executions,
     runs_since,
 )
+from turnwise.pipeline.store.lost import lost_of_run
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
 from turnwise.pipeline.store.runs import RunState
@@ -171,6 +172,6 @@ def run_summary(connection: Connection, row: RowMapping) -> JsonObject:
         "pass_count": counts["passes"],
         "fail_count": counts["fails"],
         "undecided_count": counts["undecided"],
-        "lost_record_count": counts["lost"],
+        "lost_record_count": lost_of_run(connection, row["app"], row["name"]),
     }
     return RunSummary.from_value({k: v for k, v in known.items() if v is not None}).to_value()

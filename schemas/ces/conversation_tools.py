@@ -73,7 +73,8 @@ class ListConversationsToReadResponse(ToolMessage):
     undecided_count: Int32 = 0
     """Of them, those without a verdict."""
     lost_record_count: Int32 = 0
-    """Records of the run, and conversations, that could not be read or scored; get_failures lists them."""
+    """Records and conversations that could not be read or scored, and replaced results; get_failures lists
+    them."""
 
 
 class GetConversationRequest(ToolMessage):

@@ -74,15 +74,39 @@ def test_a_newer_run_that_was_not_completed_never_passes(store: Store, state: st
         store.write(lambda c: begin(c, execution, DOCUMENT, time_ns()))
     breaks_off(store, execution, state)
     problems, failing, verdict = compared(store, "v1", "v2")
-    if of == "v3":
-        assert problems == ([], []) and failing == []
-        return
-    own = problems[of != "v1"]
+    own = problems[1]
     assert [state in own[0], own[0].endswith("is not compared")] == [True, True]
-    assert len(own) == 1 and not problems[of == "v1"]
+    assert len(own) == 1 and problems[0] == (own if of == "v1" else [])
     assert any("run r3" in line for line in failing)
-    assert verdict["baseProblems" if of == "v1" else "candidateProblems"] == own
+    assert verdict["candidateProblems"] == own and verdict.get("baseProblems", []) == problems[0]
     assert any(own[0] in note for note in verdict["notes"])
+
+
+def test_a_run_of_another_version_that_broke_off_earlier_is_a_note_and_a_completed_one_is_not(
+    store: Store,
+) -> None:
+    put(store, "r1", "v1")
+    breaks_off(store, put(store, "r2", "v3", 7, ends=False), "ERROR")
+    put(store, "r3", "v3", 8)
+    put(store, "r4", "v2", 9, nanos=time_ns() + 10**9)
+    problems, failing, verdict = compared(store, "v1", "v2")
+    assert problems == ([], []) and failing == []
+    assert (
+        [note for note in verdict["notes"] if "run r" in note]
+        == [note for note in verdict["notes"] if note.startswith("v2: run r2 broke off (ERROR")]
+        != []
+    )
+
+
+def test_a_run_that_has_the_id_of_a_version_concerns_comparisons_of_runs_alone(store: Store) -> None:
+    put(store, "v1", "v8", 1)
+    put(store, "v2", "v9", 2)
+    put(store, "r3", "v2", 3)
+    breaks_off(store, put(store, "r4", "v1", 7, ends=False), "ERROR")
+    names = [SideName(name, "run") for name in ("v1", "v2")]
+    a, b = store.read(lambda c: read_sides(c, APP, names, "s"))
+    assert (a.problems, b.problems) == ([], [])
+    assert {one.app_version for one in a.conversations} == {"v8"}
 
 
 def test_a_run_that_broke_off_before_all_that_is_compared_is_a_note(store: Store) -> None:
