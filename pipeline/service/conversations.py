@@ -13,7 +13,7 @@ from turnwise.pipeline.store.conversations import (
     verdict_counts,
 )
 from turnwise.pipeline.store.executions import run_key
-from turnwise.pipeline.store.lost import last_run, lost_of_run
+from turnwise.pipeline.store.lost import last_run, lost_of_runs
 from turnwise.pipeline.store.naming import LOCAL_APP, run_name
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import run_state, run_states, unread_runs
@@ -54,7 +54,7 @@ def list_conversations_to_read(service: Service, request: ListConversationsToRea
         run = _run(connection, app, request.evaluation_run)
         part = RunPart(run, key_text(version_id(request.app_version)) if request.app_version else None)
         counts = verdict_counts(connection, part)
-        lost = lost_of_run(connection, app, run, part.version)
+        lost = lost_of_runs(connection, app, [run], part.version).total()
         if not counts and not lost:
             raise not_found(f"a conversation of {run}" if part.version else run)
         found = conversations_to_read(connection, part, most)

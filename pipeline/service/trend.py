@@ -8,7 +8,7 @@ from sqlalchemy import Connection, RowMapping, exists, or_, select
 
 from turnwise.pipeline.service.errors import ServiceError, field_errors
 from turnwise.pipeline.service.lists import next_token, read_filter, read_paging
-from turnwise.pipeline.service.runs import RUN_COLUMNS, run_summary
+from turnwise.pipeline.service.runs import RUN_COLUMNS, run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend_points import gap_point, trend_point
 from turnwise.pipeline.store.conditions import runs_table_fields
@@ -55,7 +55,9 @@ def get_criterion_trend(service: Service, request: GetCriterionTrendRequest) -> 
         _check(connection, wanted)
         page = read_page(connection, listing, paging.after, paging.size)
         metrics = version_metrics(connection, [row.name for row in page.rows])
-        runs = [_run(connection, row._mapping, metrics.get(row.name, []), wanted) for row in page.rows]
+        rows = [row._mapping for row in page.rows]
+        told = zip(rows, run_summaries(connection, app, rows), strict=True)
+        runs = [_run(row, summary, metrics.get(row["name"], []), wanted) for row, summary in told]
         return ({"runs": runs} if runs else {}) | next_token(paging, page.end)
 
     return service.store.read(work)
@@ -86,10 +88,10 @@ def _unknown(kind: str, name: str, known: set[str] | list[str]) -> ServiceError:
 
 
 def _run(
-    connection: Connection, row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted
+    row: RowMapping, summary: JsonObject, metrics: Sequence[VersionMetric], wanted: _Wanted
 ) -> JsonObject:
     """Returns a TrendRun in proto3 JSON."""
-    told: JsonObject = {"run": run_summary(connection, row)}
+    told: JsonObject = {"run": summary}
     state = RunState(*(row[name] for name in RunState._fields))
     unknown = "" if row["app"] == wanted.app else _UNKNOWN_APP
     if not state.is_counted:

@@ -1,7 +1,8 @@
 """Reads the records and conversations that runs lost."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, or_, select
@@ -12,7 +13,7 @@ from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.run_counts import LOSING
 from turnwise.pipeline.store.runs import runs_with_rows
-from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RUNS, key_text
+from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, key_text
 
 
 class RunLoss(NamedTuple):
@@ -65,17 +66,26 @@ def _runs_of_other_apps(connection: Connection, app: str) -> set[str]:
     return {run for run, found in apps.items() if app not in found}
 
 
-def lost_of_run(connection: Connection, app: str, run: str, version: str | None = None) -> int:
-    """Returns how many records a run lost; of a version (its id), those that may be of it."""
-    names = [run_key(own, run.rsplit("/", 1)[-1]) for own in (app, LOCAL_APP)]
-    lost = list(lost_records(connection, app, FAILURES.c.evaluation_run.in_(names)))
-    found = sum(own.number for own in lost if version is None or own.version in (version, ""))
-    return found if version is not None else max(found, _lost_at_end(connection, names[0]))
+def lost_of_runs(
+    connection: Connection, app: str, runs: Collection[str], version: str | None = None
+) -> Counter[str]:
+    """Returns how many records runs lost; of a version, those that may be of it.
 
+    Args:
+        connection: Connection to the store.
+        app: Name of the app.
+        runs: Names of the runs.
+        version: Id of the app version; None: all.
 
-def _lost_at_end(connection: Connection, name: str) -> int:
-    """Returns what a run counted at its end: its failures may have been deleted since."""
-    return connection.execute(select(RUNS.c.lost).where(RUNS.c.name == name)).scalar() or 0
+    Returns:
+        Last part of the name of a run -> number.
+    """
+    names = [run_key(own, run.rsplit("/", 1)[-1]) for run in runs for own in (app, LOCAL_APP)]
+    found = Counter[str]()
+    for lost in lost_records(connection, app, FAILURES.c.evaluation_run.in_(names)):
+        if version is None or lost.version in (version, ""):
+            found[lost.run] += lost.number
+    return found
 
 
 def last_run(connection: Connection, app: str) -> str | None:
