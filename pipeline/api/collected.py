@@ -1,7 +1,7 @@
 """Collects the rows, sums and counts of an evaluation."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from turnwise.pipeline.api.inputs import Inputs, eval_cases, logged_conversations
@@ -73,6 +73,11 @@ class Collected:
             yield found
         self._unused = sorted(key.eval_id for key in keys - used)
         self._counts.update(f"{USED_CASE}{key.text}" for key in keys & used)
+
+    def count(self, counts: Mapping[str, int], unused: Iterable[str] = ()) -> None:
+        """Adds counts of samples that were not made by `samples`, and the eval ids of cases without one."""
+        self._counts.update(counts)
+        self._unused = sorted({*self._unused, *unused})
 
     def add(self, scored: ScoredConversation) -> None:
         """Computes the verdict of a scored conversation and adds its rows."""

@@ -114,7 +114,8 @@ def _side(
 
 def _uncounted(connection: Connection, app: str, name: str) -> str:
     """Returns what is said of runs that do not count."""
-    told = [state.told() for state in unread_runs(connection, app, key_text(version_id(name)))]
+    named = key_text(version_id(name))
+    told = [state.told() for state in unread_runs(connection, app, named, named)]
     return f"; {'; '.join(told[:_SHOWN])}" if told else ""
 
 

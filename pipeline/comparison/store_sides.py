@@ -82,10 +82,20 @@ def read_sides(
     """
     stored = read_conversations(connection, app, names, evaluations)
     a, b = (_side(connection, app, name.name, source, own) for name, own in zip(names, stored, strict=True))
-    for side, records, is_b in ((a, stored[0], False), (b, stored[1], True)):
-        add_losses(connection, app, side, records, is_b=is_b)
-        add_unread(connection, app, side, records, is_b=is_b)
+    for side, name, records in zip((a, b), names, stored, strict=True):
+        version = _version(name, records)
+        add_losses(connection, app, side, records, version=version, is_b=side is b)
+        add_unread(connection, app, side, records, version=version, is_b=side is b)
     return a, b
+
+
+def _version(side: SideName, stored: Sequence[ComparedRecord]) -> str | None:
+    """Returns the id of the app version that a side is; None: it is a run."""
+    version = key_text(version_id(side.name))
+    is_version = side.kind == "version" or (
+        side.kind == "either" and all(own.version == version for own in stored)
+    )
+    return version if is_version else None
 
 
 def _app(connection: Connection, app: str | None) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from hashlib import blake2b
 from math import inf
+from time import time_ns
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.judge import judge_settings
@@ -17,7 +18,7 @@ from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_place
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.run import RunInfo, time_text
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.criteria.base import JudgedCriterion
@@ -185,9 +186,12 @@ def check_options(
 
 def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -> RunInfo:
     """Returns what is said of a run that starts now; its id is made from the time if none is given."""
-    started = datetime.now(timezone.utc)
+    seconds, nanos = divmod(time_ns(), 10**9)
+    started = datetime.fromtimestamp(seconds, timezone.utc).replace(microsecond=nanos // 1000)
     name = run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
-    return RunInfo(name, time_text(started), config.slices, config.tools, transcripts=transcripts)
+    # In nanoseconds: it tells the executions of a run apart.
+    create_time = f"{started:%Y-%m-%dT%H:%M:%S}.{nanos:09}Z"
+    return RunInfo(name, create_time, config.slices, config.tools, transcripts=transcripts)
 
 
 def judged_by(run: RunInfo, judge: JudgeSettings) -> RunInfo:

@@ -20,6 +20,7 @@ from turnwise.pipeline.store.tables import (
     EXECUTIONS,
     RUN_TABLES,
     RUNS,
+    claim,
     insert_new,
     key_text,
     plain_text,
@@ -40,7 +41,8 @@ class Execution(NamedTuple):
 
     Attributes:
         run_id: Id of the run.
-        number: Its start, nanoseconds since 1970: the same for all of its workers.
+        number: Its start, nanoseconds since 1970: the same for all of its workers, another one for each
+            execution of the run.
         app: App of what names none.
         day: Day of the run, as ISO text.
     """
@@ -66,6 +68,17 @@ def begin(connection: Connection, execution: Execution, document: JsonObject, na
     stated = _stated(document) | {"create_nanos": execution.number}
     upsert(connection, EXECUTIONS, [_new(execution, nanos) | stated])
     insert_new(connection, CURRENT, [{"name": execution.home, "execution": execution.number}])
+
+
+def reserve(connection: Connection, execution: Execution, nanos: int) -> bool:
+    """Writes that the first execution of a run waits; False: there is a run of that name.
+
+    Of several that ask at the same time, one reserves the name.
+    """
+    if not claim(connection, CURRENT, {"name": execution.home, "execution": execution.number}):
+        return False
+    upsert(connection, EXECUTIONS, [_new(execution, nanos)])
+    return True
 
 
 def write_rows(

@@ -233,5 +233,15 @@ def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
     """Inserts the rows whose key is not there yet."""
+    connection.execute(_insert_new(connection, table), rows)
+
+
+def claim(connection: Connection, table: Table, row: JsonObject) -> bool:
+    """Inserts a row; False: its key is there already, also by another that asked at the same time."""
+    inserted = _insert_new(connection, table).values(row).returning(*table.primary_key)
+    return connection.execute(inserted).first() is not None
+
+
+def _insert_new(connection: Connection, table: Table) -> Any:
     dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
-    connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)
+    return dialect.insert(table).on_conflict_do_nothing()
