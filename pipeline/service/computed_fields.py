@@ -10,6 +10,7 @@ from turnwise.pipeline.store.evaluations import StoredEvaluation
 from turnwise.pipeline.store.results import (
     EvaluationFigures,
     evaluations_with_results,
+    last_completed,
     newest_results,
     read_figures,
 )
@@ -19,7 +20,8 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.aggregates import aggregated_metrics
 
-COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", "lastCompletedResult"})
+LAST_COMPLETED = "lastCompletedResult"
+COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", LAST_COMPLETED})
 """Fields that are computed from results and returned by default."""
 
 LAST_TEN = "lastTenResults"
@@ -68,10 +70,12 @@ def with_computed_fields(
     figures: dict[str, EvaluationFigures] = {}
     if found and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
         figures = cache.read(connection, app_of(next(iter(found)).name), [one.name for one in found])
-    datasets = datasets_of(connection, [one.name for one in found])
+    names = [one.name for one in found]
+    datasets = datasets_of(connection, names)
+    last = last_completed(connection, names) if LAST_COMPLETED in wanted else {}
     return [
         evaluation_value(one, datasets.get(one.name, ()))
-        | _computed(connection, one, figures.get(one.name), wanted)
+        | _computed(connection, one, figures.get(one.name), last.get(one.name), wanted)
         for one in found
     ]
 
@@ -93,16 +97,13 @@ def _computed(
     connection: Connection,
     evaluation: StoredEvaluation,
     figures: EvaluationFigures | None,
+    last: JsonObject | None,
     wanted: Collection[str],
 ) -> JsonObject:
-    value: JsonObject = {}
+    value: JsonObject = {LAST_COMPLETED: last}
     if figures is not None:
         value["evaluationRuns"] = figures.runs
         value["aggregatedMetrics"] = aggregated_metrics(figures.versions)
-    if "lastCompletedResult" in wanted:
-        value["lastCompletedResult"] = next(
-            iter(newest_results(connection, evaluation.name, 1, only_completed=True)), None
-        )
     if LAST_TEN in wanted:
         value[LAST_TEN] = newest_results(connection, evaluation.name, 10)
     return {name: item for name, item in value.items() if item and name in wanted}
