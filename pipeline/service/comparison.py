@@ -60,12 +60,13 @@ def _read(service: Service, app: str, evaluation_filter: str, versions: tuple[st
 
     def work(connection: Connection) -> _Stored:
         found = {name: display_name for name, display_name in connection.execute(query)}
-        figures = service.cache.read(connection, app)
+        figures = service.cache.read_all(connection, app)
         figures = {name: own for name, own in figures.items() if name in found or not conditions}
         _check_versions(figures, versions)
         pair = ComparedPair(app, "version", *versions, frozenset(found) if conditions else None)
         return figures, found, service.verdicts.read(connection, pair, service.store.url)
 
+    service.keep_summaries(app)
     return service.store.read(work)
 
 

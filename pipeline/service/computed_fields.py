@@ -5,8 +5,10 @@ from threading import Lock
 
 from sqlalchemy import Connection
 
+from turnwise.pipeline.comparison.summaries import Summaries, UnsummarisedError
 from turnwise.pipeline.store.datasets import datasets_of
 from turnwise.pipeline.store.evaluations import StoredEvaluation
+from turnwise.pipeline.store.figures import figures_of
 from turnwise.pipeline.store.results import (
     EvaluationFigures,
     evaluations_with_results,
@@ -26,6 +28,7 @@ COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", LAST_COMPLETED})
 
 LAST_TEN = "lastTenResults"
 _MOST_KEPT = 20_000
+_MOST_APPS = 20
 
 
 class FiguresCache:
@@ -33,15 +36,36 @@ class FiguresCache:
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[RunsStamp, EvaluationFigures]] = {}
+        self._apps: dict[str, tuple[RunsStamp, dict[str, EvaluationFigures]]] = {}
         self._lock = Lock()
 
     def read(
-        self, connection: Connection, app: str, evaluations: Iterable[str] | None = None
+        self, connection: Connection, app: str, evaluations: Iterable[str]
     ) -> dict[str, EvaluationFigures]:
-        """Returns the figures of those evaluations (None: all of the app) that have results."""
+        """Returns the figures of those evaluations that have results."""
         now = runs_stamp(connection, [app])
-        names = evaluations_with_results(connection, app) if evaluations is None else evaluations
-        found = {name: self._figures(connection, name, now) for name in names}
+        found = {name: self._figures(connection, name, now) for name in evaluations}
+        return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
+
+    def read_all(self, connection: Connection, app: str) -> dict[str, EvaluationFigures]:
+        """Returns the figures of all evaluations of an app that have results."""
+        now = runs_stamp(connection, [app])
+        stamp, found = self._apps.get(app, (None, {}))
+        if stamp != now:
+            found = self._all(connection, app, now)
+            with self._lock:
+                self._apps.pop(app, None)
+                self._apps[app] = now, found
+                if len(self._apps) > _MOST_APPS:
+                    del self._apps[next(iter(self._apps))]
+        return found
+
+    def _all(self, connection: Connection, app: str, now: RunsStamp) -> dict[str, EvaluationFigures]:
+        try:
+            summed = figures_of(Summaries(connection, app).groups())
+        except UnsummarisedError:
+            summed = dict.fromkeys(evaluations_with_results(connection, app))
+        found = {name: own or self._figures(connection, name, now) for name, own in sorted(summed.items())}
         return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
 
     def _figures(self, connection: Connection, evaluation: str, now: RunsStamp) -> EvaluationFigures:

@@ -89,6 +89,7 @@ def _read(service: Service, app: str, evaluation_filter: str, names: tuple[str, 
             run_summary(connection, rows[0]), run_summary(connection, rows[1]), pairs, display_names, verdict
         )
 
+    service.keep_summaries(app)
     return service.store.read(work)
 
 

@@ -73,7 +73,7 @@ def _standing(state: str, start: int, end: int) -> str:
 
 
 def is_counted(table: Table) -> ColumnElement[bool]:
-    """Returns the condition that a row of one of `RUN_TABLES`, or its view, is read and of a run that counts."""
+    """Returns the condition that a row of a table of runs, or its view, is read and of a run that counts."""
     is_its = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
     is_read = CURRENT.c.name == EXECUTIONS.c.name, CURRENT.c.execution == EXECUTIONS.c.execution
     # PostgreSQL's planner makes a join of EXISTS and IN, sorts it, and reads all rows for the newest one.

@@ -9,7 +9,6 @@ from turnwise.schemas.comparison import CriterionComparison
 from turnwise.schemas.difference import JudgeNoise, TurnDifference, VersionDifference
 from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure, value_direction
-from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.comparison.pairing import Matched
 from turnwise.transforms.comparison.ratios import quantile_ratios
 from turnwise.transforms.comparison.sentences import sentence
@@ -97,6 +96,7 @@ def _compare(
     both = _both(matched, measure) if is_share and is_paired else (None, None)
     undecided = three_readings(matched, measure, setup, whole, other_p)
     said = lasting_word(word_for(whole, adjusted, measure, setup), undecided)
+    with_quantiles = setup.details and measure.unit != "score"
     return CriterionComparison(
         criterion=measure.criterion,
         measure=measure.measure,
@@ -117,9 +117,9 @@ def _compare(
         unpaired=_unpaired(matched, measure, setup) if is_paired else None,
         mean=_mean(matched, measure, setup) if measure.has_more_values and is_share else None,
         undecided=undecided,
-        quantiles=quantile_ratios(matched, measure, setup) if measure.unit != "score" else [],
+        quantiles=quantile_ratios(matched, measure, setup) if with_quantiles else [],
         turns=turns,
-        judge=_judge_noise([*matched.a, *matched.b], measure),
+        judge=_judge_noise(matched, measure) if setup.details else None,
     )
 
 
@@ -154,10 +154,8 @@ def _mean(matched: Matched, measure: CriterionMeasure, setup: Setup) -> VersionD
     return difference_of(found, word_for(found, found.p, values, setup))
 
 
-def _judge_noise(
-    conversations: Sequence[ComparedConversation], measure: CriterionMeasure
-) -> JudgeNoise | None:
-    found = observed_in(conversations, measure)
+def _judge_noise(matched: Matched, measure: CriterionMeasure) -> JudgeNoise | None:
+    found = [*observed_in(matched.a, measure), *observed_in(matched.b, measure)]
     votes = sum(own.votes for own in found)
     split = sum(own.split for own in found)
     return JudgeNoise(scores=votes, split=split, share=split / votes) if votes else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from turnwise.schemas.comparison import PairedBy, Pairing
-from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.comparison.observed import ComparedConversation, Conversations
 
 _NAMES_SHOWN = 20
 KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
@@ -15,8 +15,8 @@ class Case(NamedTuple):
     """One case with its conversations on both sides."""
 
     name: str
-    a: list[ComparedConversation]
-    b: list[ComparedConversation]
+    a: Conversations
+    b: Conversations
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Matched:
     """
 
     cases: list[Case]
-    a: Sequence[ComparedConversation]
-    b: Sequence[ComparedConversation]
+    a: Conversations
+    b: Conversations
     pairing: Pairing
 
 
@@ -46,14 +46,15 @@ def match(
         b: Conversations of the candidate.
         by: What identifies a case; None: whatever pairs most cases, `nothing` if none does.
     """
+    own, other = Conversations(a), Conversations(b)
     if by is not None:
-        return _match(a, b, by)
-    found = [_match(a, b, key) for key in KEYS]
+        return _match(own, other, by)
+    found = [_match(own, other, key) for key in KEYS]
     best = max(found, key=lambda matched: matched.pairing.pairs + matched.pairing.changed)
-    return best if best.pairing.pairs + best.pairing.changed else _match(a, b, "nothing")
+    return best if best.pairing.pairs + best.pairing.changed else _match(own, other, "nothing")
 
 
-def _match(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation], by: PairedBy) -> Matched:
+def _match(a: Conversations, b: Conversations, by: PairedBy) -> Matched:
     own, other = _by_case(a, by), _by_case(b, by)
     common = sorted(own.keys() & other.keys())
     both = [name for name in common if not _expects_other(own[name], other[name])]
@@ -80,14 +81,14 @@ def _expects_other(a: Sequence[ComparedConversation], b: Sequence[ComparedConver
     return own != other and None not in own | other
 
 
-def _by_case(
-    conversations: Sequence[ComparedConversation], by: PairedBy
-) -> dict[str, list[ComparedConversation]]:
-    found: dict[str, list[ComparedConversation]] = {}
+def _by_case(conversations: Sequence[ComparedConversation], by: PairedBy) -> dict[str, Conversations]:
+    found: dict[str, Conversations] = {}
     for conversation in conversations:
         name = case_name(conversation, by)
         if name:
-            found.setdefault(name, []).append(conversation)
+            if name not in found:
+                found[name] = Conversations()
+            found[name].append(conversation)
     return found
 
 
