@@ -1,5 +1,6 @@
 """Fills a store with evaluations and runs, for the measurement of the server."""
 
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -7,9 +8,10 @@ from typing import Any, NamedTuple
 
 import turnwise
 from benchmarks.data import Json, conversation
+from turnwise.pipeline.comparison.summaries import keep_summaries
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
 from turnwise.pipeline.store.naming import marked, run_name
 from turnwise.pipeline.store.row_tables import ROW_TABLES
@@ -76,13 +78,23 @@ def result_name(number: int, results: int) -> str:
     return marked(short, run_name(APP, run_id(run)), version_of(run))
 
 
+def write_on(url: str) -> None:
+    """Writes the rows of one run after another into a store, without end; prints a line when it begins."""
+    store, scored = open_store(url), _Scored()
+    for run in itertools.count(RUNS):
+        execution = _begun(store, run)
+        for table, rows in _tables(scored, run, 10 * _BATCH):
+            _write(store, execution, table, rows)
+            if table == "results":
+                print("writes", flush=True)
+
+
 def fill(store: Store, results: int) -> Filled:
     """Writes all evaluations, and runs with so many results, their conversations and scores."""
     _add_evaluations(Service(store, "benchmark"))
     scored, scores, size, taken = _Scored(), 0, 0, 0.0
     for run in range(RUNS):
-        execution = Execution(run_id(run), time.time_ns(), APP, f"2026-11-{run + 1:02}")
-        store.write(partial(begin, execution=execution, document=_DOCUMENT, nanos=time.time_ns()))
+        execution = _begun(store, run)
         for table, rows in _tables(scored, run, _results_of_a_run(results)):
             start = time.perf_counter()
             columns = _write(store, execution, table, rows)
@@ -91,9 +103,16 @@ def fill(store: Store, results: int) -> Filled:
             size += sum(len(own["content"]) for own in columns) if table == "results" else 0
         start = time.perf_counter()
         store.write(partial(complete, execution=execution, document=_DOCUMENT, nanos=time.time_ns()))
+        keep_summaries(store, APP, [execution.home])
         taken += time.perf_counter() - start
     count = RUNS * _results_of_a_run(results)
     return Filled(count, scores, size // count, taken)
+
+
+def _begun(store: Store, run: int) -> Execution:
+    execution = Execution(run_id(run), time.time_ns(), APP, f"2026-11-{run % 28 + 1:02}")
+    store.write(partial(begin, execution=execution, document=_DOCUMENT, nanos=time.time_ns()))
+    return execution
 
 
 def _results_of_a_run(results: int) -> int:

@@ -32,6 +32,11 @@ def add_losses(
         stored: Its conversations.
         is_b: Whether it is the candidate.
     """
+    lost_here = list(_lost(connection, app))
+    if not lost_here:
+        side.lost = 0
+        _add_replaced(connection, app, side)
+        return
     version = key_text(version_id(side.name))
     is_version = all(own.version == version for own in stored)
     versions = _versions_of_runs(connection, app)
@@ -48,7 +53,7 @@ def add_losses(
         own = versions.get(lost.run)
         return lost.nanos >= oldest and (is_b if own is None else version in own)
 
-    counts = Counter(lost.run for lost in _lost(connection, app) if is_of_side(lost))
+    counts = Counter(lost.run for lost in lost_here if is_of_side(lost))
     side.lost = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
@@ -74,8 +79,8 @@ def add_unread(
         is_b: Whether it is the candidate.
     """
     oldest = min(own.nanos for own in stored)
-    is_version = all(own.version == key_text(version_id(side.name)) for own in stored)
     name = key_text(version_id(side.name))
+    is_version = all(own.version == name for own in stored)
     problems = []
     for state in unread_runs(connection, app, name, and_unknown=is_b and is_version):
         told = f"{state.told()}, and is not compared" if not state.is_counted else state.told()

@@ -206,8 +206,10 @@ def _last(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 
-def _last_runs(stored: Iterable[ComparedRecord]) -> list[ComparedRecord]:
+def _last_runs(stored: Sequence[ComparedRecord]) -> list[ComparedRecord]:
     """Returns each conversation in its last run only, ordered by name."""
+    if len({own.run for own in stored}) == 1:
+        return sorted(stored, key=lambda own: own.name)
     last: dict[tuple[str, str, str], str] = {}
     newest_first = sorted(stored, key=lambda own: (own.nanos, own.name), reverse=True)
     found = [

@@ -1,6 +1,6 @@
 """Keeps the summaries of the runs of a store, and reads sides of comparisons and figures of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select
@@ -36,10 +36,17 @@ def counted_runs(connection: Connection, app: str) -> list[RunKey]:
     return [RunKey(*row) for row in connection.execute(query)]
 
 
-def keep_summaries(store: Store, app: str) -> None:
-    """Writes the summaries of the runs of an app that have none, each in a transaction of its own."""
+def keep_summaries(store: Store, app: str, names: Collection[str] | None = None) -> None:
+    """Writes the summaries of the runs of an app that have none, each in a transaction of its own.
+
+    Args:
+        store: The store.
+        app: Name of the app.
+        names: Names of the runs; None: all of the app.
+    """
     for run in store.read(lambda connection: list(_without_summary(connection, app))):
-        _keep(store, app, run)
+        if names is None or run.name in names:
+            _keep(store, app, run)
 
 
 def _without_summary(connection: Connection, app: str) -> Iterator[RunKey]:
@@ -70,7 +77,8 @@ class Summaries:
         self._connection, self._app = connection, app
         self._runs = counted_runs(connection, app)
         self._read: dict[str, RunSummary] = {}
-        self._own: dict[str, tuple[RunSummary, SummaryRecord]] = {}
+        self._parts: dict[str, _Parts] = {}
+        self._own: dict[str, tuple[str, SummaryRecord]] = {}
 
     def groups(self) -> dict[str, list[ResultGroup]]:
         """Returns name of a run -> its results by evaluation and app version; raises UnsummarisedError."""
@@ -89,13 +97,16 @@ class Summaries:
     ) -> list[ComparedConversation]:
         """Returns the conversations without turns, reasons, tags and languages."""
         last = self._last_revisions(stored)
-        found, traits = [], set()
+        found: list[ComparedConversation] = []
+        traits: dict[str, set[int]] = {}
         for own in stored:
-            summary, record = self._own[own.name]
-            traits.add(summary.traits[record.traits])
-            found.append(_conversation(own, summary, record, last.get(own.key[1:], record.revision)))
-        for criterion, ruler in (pair for own in traits for pair in own.rulers):
-            rulers.setdefault(criterion, set()).add(ruler)
+            run, record = self._own[own.name]
+            traits.setdefault(run, set()).add(record.traits)
+            is_last = not last or record.revision == last[own.key[1:]]
+            found.append(self._parts[run].conversation(own, record, is_last))
+        for run, places in traits.items():
+            for criterion, ruler in (pair for n in places for pair in self._read[run].traits[n].rulers):
+                rulers.setdefault(criterion, set()).add(ruler)
         return found
 
     def _summary(self, run: RunKey) -> RunSummary:
@@ -114,10 +125,11 @@ class Summaries:
     def _records(self, run: RunKey, version: str | None) -> Iterator[ComparedRecord]:
         summary, run_id = self._summary(run), run.name.rsplit("/", 1)[-1]
         texts, conversations = summary.texts, summary.conversations
+        self._parts.setdefault(run.name, _Parts(summary))
         for own in summary.records:
             if version is None or texts[own.version] == version:
                 name = f"{texts[own.place]}/{own.name}"
-                self._own[name] = summary, own
+                self._own[name] = run.name, own
                 yield ComparedRecord(
                     name,
                     conversations[own.conversation],
@@ -132,8 +144,8 @@ class Summaries:
                 )
 
     def _last_revisions(self, stored: Sequence[ComparedRecord]) -> dict[tuple[str, ...], int]:
-        """Returns conversation and version -> its last revision, of those that are there several times."""
-        if len({own.key[1:] for own in stored}) == len(stored):
+        """Returns conversation and version -> its last revision; empty: none was scored again."""
+        if all(self._own[own.name][1].revision <= 0 for own in stored):
             return {}
         last: dict[tuple[str, ...], int] = {}
         for own in stored:
@@ -141,22 +153,34 @@ class Summaries:
         return last
 
 
-def _conversation(
-    own: ComparedRecord, summary: RunSummary, record: SummaryRecord, revision: int
-) -> ComparedConversation:
-    traits = summary.traits[record.traits]
-    observed = map(summary.observed.__getitem__, record.observed)
-    is_last = record.revision == revision
-    return ComparedConversation(
-        own.conversation,
-        own.version or None,
-        own.case or None,
-        case_digest=own.digest,
-        criteria={
-            one.criterion: Observed(one.value, one.outcome, one.threshold, is_summed=one.is_summed)
-            for one in observed
-            if is_last or one.criterion == STATUS
-        },
-        skipped=frozenset(traits.skipped if is_last else ()),
-        sampled_out=frozenset(traits.sampled_out),
-    )
+class _Parts:
+    """Makes conversations of a summary; what several have in common is made once."""
+
+    def __init__(self, summary: RunSummary) -> None:
+        self._summary = summary
+        self._observed = [
+            Observed(own.value, own.outcome, own.threshold, is_summed=own.is_summed)
+            for own in summary.observed
+        ]
+        self._criteria: dict[tuple[int, ...], dict[str, Observed]] = {}
+        self._skipped = [frozenset(own.skipped) for own in summary.traits]
+        self._sampled_out = [frozenset(own.sampled_out) for own in summary.traits]
+
+    def conversation(self, own: ComparedRecord, record: SummaryRecord, is_last: bool) -> ComparedConversation:
+        """Returns a conversation; only its verdict, if it was scored again in a later revision."""
+        criteria = self._criteria.get(record.observed)
+        if criteria is None:
+            names = [self._summary.observed[place].criterion for place in record.observed]
+            criteria = dict(zip(names, map(self._observed.__getitem__, record.observed), strict=True))
+            self._criteria[record.observed] = criteria
+        if not is_last:
+            criteria = {name: criteria[name] for name in criteria if name == STATUS}
+        return ComparedConversation(
+            own.conversation,
+            own.version or None,
+            own.case or None,
+            case_digest=own.digest,
+            criteria=criteria,
+            skipped=self._skipped[record.traits] if is_last else frozenset(),
+            sampled_out=self._sampled_out[record.traits],
+        )

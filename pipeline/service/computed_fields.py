@@ -47,12 +47,14 @@ class FiguresCache:
         found = {name: self._figures(connection, name, now) for name in evaluations}
         return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
 
-    def read_all(self, connection: Connection, app: str) -> dict[str, EvaluationFigures]:
+    def read_all(
+        self, connection: Connection, app: str, summaries: Summaries
+    ) -> dict[str, EvaluationFigures]:
         """Returns the figures of all evaluations of an app that have results."""
         now = runs_stamp(connection, [app])
         stamp, found = self._apps.get(app, (None, {}))
         if stamp != now:
-            found = self._all(connection, app, now)
+            found = self._all(connection, app, summaries, now)
             with self._lock:
                 self._apps.pop(app, None)
                 self._apps[app] = now, found
@@ -60,9 +62,11 @@ class FiguresCache:
                     del self._apps[next(iter(self._apps))]
         return found
 
-    def _all(self, connection: Connection, app: str, now: RunsStamp) -> dict[str, EvaluationFigures]:
+    def _all(
+        self, connection: Connection, app: str, summaries: Summaries, now: RunsStamp
+    ) -> dict[str, EvaluationFigures]:
         try:
-            summed = figures_of(Summaries(connection, app).groups())
+            summed = figures_of(summaries.groups())
         except UnsummarisedError:
             summed = dict.fromkeys(evaluations_with_results(connection, app))
         found = {name: own or self._figures(connection, name, now) for name, own in sorted(summed.items())}

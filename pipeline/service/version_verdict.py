@@ -50,13 +50,16 @@ class VerdictCache:
         self._kept: dict[ComparedPair, tuple[RunsStamp, JsonObject]] = {}
         self._lock = Lock()
 
-    def read(self, connection: Connection, pair: ComparedPair, source: str) -> Callable[[], JsonObject]:
+    def read(
+        self, connection: Connection, pair: ComparedPair, source: str, summaries: Summaries
+    ) -> Callable[[], JsonObject]:
         """Reads what a verdict rests on.
 
         Args:
             connection: Connection to the store.
             pair: What is compared.
             source: Address of the store, without password.
+            summaries: The summaries of the runs of the app.
 
         Returns:
             A function that returns the verdict; it needs no connection.
@@ -70,7 +73,7 @@ class VerdictCache:
             return lambda: verdict
         names = SideName(pair.base, pair.kind), SideName(pair.candidate, pair.kind)
         try:
-            sides = _sides(connection, pair, names, source)
+            sides = _sides(connection, pair, names, source, summaries)
         except ConfigError as error:
             raise ServiceError("NOT_FOUND", str(error)) from None
         return lambda: self._keep(pair, stamp, version_verdict(*sides))
@@ -85,11 +88,14 @@ class VerdictCache:
 
 
 def _sides(
-    connection: Connection, pair: ComparedPair, names: Sequence[SideName], source: str
+    connection: Connection,
+    pair: ComparedPair,
+    names: Sequence[SideName],
+    source: str,
+    summaries: Summaries,
 ) -> tuple[ComparedSide, ComparedSide]:
     try:
-        reader = Summaries(connection, pair.app)
-        return read_sides(connection, pair.app, names, source, pair.evaluations, reader)
+        return read_sides(connection, pair.app, names, source, pair.evaluations, summaries)
     except UnsummarisedError:
         return read_sides(connection, pair.app, names, source, pair.evaluations)
 

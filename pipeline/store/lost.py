@@ -39,9 +39,10 @@ def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bo
     """
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
     is_lost = FAILURES.c.stage.in_(LOSING), FAILURES.c.criterion == "", FAILURES.c.app.in_((app, LOCAL_APP))
-    others = _runs_of_other_apps(connection, app)
     query = select(*(FAILURES.c[name] for name in columns)).where(*is_lost, *conditions)
-    for own, run, conversation, version, nanos in connection.execute(query):
+    rows = connection.execute(query).all()
+    others = _runs_of_other_apps(connection, app) if any(row.app != app for row in rows) else set()
+    for own, run, conversation, version, nanos in rows:
         lost = RunLoss(run.rsplit("/", 1)[-1], conversation, key_text(version_id(version)), nanos)
         if own == app or lost.run not in others:
             yield lost

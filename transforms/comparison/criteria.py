@@ -146,8 +146,8 @@ def _unpaired(matched: Matched, measure: CriterionMeasure, setup: Setup) -> Vers
 
 def _mean(matched: Matched, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
     """Returns the difference of the mean values beside that of the outcomes, if they say more."""
-    own = [*observed_in(matched.a, measure), *observed_in(matched.b, measure)]
-    if {found.value for found in own if found.value is not None} <= {0.0, 1.0}:
+    own = (found for side in matched.parts for part in side for found in observed_in(part, measure))
+    if all(found.value in (None, 0.0, 1.0) for found in own):
         return None
     values = measure.as_mean(value_direction(measure.criterion))
     found = estimate(matched, values, setup)

@@ -35,6 +35,17 @@ class Matched:
     b: Conversations
     pairing: Pairing
 
+    @property
+    def parts(self) -> tuple[list[Conversations], list[Conversations]]:
+        """All conversations of A and of B in pieces: by case, where every one belongs to one."""
+        cases = [case.a for case in self.cases], [case.b for case in self.cases]
+        whole = self.a, self.b
+        own, other = (
+            pieces if sum(map(len, pieces)) == len(side) else [side]
+            for pieces, side in zip(cases, whole, strict=True)
+        )
+        return own, other
+
 
 def match(
     a: Sequence[ComparedConversation], b: Sequence[ComparedConversation], by: PairedBy | None = None
@@ -49,9 +60,13 @@ def match(
     own, other = Conversations(a), Conversations(b)
     if by is not None:
         return _match(own, other, by)
-    found = [_match(own, other, key) for key in KEYS]
-    best = max(found, key=lambda matched: matched.pairing.pairs + matched.pairing.changed)
-    return best if best.pairing.pairs + best.pairing.changed else _match(own, other, "nothing")
+    common = {key: len(_names(own, key) & _names(other, key)) for key in KEYS}
+    best = max(KEYS, key=lambda key: common[key])
+    return _match(own, other, best if common[best] else "nothing")
+
+
+def _names(conversations: Conversations, by: PairedBy) -> set[str]:
+    return {name for own in conversations if (name := case_name(own, by))}
 
 
 def _match(a: Conversations, b: Conversations, by: PairedBy) -> Matched:
@@ -72,7 +87,8 @@ def _match(a: Conversations, b: Conversations, by: PairedBy) -> Matched:
         changed=len(changed),
         changed_names=changed[:_NAMES_SHOWN],
     )
-    return Matched([Case(name, own[name], other[name]) for name in both], a, b, pairing)
+    cases = [Case(name, Conversations(own[name]), Conversations(other[name])) for name in both]
+    return Matched(cases, a, b, pairing)
 
 
 def _expects_other(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation]) -> bool:
@@ -81,14 +97,14 @@ def _expects_other(a: Sequence[ComparedConversation], b: Sequence[ComparedConver
     return own != other and None not in own | other
 
 
-def _by_case(conversations: Sequence[ComparedConversation], by: PairedBy) -> dict[str, Conversations]:
-    found: dict[str, Conversations] = {}
+def _by_case(
+    conversations: Sequence[ComparedConversation], by: PairedBy
+) -> dict[str, list[ComparedConversation]]:
+    found: dict[str, list[ComparedConversation]] = {}
     for conversation in conversations:
         name = case_name(conversation, by)
         if name:
-            if name not in found:
-                found[name] = Conversations()
-            found[name].append(conversation)
+            found.setdefault(name, []).append(conversation)
     return found
 
 

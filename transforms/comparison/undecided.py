@@ -44,7 +44,7 @@ def three_readings(
 
 def _counts(matched: Matched, measure: CriterionMeasure) -> tuple[int, int]:
     """Returns how many conversations of A and of B have no value, and should have one."""
-    counts = [count_undecided(matched.a, measure), count_undecided(matched.b, measure)]
+    counts = [sum(count_undecided(part, measure) for part in side) for side in matched.parts]
     for case in matched.cases:
         is_seen = [bool(observed_in(side, measure)) for side in (case.a, case.b)]
         for place, side in enumerate((case.a, case.b)):

@@ -38,7 +38,7 @@ def values_of(
     kept = conversations.values if isinstance(conversations, Conversations) and undecided is None else {}
     key = measure.criterion, measure.measure, measure.has_outcomes
     if key not in kept:
-        values = [measure.value_of(own.value, own.outcome) for own in observed_in(conversations, measure)]
+        values = measure.values(observed_in(conversations, measure))
         filled = values if undecided is None else [undecided if own is None else own for own in values]
         kept[key] = [value for value in filled if value is not None]
     return kept[key]
