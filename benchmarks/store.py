@@ -73,6 +73,9 @@ def requests(results: int) -> dict[str, Ask]:
     def evaluation(rng: random.Random) -> str:
         return evaluation_name(rng.randrange(EVALUATIONS))
 
+    def result(rng: random.Random) -> str:
+        return result_name(rng.randrange(results), results)
+
     def compared_runs(rng: random.Random) -> tuple[str, str, Any]:
         base, candidate = (run_id(number) for number in rng.sample(range(RUNS), 2))
         return tool("compare_evaluation_runs", parent=APP, baseRun=base, candidateRun=candidate)
@@ -80,11 +83,7 @@ def requests(results: int) -> dict[str, Ask]:
     failed = quote("evaluation_status = FAIL AND app_version = v2")
     return {
         "REST get evaluation": lambda rng: ("GET", f"/v1beta/{evaluation(rng)}", None),
-        "REST get result": lambda rng: (
-            "GET",
-            f"/v1beta/{result_name(rng.randrange(results), results)}",
-            None,
-        ),
+        "REST get result": lambda rng: ("GET", f"/v1beta/{result(rng)}", None),
         "REST list 50 results of an evaluation": lambda rng: (
             "GET",
             f"/v1beta/{evaluation(rng)}/results",
@@ -97,9 +96,7 @@ def requests(results: int) -> dict[str, Ask]:
         ),
         "REST list 50 evaluations": lambda rng: ("GET", f"/v1beta/{APP}/evaluations", None),
         "MCP get_evaluation": lambda rng: tool("get_evaluation", name=evaluation(rng)),
-        "MCP get_evaluation_result": lambda rng: tool(
-            "get_evaluation_result", name=result_name(rng.randrange(results), results)
-        ),
+        "MCP get_evaluation_result": lambda rng: tool("get_evaluation_result", name=result(rng)),
         "MCP list_evaluation_results, 20": lambda rng: tool(
             "list_evaluation_results", parent=evaluation(rng)
         ),
@@ -163,9 +160,9 @@ def tables(url: str, results: int, count: int, clients: Sequence[int]) -> list[T
     asked = requests(filled.results)
     columns = "", "clients", "p50 ms", "p99 ms", "per s"
     with server(url) as port:
-        first = [[label, measure(port, asked[label], 1, 1)[0] * 1000] for label in _FIRST]
-        rows = [_asked(port, asked, label, count, own) for label in asked for own in clients]
-        beside = [_asked(port, asked, label, count, 1) for label in _BESIDE_WRITER]
+        first: list[Row] = [[label, measure(port, asked[label], 1, 1)[0] * 1000] for label in _FIRST]
+        rows: list[Row] = [_asked(port, asked, label, count, own) for label in asked for own in clients]
+        beside: list[Row] = [_asked(port, asked, label, count, 1) for label in _BESIDE_WRITER]
         with writer(url):
             beside += [
                 [f"{label}, beside a writer", *_asked(port, asked, label, count, 1)[1:]]
