@@ -5,7 +5,7 @@ from threading import Lock
 
 from sqlalchemy import Connection
 
-from turnwise.pipeline.comparison.summaries import Summaries, UnsummarisedError
+from turnwise.pipeline.comparison.summaries import RunKey, Summaries, UnsummarisedError, counted_runs
 from turnwise.pipeline.store.datasets import datasets_of
 from turnwise.pipeline.store.evaluations import StoredEvaluation
 from turnwise.pipeline.store.figures import figures_of
@@ -16,7 +16,6 @@ from turnwise.pipeline.store.results import (
     newest_results,
     read_figures,
 )
-from turnwise.pipeline.store.runs import RunsStamp, runs_stamp
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.values import JsonObject
@@ -29,21 +28,22 @@ COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", LAST_COMPLETED})
 LAST_TEN = "lastTenResults"
 _MOST_KEPT = 20_000
 _MOST_APPS = 20
+_Stamp = tuple[RunKey, ...]
 
 
 class FiguresCache:
-    """Caches the figures of evaluations until a run begins or ends."""
+    """Caches the figures of evaluations until a run ends, or one that has ended changes."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[RunsStamp, EvaluationFigures]] = {}
-        self._apps: dict[str, tuple[RunsStamp, dict[str, EvaluationFigures]]] = {}
+        self._kept: dict[str, tuple[_Stamp, EvaluationFigures]] = {}
+        self._apps: dict[str, tuple[_Stamp, dict[str, EvaluationFigures]]] = {}
         self._lock = Lock()
 
     def read(
         self, connection: Connection, app: str, evaluations: Iterable[str]
     ) -> dict[str, EvaluationFigures]:
         """Returns the figures of those evaluations that have results."""
-        now = runs_stamp(connection, [app])
+        now = tuple(counted_runs(connection, app))
         found = {name: self._figures(connection, name, now) for name in evaluations}
         return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
 
@@ -51,7 +51,7 @@ class FiguresCache:
         self, connection: Connection, app: str, summaries: Summaries
     ) -> dict[str, EvaluationFigures]:
         """Returns the figures of all evaluations of an app that have results."""
-        now = runs_stamp(connection, [app])
+        now = tuple(counted_runs(connection, app))
         stamp, found = self._apps.get(app, (None, {}))
         if stamp != now:
             found = self._all(connection, app, summaries, now)
@@ -63,7 +63,7 @@ class FiguresCache:
         return found
 
     def _all(
-        self, connection: Connection, app: str, summaries: Summaries, now: RunsStamp
+        self, connection: Connection, app: str, summaries: Summaries, now: _Stamp
     ) -> dict[str, EvaluationFigures]:
         try:
             summed = figures_of(summaries.groups())
@@ -72,7 +72,7 @@ class FiguresCache:
         found = {name: own or self._figures(connection, name, now) for name, own in sorted(summed.items())}
         return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
 
-    def _figures(self, connection: Connection, evaluation: str, now: RunsStamp) -> EvaluationFigures:
+    def _figures(self, connection: Connection, evaluation: str, now: _Stamp) -> EvaluationFigures:
         stamp, figures = self._kept.get(evaluation, (None, None))
         if figures is None or stamp != now:
             figures = read_figures(connection, evaluation)
