@@ -67,6 +67,10 @@ def tool(name: str, /, **arguments: Any) -> tuple[str, str, Any]:
     return "POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
+def get(path: str) -> tuple[str, str, Any]:
+    return "GET", f"/v1beta/{path}", None
+
+
 def requests(results: int) -> dict[str, Ask]:
     """Returns what is asked: a label, and how to make a request at random."""
 
@@ -82,19 +86,13 @@ def requests(results: int) -> dict[str, Ask]:
 
     failed = quote("evaluation_status = FAIL AND app_version = v2")
     return {
-        "REST get evaluation": lambda rng: ("GET", f"/v1beta/{evaluation(rng)}", None),
-        "REST get result": lambda rng: ("GET", f"/v1beta/{result(rng)}", None),
-        "REST list 50 results of an evaluation": lambda rng: (
-            "GET",
-            f"/v1beta/{evaluation(rng)}/results",
-            None,
+        "REST get evaluation": lambda rng: get(evaluation(rng)),
+        "REST get result": lambda rng: get(result(rng)),
+        "REST list 50 results of an evaluation": lambda rng: get(f"{evaluation(rng)}/results"),
+        "REST list 50 failed results of the app": lambda rng: get(
+            f"{APP}/evaluations/-/results?filter={failed}"
         ),
-        "REST list 50 failed results of the app": lambda rng: (
-            "GET",
-            f"/v1beta/{APP}/evaluations/-/results?filter={failed}",
-            None,
-        ),
-        "REST list 50 evaluations": lambda rng: ("GET", f"/v1beta/{APP}/evaluations", None),
+        "REST list 50 evaluations": lambda rng: get(f"{APP}/evaluations"),
         "MCP get_evaluation": lambda rng: tool("get_evaluation", name=evaluation(rng)),
         "MCP get_evaluation_result": lambda rng: tool("get_evaluation_result", name=result(rng)),
         "MCP list_evaluation_results, 20": lambda rng: tool(

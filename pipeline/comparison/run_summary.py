@@ -103,11 +103,9 @@ def summary_text(connection: Connection, app: str, run: str) -> str:
     """Returns the summary of a run; "": it has rows that a summary cannot tell."""
     maker = _Maker()
     records = sorted(stored_records(connection, app, "run", run), key=lambda own: own.name)
-    scores = {
-        name: [row for _, row in rows]
-        for name, rows in groupby(record_scores(connection, app, records), key=lambda pair: pair[0].name)
-    }
-    found = [maker.record(own, scores.get(own.name, ())) for own in records]
+    scored = groupby(record_scores(connection, app, records), key=lambda pair: pair[0])
+    made = {own.name: maker.record(own, [row for _, row in rows]) for own, rows in scored}
+    found = [made[own.name] if own.name in made else maker.record(own, ()) for own in records]
     kept = [own for own in found if own is not None]
     if len(kept) < len(found) or not all(isfinite(own.value or 0.0) for own in maker.observed):
         return ""

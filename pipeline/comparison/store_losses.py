@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, select
 
@@ -32,14 +32,22 @@ def add_losses(
         stored: Its conversations.
         is_b: Whether it is the candidate.
     """
-    lost_here = list(_lost(connection, app))
-    if not lost_here:
-        side.lost = 0
-        _add_replaced(connection, app, side)
-        return
+    lost = list(_lost(connection, app))
+    side.lost = 0
+    if lost:
+        _add_lost(side, stored, lost, _versions_of_runs(connection, app), is_b)
+    _add_replaced(connection, app, side)
+
+
+def _add_lost(
+    side: ComparedSide,
+    stored: Sequence[ComparedRecord],
+    all_lost: Sequence[RunLoss],
+    versions: Mapping[str, set[str]],
+    is_b: bool,
+) -> None:
     version = key_text(version_id(side.name))
     is_version = all(own.version == version for own in stored)
-    versions = _versions_of_runs(connection, app)
     measured: dict[str, int] = {}
     for own in stored:
         measured[own.conversation] = max(own.nanos, measured.get(own.conversation, 0))
@@ -53,14 +61,13 @@ def add_losses(
         own = versions.get(lost.run)
         return lost.nanos >= oldest and (is_b if own is None else version in own)
 
-    counts = Counter(lost.run for lost in lost_here if is_of_side(lost))
+    counts = Counter(lost.run for lost in all_lost if is_of_side(lost))
     side.lost = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
         lost = f"{counts[run]} records or conversations"
         side.notes.append(f"{side.name}: run {run} has {nothing}, and lost {lost}")
     side.run_ids = sorted({*side.run_ids, *counts})
-    _add_replaced(connection, app, side)
 
 
 def add_unread(

@@ -31,6 +31,7 @@ from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
 
 _SHOWN = 10
+_AT_ONCE = 2_000
 _SCORE_COLUMNS = (
     "turn_index",
     "criterion",
@@ -193,7 +194,8 @@ def record_scores(
     order = SCORES.c.conversation, SCORES.c.criterion, SCORES.c.turn_index.is_(None), SCORES.c.turn_index
     runs = {f"{app}/evaluationRuns/{own.run}" for own in stored}
     is_theirs = SCORES.c.app == app, SCORES.c.evaluation_run.in_(sorted(runs))
-    found = connection.execute(select(*columns).where(*is_theirs).order_by(*order))
+    query = select(*columns).where(*is_theirs).order_by(*order)
+    found = connection.execute(query, execution_options={"yield_per": _AT_ONCE})
     for conversation, *values, content in found:
         own = wanted.get(conversation)
         if own is None:
