@@ -38,7 +38,8 @@ def add_losses(
         version: Id of the app version that the side is; None: it is a run.
         is_b: Whether it is the candidate.
     """
-    versions = _versions_of_runs(connection, app)
+    all_lost = list(lost_records(connection, app, is_counted(FAILURES)))
+    versions = _versions_of_runs(connection, app) if all_lost else {}
     measured: dict[str, int] = {}
     for own in stored:
         measured[own.conversation] = max(own.nanos, measured.get(own.conversation, 0))
@@ -53,7 +54,7 @@ def add_losses(
         return lost.nanos >= oldest and (is_b if own is None else version in own)
 
     counts = Counter[str]()
-    for lost in lost_records(connection, app, is_counted(FAILURES)):
+    for lost in all_lost:
         if is_of_side(lost):
             counts[lost.run] += lost.number
     side.lost = counts.total()

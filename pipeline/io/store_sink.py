@@ -10,6 +10,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from sqlalchemy import Connection
 
+from turnwise.pipeline.comparison.summaries import keep_summaries
 from turnwise.pipeline.io.terminal import counted, names_text, printable
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.engine import Store, open_store, shared_store, try_store
@@ -32,6 +33,7 @@ from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
 from turnwise.pipeline.store.states import Broken
 from turnwise.pipeline.store.urls import StoreError
+from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.values import JsonObject
@@ -121,14 +123,21 @@ def complete_run(place: SinkPlace, document: JsonObject) -> None:
     _look_after(store, execution)
 
 
+def _summarise(store: Store, names: Sequence[str]) -> None:
+    """Writes the summaries of a run, so that the first comparison does not have to read its rows."""
+    for app in {app_of(name) for name in names}:
+        keep_summaries(store, app, names)
+
+
 def _look_after(store: Store, execution: Execution) -> None:
-    """Deletes what the store keeps for no longer, and logs which erased conversations came back."""
+    """Summarises a run, deletes what is kept no longer, and logs which erased conversations came back."""
     try:
         names = store.read(lambda connection: own_names(connection, execution))
+        _summarise(store, names)
         found = store.read(lambda connection: returned(connection, *names))
         pruned = apply_retention(store, time_ns())
     except StoreError as error:
-        _LOG.warning("the store's retention was not applied: %s", error)
+        _LOG.warning("the run was not summarised, or the store's retention not applied: %s", error)
         return
     if found:
         shown = names_text(sorted(key.conversation_id for key in found))

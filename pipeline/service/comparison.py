@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Connection, select
 
+from turnwise.pipeline.comparison.summaries import Summaries
 from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
 from turnwise.pipeline.service.evaluation_changes import EvaluationPair, Verdicts, changes_page
 from turnwise.pipeline.service.evaluations import filter_conditions
@@ -60,12 +61,14 @@ def _read(service: Service, app: str, evaluation_filter: str, versions: tuple[st
 
     def work(connection: Connection) -> _Stored:
         found = {name: display_name for name, display_name in connection.execute(query)}
-        figures = service.cache.read(connection, app)
+        summaries = Summaries(connection, app)
+        figures = service.cache.read_all(connection, app, summaries)
         figures = {name: own for name, own in figures.items() if name in found or not conditions}
         _check_versions(figures, versions)
         pair = ComparedPair(app, "version", *versions, frozenset(found) if conditions else None)
-        return figures, found, service.verdicts.read(connection, pair, service.store.url)
+        return figures, found, service.verdicts.read(connection, pair, service.store.url, summaries)
 
+    service.keep_summaries(app)
     return service.store.read(work)
 
 

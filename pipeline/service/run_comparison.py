@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, select
 
+from turnwise.pipeline.comparison.summaries import Summaries
 from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
 from turnwise.pipeline.service.evaluation_changes import EvaluationPair, Verdicts, changes_page
 from turnwise.pipeline.service.evaluations import filter_conditions
@@ -84,10 +85,11 @@ def _read(service: Service, app: str, evaluation_filter: str, names: tuple[str, 
         ]
         ids = [name.rsplit("/", 1)[-1] for name in names]
         pair = ComparedPair(app, "run", ids[0], ids[1], frozenset(display_names) if conditions else None)
-        verdict = service.verdicts.read(connection, pair, service.store.url)
+        verdict = service.verdicts.read(connection, pair, service.store.url, Summaries(connection, app))
         told = run_summaries(connection, app, rows)
         return _StoredRuns(told[0], told[1], pairs, display_names, verdict)
 
+    service.keep_summaries(app)
     return service.store.read(work)
 
 

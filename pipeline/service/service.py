@@ -3,6 +3,7 @@
 from copy import copy
 from typing import NamedTuple
 
+from turnwise.pipeline.comparison.summaries import keep_summaries
 from turnwise.pipeline.service.computed_fields import FiguresCache
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.operations.jobs import Job, Jobs
@@ -82,6 +83,11 @@ class Service:
         if not includes(self.role, needed):
             why = f"needs the role {needed}; the token of {self.actor} has {self.role}"
             raise ServiceError("PERMISSION_DENIED", f"the request {why}")
+
+    def keep_summaries(self, app: str) -> None:
+        """Writes the summaries of runs that have none, such as those of earlier versions."""
+        if not self.store.read_only:
+            keep_summaries(self.store, app)
 
     def begin(self, job: Job) -> JsonObject:
         """Begins a long-running operation and returns it.

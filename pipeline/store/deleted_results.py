@@ -12,6 +12,7 @@ from turnwise.pipeline.store.tables import (
     RECORDING_ROWS,
     RESULT_ROWS,
     RESULTS,
+    RUN_SUMMARIES,
     SCORE_ROWS,
 )
 from turnwise.schemas.ces.names import app_of
@@ -41,6 +42,8 @@ def delete_result(connection: Connection, name: str) -> None:
             for table, column in _OF_CONVERSATION:
                 own = column == conversation, table.c.execution == row.execution
                 connection.execute(delete(table).where(*own))
+        is_summary = RUN_SUMMARIES.c.evaluation_run == row.evaluation_run
+        connection.execute(delete(RUN_SUMMARIES).where(is_summary))
         is_own = EXECUTIONS.c.name == row.evaluation_run, EXECUTIONS.c.execution == row.execution
         connection.execute(update(EXECUTIONS).where(*is_own).values(update_nanos=time_ns()))
     connection.execute(delete(RESULT_ROWS).where(RESULT_ROWS.c.name == name))

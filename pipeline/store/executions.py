@@ -17,8 +17,8 @@ from turnwise.pipeline.store.run_counts import count_rows
 from turnwise.pipeline.store.states import COMPLETED, RUNNING, Broken
 from turnwise.pipeline.store.tables import (
     CURRENT,
+    DELETED_TABLES,
     EXECUTIONS,
-    RUN_TABLES,
     RUNS,
     claim,
     insert_new,
@@ -155,7 +155,7 @@ def delete_unread(store: Store, execution: Execution) -> None:
     names = store.read(lambda connection: own_names(connection, execution))
     later = select(CURRENT.c.name).where(CURRENT.c.name.in_(names), CURRENT.c.execution > execution.number)
     for name in store.read(lambda connection: list(connection.execute(later).scalars())):
-        for table in RUN_TABLES:
+        for table in DELETED_TABLES:
             _delete_rows(store, table, name, table.c.execution == execution.number)
 
 
@@ -182,7 +182,7 @@ def forget_run(connection: Connection, name: str) -> None:
 def delete_forgotten(store: Store, name: str) -> None:
     """Deletes the rows of a run that was forgotten; those of an execution that began since stay."""
     known = select(EXECUTIONS.c.execution).where(EXECUTIONS.c.name == name)
-    for table in RUN_TABLES:
+    for table in DELETED_TABLES:
         _delete_rows(store, table, name, table.c.execution.not_in(known))
 
 
@@ -194,7 +194,7 @@ def delete_rows(store: Store, name: str, before: int) -> None:
         name: Name of the run.
         before: Delete the rows of executions with a smaller number.
     """
-    for table in RUN_TABLES:
+    for table in DELETED_TABLES:
         _delete_rows(store, table, name, table.c.execution < before)
 
 

@@ -11,6 +11,7 @@ from turnwise.pipeline.store.states import COUNTED, RUNNING, UNKNOWN
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     CONVERSATIONS,
+    CURRENT,
     EXECUTIONS,
     RESULT_ROWS,
     RESULTS,
@@ -72,8 +73,12 @@ def _standing(state: str, start: int, end: int) -> str:
 
 
 def is_counted(table: Table) -> ColumnElement[bool]:
-    """Returns the condition that a row of a table is of a run that counts."""
-    return table.c.evaluation_run.in_(select(RUNS.c.name).where(RUNS.c.state.in_(COUNTED)))
+    """Returns the condition that a row of a table of runs, or its view, is read and of a run that counts."""
+    is_its = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
+    is_read = CURRENT.c.name == EXECUTIONS.c.name, CURRENT.c.execution == EXECUTIONS.c.execution
+    # PostgreSQL's planner makes a join of EXISTS and IN, sorts it, and reads all rows for the newest one.
+    counts = select(EXECUTIONS.c.state.in_(COUNTED)).where(*is_its, *is_read)
+    return counts.correlate(table).scalar_subquery()
 
 
 def run_states(connection: Connection, apps: Collection[str]) -> dict[str, RunState]:

@@ -153,8 +153,22 @@ TOKENS = _table(
 )
 """Tokens of the server, without their secrets."""
 
+RUN_SUMMARIES = _table(
+    "run_summaries",
+    texts="name app evaluation_run content",
+    numbers="execution update_nanos",
+    key="name execution",
+)
+"""What comparisons and figures read of runs that count; see `turnwise.pipeline.comparison.run_summary`.
+
+A summary is in force while its `update_nanos` is that of the run. `content` is "": the rows must be read.
+"""
+
 RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS, RECORDING_ROWS)
 """Tables whose rows belong to an execution of a run."""
+
+DELETED_TABLES = (*RUN_TABLES, RUN_SUMMARIES)
+"""Tables from which an execution of a run is deleted."""
 
 OPERATIONS = _table(
     "operations",

@@ -1,6 +1,6 @@
 """What a criterion gave a conversation, and what a side of a comparison consists of."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -78,6 +78,22 @@ class ComparedConversation:
     criteria: dict[str, Observed] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     sampled_out: frozenset[str] = frozenset()
+
+
+class Conversations(list[ComparedConversation]):
+    """Conversations that do not change any more, with lists of what is asked of them often.
+
+    Attributes:
+        observed: Criterion -> what it gave them, where it applies.
+        values: Criterion and kind of measure -> its values.
+    """
+
+    __slots__ = ("observed", "values")
+
+    def __init__(self, conversations: Iterable[ComparedConversation] = ()) -> None:
+        super().__init__(conversations)
+        self.observed: dict[str, list[Observed]] = {}
+        self.values: dict[tuple[str, str, bool], list[float]] = {}
 
 
 @dataclass(slots=True)

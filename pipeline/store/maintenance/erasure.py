@@ -14,6 +14,7 @@ from turnwise.pipeline.store.tables import (
     OPERATIONS,
     RECORDING_ROWS,
     RESULT_ROWS,
+    RUN_SUMMARIES,
     SCORE_ROWS,
 )
 from turnwise.schemas.jsonio import dump_json
@@ -72,6 +73,7 @@ def _mark_changed(connection: Connection, app: str, ids: Sequence[str]) -> None:
     """Changes the times of the runs by the least, so that servers compute their figures anew."""
     for table in (RESULT_ROWS, CONVERSATION_ROWS):
         runs = select(table.c.evaluation_run).where(table.c.conversation_id.in_(ids))
+        connection.execute(delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run.in_(runs)))
         later = EXECUTIONS.c.update_nanos + 1
         connection.execute(update(EXECUTIONS).where(EXECUTIONS.c.name.in_(runs)).values(update_nanos=later))
 

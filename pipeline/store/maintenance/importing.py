@@ -5,7 +5,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Table, insert, select, tuple_
+from sqlalchemy import Connection, Table, delete, insert, select, tuple_
 
 from turnwise.pipeline.store.engine import ConflictError, Store
 from turnwise.pipeline.store.maintenance.digests import ErasedIds
@@ -21,6 +21,7 @@ from turnwise.pipeline.store.tables import (
     EXECUTIONS,
     HISTORY,
     PRUNED,
+    RUN_SUMMARIES,
     RUN_TABLES,
     TAGS,
 )
@@ -86,6 +87,9 @@ def _add(connection: Connection, table: Table, rows: list[JsonObject]) -> int:
 
 
 def _finish(connection: Connection, rows: UnerasedRows) -> dict[str, int]:
+    for piece in _pieces(rows.of(EXECUTIONS)):
+        names = {row["name"] for row in piece}
+        connection.execute(delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run.in_(names)))
     return {
         table.name: sum(_add(connection, table, piece) for piece in _pieces(rows.of(table)))
         for table in _LAST

@@ -8,9 +8,11 @@ import pytest
 from sqlalchemy import create_engine, select, text
 
 from tests import forked
+from turnwise.pipeline.comparison.summaries import Summaries, keep_summaries
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.figures import figures_of
 from turnwise.pipeline.store.migrated_operations import add_operations
 from turnwise.pipeline.store.migrations import MIGRATIONS, migrate, stored_version
 from turnwise.pipeline.store.naming import LOCAL_APP
@@ -22,6 +24,7 @@ from turnwise.pipeline.store.tables import (
     RECORDING_ROWS,
     RECORDINGS,
     RESULTS,
+    RUN_SUMMARIES,
     RUNS,
     SCORES,
 )
@@ -137,6 +140,18 @@ def test_runs_and_scores_of_an_earlier_store_are_told_as_far_as_they_are_known(
     run(old_store.url, "nightly", tmp_path)
     states = store.read(lambda c: set(c.execute(select(EXECUTIONS.c.state)).scalars()))
     assert states == {"COMPLETED"} and len(contents(store, RESULTS)) == 3
+    store.close()
+
+
+def test_runs_of_an_earlier_store_are_summarised_by_the_first_comparison(old_url: str) -> None:
+    store = open_store(old_url)
+    kept = select(RUN_SUMMARIES.c.evaluation_run)
+    assert not store.read(lambda c: c.execute(kept).all())
+    keep_summaries(store, LOCAL_APP)
+    runs = store.read(lambda c: c.execute(kept).scalars().all())
+    assert runs == [f"{LOCAL_APP}/evaluationRuns/nightly"]
+    groups = store.read(lambda c: figures_of(Summaries(c, LOCAL_APP).groups()))
+    assert groups and groups == store.read(lambda c: {name: read_figures(c, name) for name in groups})
     store.close()
 
 

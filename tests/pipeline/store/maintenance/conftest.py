@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import select, text
 
 from tests.store_rows import DOCUMENT, ENDED
+from turnwise.pipeline.comparison.summaries import keep_summaries
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conversations import conversation_columns, score_columns
@@ -168,6 +169,7 @@ def filled(store_url: str) -> str:
     with closing(open_store(store_url, create=True)) as store:
         put_run(store, "old", OLD)
         put_run(store, "new", NEW)
+        keep_summaries(store, APP)
         put_evaluation(store, "one", "What does it cost to go there?")
     return store_url
 
