@@ -7,20 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import text
 
 from tests.pipeline.conftest import DATABASES
-from tests.pipeline.store.maintenance.conftest import APP, NEW, OTHER, put_evaluation, put_run, rows_of
+from tests.pipeline.store.maintenance.conftest import (
+    APP,
+    NEW,
+    OTHER,
+    put_dataset,
+    put_evaluation,
+    put_expectation,
+    put_run,
+    rows_of,
+)
 from tests.postgres_server import created
-from turnwise.pipeline.service.datasets import DATASETS
-from turnwise.pipeline.service.expectations import EXPECTATIONS
-from turnwise.pipeline.service.resources import create_resource
-from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.maintenance.tables import EXPORTED, NOT_EXPORTED
-from turnwise.pipeline.store.tables import EVALUATIONS, METADATA
-from turnwise.schemas.ces.datasets import EvaluationDataset
-from turnwise.schemas.ces.expectations import EvaluationExpectation, LlmCriteria
+from turnwise.pipeline.store.tables import METADATA
 
 
 def test_every_table_is_exported_or_says_why_not() -> None:
@@ -41,7 +44,8 @@ def test_a_store_is_equal_after_the_round_trip(
     if target == "postgres":
         other = created(request.getfixturevalue("postgres"), f"test{next(DATABASES)}")
     with closing(open_store(filled)) as store:
-        _put_dataset(Service(store, "tester"))
+        put_dataset(store, "all", "All", f"{APP}/evaluations/one")
+        put_expectation(store, "polite", "is polite")
     file = tmp_path / "all.zip"
     assert tend("export", str(file)).status == 0
     for _ in range(2):
@@ -50,15 +54,6 @@ def test_a_store_is_equal_after_the_round_trip(
         assert rows_of(one) == rows_of(two)
         assert set(rows_of(one)) == {table.name for table in EXPORTED} - {"evaluation_tags", "pruned_runs"}
     assert turnwise("store", "check", "--store", other).status == 0
-
-
-def _put_dataset(service: Service) -> None:
-    names = service.store.read(lambda c: c.execute(select(EVALUATIONS.c.name)).scalars().all())
-    own = [name for name in names if name.startswith(f"{APP}/")]
-    dataset = EvaluationDataset(display_name="All", evaluations=own)
-    create_resource(DATASETS, service, APP, "all", dataset)
-    polite = EvaluationExpectation(display_name="Polite", llm_criteria=LlmCriteria(prompt="is polite"))
-    create_resource(EXPECTATIONS, service, APP, "polite", polite)
 
 
 def test_an_app_is_exported_alone(
@@ -121,6 +116,7 @@ def test_what_was_erased_is_not_imported_again(filled: str, tend: Callable[..., 
         done = tend("import", file)
         assert done.status == 1 and "16 rows are left out" in done.err
         assert rows_of(store) == before
+    assert tend("check").status == 0
 
 
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
