@@ -66,5 +66,5 @@ def not_checked(store: Store) -> list[str]:
         lines.append("pages of the database (PostgreSQL has pg_amcheck and data checksums)")
     count = store.read(uncounted)
     if count:
-        lines.append(f"numbers of rows of {count} executions that are not complete, or of an earlier version")
+        lines.append(f"rows of {count} executions that have no counts: pruned, not complete, or of 0.1")
     return lines

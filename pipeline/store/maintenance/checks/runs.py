@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, Table, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Table, and_, func, select
 
 from turnwise.pipeline.store.maintenance.age import DAY_NANOS
 from turnwise.pipeline.store.maintenance.checks.check import first_of
@@ -62,9 +62,7 @@ def _without_conversation(connection: Connection, table: Table, column: str) -> 
 
 def count_problems(connection: Connection, _: int) -> Iterator[str]:
     """Yields which complete executions have other numbers of rows than they counted at their end."""
-    is_pruned = and_(PRUNED.c.name == EXECUTIONS.c.name, PRUNED.c.execution == EXECUTIONS.c.execution)
-    is_counted = EXECUTIONS.c.state == COMPLETED, ~select(PRUNED.c.name).where(is_pruned).exists()
-    for row in connection.execute(select(EXECUTIONS).where(*is_counted)).mappings().all():
+    for row in connection.execute(select(EXECUTIONS).where(_has_counts())).mappings().all():
         found = count_rows(connection, row["name"], row["execution"])
         try:
             removed = json.loads(row["content"] or "{}").get(REMOVED, {})
@@ -74,6 +72,11 @@ def count_problems(connection: Connection, _: int) -> Iterator[str]:
             total = found[name] + removed.get(name, 0)
             if row[name] != total:
                 yield f"{row['name']}: counted {row[name]} {name}, but {total} are there or were deleted"
+
+
+def _has_counts() -> ColumnElement[bool]:
+    is_pruned = and_(PRUNED.c.name == EXECUTIONS.c.name, PRUNED.c.execution == EXECUTIONS.c.execution)
+    return and_(EXECUTIONS.c.state == COMPLETED, ~select(PRUNED.c.name).where(is_pruned).exists())
 
 
 def progress_problems(connection: Connection, now: int) -> Iterator[str]:
@@ -96,6 +99,6 @@ def retention_problems(connection: Connection, now: int) -> Iterator[str]:
 
 
 def uncounted(connection: Connection) -> int:
-    """Returns the number of executions that are not complete and have no counts to compare."""
-    query = select(func.count()).select_from(EXECUTIONS).where(EXECUTIONS.c.state != COMPLETED)
+    """Returns the number of executions whose counts cannot be compared with rows."""
+    query = select(func.count()).select_from(EXECUTIONS).where(~_has_counts())
     return int(connection.execute(query).scalar_one())
