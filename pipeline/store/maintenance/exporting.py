@@ -18,7 +18,7 @@ from turnwise.schemas.config import ConfigError
 
 FORMAT = 2
 MANIFEST = "manifest.json"
-_PIECE = 500
+_IN_PIECES = {"yield_per": 500}
 
 
 def export_store(store: Store, path: str, app: str) -> dict[str, int]:
@@ -94,6 +94,6 @@ def _write_rows(connection: Connection, lines: IO[bytes], table: Table, app: str
 
 
 def _rows(connection: Connection, table: Table, app: str) -> Iterator[dict[str, object]]:
-    found = connection.execution_options(yield_per=_PIECE).execute(rows_query(table, app))
+    found = connection.execute(rows_query(table, app), execution_options=_IN_PIECES)
     for row in found.mappings():
         yield dict(row)

@@ -1,7 +1,7 @@
 """Checks a store."""
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 
 from sqlalchemy import Connection
 
@@ -17,7 +17,7 @@ from turnwise.pipeline.store.maintenance.checks.runs import (
     retention_problems,
     uncounted,
 )
-from turnwise.pipeline.store.maintenance.checks.schema import schema_problems, wanted_schema
+from turnwise.pipeline.store.maintenance.checks.schema import Schema, schema_problems, wanted_schema
 from turnwise.pipeline.store.urls import StoreError
 
 _CHECKS = (
@@ -50,13 +50,15 @@ def problems_of(store: Store, check: Check, now: int) -> list[str]:
 
 def checks_of(store: Store) -> tuple[Check, ...]:
     """Returns the checks of a store."""
-    schema = Check("tables, columns, indexes, views and triggers", partial(_schema, store))
+    schema = Check(
+        "tables, columns, indexes, views and triggers", partial(_schema, cache(partial(wanted_schema, store)))
+    )
     pages = (Check("pages of the file", _pages), schema, Check("types of values", value_problems))
     return (*(pages if store.is_sqlite else (schema,)), *_CHECKS)
 
 
-def _schema(store: Store, connection: Connection, _: int) -> Iterator[str]:
-    yield from schema_problems(wanted_schema(store), connection)
+def _schema(wanted: Callable[[], Schema], connection: Connection, _: int) -> Iterator[str]:
+    yield from schema_problems(wanted(), connection)
 
 
 def not_checked(store: Store) -> list[str]:

@@ -32,7 +32,7 @@ from turnwise.pipeline.store.tables import (
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
 
-_PIECE = 500
+_IN_PIECES = {"yield_per": 500}
 _SAME = ("conversation_id", "app_version")
 _RESOURCE = {"name": "name", "display_name": "displayName"}
 STATED: dict[Table, dict[str, str]] = {
@@ -81,7 +81,7 @@ def value_problems(connection: Connection, _: int) -> Iterator[str]:
 
 
 def _faulty(connection: Connection, table: Table) -> Iterator[str]:
-    rows = connection.execution_options(yield_per=_PIECE).execute(select(table))
+    rows = connection.execute(select(table), execution_options=_IN_PIECES)
     for row in rows.mappings():
         why = next(_problems(table, row), None)
         if why is not None:

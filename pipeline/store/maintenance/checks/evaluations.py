@@ -16,7 +16,7 @@ from turnwise.pipeline.store.tables import (
     key_text,
 )
 
-_PIECE = 500
+_IN_PIECES = {"yield_per": 500}
 
 
 def history_problems(connection: Connection, _: int) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _gaps(connection: Connection) -> Iterator[str]:
 def _changed(connection: Connection) -> Iterator[str]:
     columns = [HISTORY.c[name] for name in ("evaluation", "revision", "nanos", "etag", "content")]
     query = select(*columns).order_by(*columns[:2])
-    for name, revision, nanos, etag, content in connection.execution_options(yield_per=_PIECE).execute(query):
+    for name, revision, nanos, etag, content in connection.execute(query, execution_options=_IN_PIECES):
         text = f"{name}\0{revision}\0{nanos}\0{content}"
         if sha256(text.encode("utf-8", "replace")).hexdigest()[:24] != etag:
             yield f"{name} revision {revision}"
