@@ -17,14 +17,14 @@ REMOVED = "removed_rows"
 _BY_STATUS = {"PASS": "passes", "FAIL": "fails"}
 
 
-class Place(NamedTuple):
+class ExecutionPlace(NamedTuple):
     """An execution of a run in an app."""
 
     run: str
     execution: int
 
 
-Removed = dict[Place, Counter[str]]
+Removed = dict[ExecutionPlace, Counter[str]]
 """Execution -> column of `run_executions` -> number of rows."""
 
 
@@ -45,7 +45,7 @@ def removed_rows(connection: Connection, table: Table, condition: ColumnElement[
     found: Removed = {}
     for count, run, execution, *own in connection.execute(query):
         for column in counted_columns(table, *(own or [""])):
-            found.setdefault(Place(run, execution), Counter())[column] += count
+            found.setdefault(ExecutionPlace(run, execution), Counter())[column] += count
     return found
 
 

@@ -11,7 +11,7 @@ from turnwise.pipeline.store.maintenance.conflicts import check_conflicts, key_o
 from turnwise.pipeline.store.maintenance.digests import ErasedIds, erasure_rows
 from turnwise.pipeline.store.maintenance.export_file import ExportFile
 from turnwise.pipeline.store.maintenance.unerased import UnerasedRows
-from turnwise.pipeline.store.removed_rows import Place
+from turnwise.pipeline.store.removed_rows import ExecutionPlace
 from turnwise.pipeline.store.tables import (
     CURRENT,
     DATASET_MEMBERS,
@@ -64,7 +64,7 @@ def import_store(store: Store, file: ExportFile) -> Imported:
     store.read(lambda connection: check_conflicts(connection, rows.of))
     rows.left_out = rows.emptied = 0
     read, known = store.read(partial(_places, table=CURRENT)), store.read(partial(_places, table=EXECUTIONS))
-    new: set[Place] = set()
+    new: set[ExecutionPlace] = set()
     try:
         counts = _write(store, rows, read, new)
     except ConflictError as error:
@@ -76,11 +76,13 @@ def import_store(store: Store, file: ExportFile) -> Imported:
     return Imported(counts, rows.left_out, rows.emptied)
 
 
-def _places(connection: Connection, table: Table) -> set[Place]:
-    return {Place(*row) for row in connection.execute(select(table.c.name, table.c.execution))}
+def _places(connection: Connection, table: Table) -> set[ExecutionPlace]:
+    return {ExecutionPlace(*row) for row in connection.execute(select(table.c.name, table.c.execution))}
 
 
-def _write(store: Store, rows: UnerasedRows, read: set[Place], new: set[Place]) -> dict[str, int]:
+def _write(
+    store: Store, rows: UnerasedRows, read: set[ExecutionPlace], new: set[ExecutionPlace]
+) -> dict[str, int]:
     """Writes the rows; adds the executions whose rows are written to `new`.
 
     Rows of an execution that is read are not added: what is gone there was deleted.
@@ -91,13 +93,13 @@ def _write(store: Store, rows: UnerasedRows, read: set[Place], new: set[Place]) 
         run = "name" if table is EXECUTIONS else "evaluation_run"
         for piece in pieces(rows.of(table)):
             counts[table.name] += len(piece)
-            missing = [row for row in piece if Place(row[run], row["execution"]) not in read]
-            new.update(Place(row[run], row["execution"]) for row in missing)
+            missing = [row for row in piece if ExecutionPlace(row[run], row["execution"]) not in read]
+            new.update(ExecutionPlace(row[run], row["execution"]) for row in missing)
             store.write(partial(_add, table=table, rows=missing))
     return counts | store.write(lambda connection: _finish(connection, rows))
 
 
-def _undo(store: Store, new: set[Place]) -> None:
+def _undo(store: Store, new: set[ExecutionPlace]) -> None:
     """Deletes executions that the import added, with their rows."""
     for run, execution in sorted(new):
         own = EXECUTIONS.c.name == run, EXECUTIONS.c.execution == execution

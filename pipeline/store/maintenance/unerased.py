@@ -12,7 +12,7 @@ from turnwise.pipeline.store.maintenance.erasure import HOLDING, emptied, mentio
 from turnwise.pipeline.store.maintenance.export_file import ExportFile
 from turnwise.pipeline.store.maintenance.resources import resource_key
 from turnwise.pipeline.store.maintenance.returned import ErasedWords
-from turnwise.pipeline.store.removed_rows import Place, Removed, counted_columns, with_removed
+from turnwise.pipeline.store.removed_rows import ExecutionPlace, Removed, counted_columns, with_removed
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     DATASET_MEMBERS,
@@ -70,7 +70,7 @@ class UnerasedRows:
         return ids
 
     def _count(self, table: Table, row: JsonObject) -> None:
-        place = Place(row["evaluation_run"], row["execution"])
+        place = ExecutionPlace(row["evaluation_run"], row["execution"])
         for column in counted_columns(table, row.get("evaluation_status", "")):
             self._removed.setdefault(place, Counter())[column] += 1
 
@@ -127,7 +127,7 @@ class UnerasedRows:
 
     def _without_entries(self, row: JsonObject) -> JsonObject:
         document, count = without_entries(json.loads(row["content"]), self._mentions)
-        removed = self._removed.get(Place(row["name"], row["execution"]))
+        removed = self._removed.get(ExecutionPlace(row["name"], row["execution"]))
         if not count and not removed:
             return row
         self.emptied += count

@@ -10,7 +10,7 @@ from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.migrations import MIGRATIONS, migrate, stored_version
 
 
-class Part(NamedTuple):
+class SchemaPart(NamedTuple):
     """A part of a database.
 
     Attributes:
@@ -22,8 +22,8 @@ class Part(NamedTuple):
     name: str
 
 
-Schema = dict[Part, str]
-"""Part -> what it is made of, as the database says it."""
+Schema = dict[SchemaPart, str]
+"""SchemaPart -> what it is made of, as the database says it."""
 
 _SQLITE = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 _PLACE = "(SELECT coalesce((SELECT relnamespace FROM pg_class WHERE oid = to_regclass('run_executions')), \
@@ -54,7 +54,7 @@ def read_schema(connection: Connection) -> Schema:
     """Returns the parts of a database, or of the schema of a PostgreSQL database that holds the store."""
     query = _SQLITE if connection.dialect.name == "sqlite" else _POSTGRES
     rows = connection.execute(text(query)).all()
-    return {Part(kind, name): " ".join(made.split()) for kind, name, made in rows}
+    return {SchemaPart(kind, name): " ".join(made.split()) for kind, name, made in rows}
 
 
 def wanted_schema(store: Store) -> Schema:
