@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
+from time import time_ns
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -40,7 +41,7 @@ class Erasing(NamedTuple):
         resources: Names of evaluations, expectations and datasets to erase, with their history.
         unattributed: Whether failures are emptied of which nobody can tell whose they are.
         actor: Who erases.
-        nanos: The time, nanoseconds since 1970.
+        nanos: When it begins, nanoseconds since 1970.
     """
 
     resources: Sequence[str]
@@ -70,10 +71,10 @@ def erase_subject(store: Store, subject: Subject, erasing: Erasing) -> Counter[s
     done = Counter(others)
     for start in range(0, len(subject.keys), _PIECE):
         piece = subject.keys[start : start + _PIECE]
-        done += store.write(partial(_erase_piece, keys=piece, nanos=erasing.nanos))
+        done += store.write(partial(_erase_piece, keys=piece))
     own = conversation_key(*subject.keys[0]) if subject.kind == CONVERSATION and subject.keys else None
     ended = {own or subject.erased_key: others if own else done}
-    store.write(lambda connection: end_erasures(connection, ended, erasing.nanos))
+    store.write(lambda connection: end_erasures(connection, ended, time_ns()))
     return done
 
 
@@ -92,7 +93,7 @@ def _erase_others(connection: Connection, subject: Subject, erasing: Erasing) ->
         ended += broken_off(connection, subject)
         if +done:
             begin_erasures(connection, [subject.erased_key], erasing.actor, erasing.nanos)
-    end_erasures(connection, {key: {} for key in ended}, erasing.nanos)
+    end_erasures(connection, {key: {} for key in ended}, time_ns())
     return done
 
 
@@ -108,9 +109,9 @@ def _empty_others(connection: Connection, subject: Subject, erasing: Erasing) ->
     return done + erase_resources(connection, erasing.resources)
 
 
-def _erase_piece(connection: Connection, keys: list[ConversationKey], nanos: int) -> Counter[str]:
+def _erase_piece(connection: Connection, keys: list[ConversationKey]) -> Counter[str]:
     done = _erase_rows(connection, keys)
-    end_erasures(connection, done, nanos)
+    end_erasures(connection, done, time_ns())
     return sum(done.values(), Counter())
 
 

@@ -1,6 +1,7 @@
 """Finds what a conversation or a user is in a store."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select
@@ -25,6 +26,8 @@ from turnwise.pipeline.store.tables import (
     SCORE_ROWS,
     key_text,
 )
+
+_PIECE = 500
 
 
 class Subject(NamedTuple):
@@ -95,8 +98,9 @@ def find_user_subject(connection: Connection, user: str) -> Subject:
 def erased_keys(connection: Connection, subject: Subject) -> list[ErasedKey]:
     """Returns how the erasure of conversations is recorded: each in every app that holds rows of it."""
     places = set(subject.keys)
-    for key in subject.keys:
-        places |= places_of(connection, key.app, [key.conversation_id])
+    for start in range(0, len(subject.keys), _PIECE):
+        for app, group in groupby(subject.keys[start : start + _PIECE], key=lambda key: key.app):
+            places |= places_of(connection, app, [key.conversation_id for key in group])
     own = [conversation_key(*place) for place in sorted(places)]
     return [subject.erased_key, *own] if subject.kind == USER or not own else own
 

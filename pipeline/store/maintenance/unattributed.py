@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, select
 
 from turnwise.pipeline.store.maintenance.digests import USER
 from turnwise.pipeline.store.maintenance.erasure import ERASED, empty_failure, failure_texts, mentions_one
@@ -41,27 +42,37 @@ def empty_unattributed(connection: Connection, kind: str, mentions: Mentions) ->
 
 
 def _unattributed(connection: Connection, kind: str, mentions: Mentions) -> Iterator[_Failure]:
-    columns = [FAILURE_ROWS.c[name] for name in ("name", "execution", "conversation_id", "content")]
+    columns = [FAILURE_ROWS.c[name] for name in ("name", "execution", "content")]
     query = select(*columns)
+    query = query if kind == USER else query.where(FAILURE_ROWS.c.conversation_id == "")
+    rows = (_Failure(name, run, json.loads(text)) for name, run, text in connection.execute(query).all())
+    told = (failure for failure in rows if not _is_told(failure.row, mentions))
     apps = list(connection.execute(select(EXECUTIONS.c.app).distinct()).scalars())
-    for name, execution, conversation, content in connection.execute(
-        query if kind == USER else query.where(FAILURE_ROWS.c.conversation_id == "")
-    ).all():
-        row = json.loads(content)
-        is_told = row.get("message") == ERASED or not row.get("record") or mentions_one(row, mentions)
-        if not is_told and not _names_another(connection, apps, conversation, row):
-            yield _Failure(name, execution, row)
+    while piece := list(islice(told, _AT_ONCE)):
+        words = [_words(failure.row) for failure in piece]
+        known = _known(connection, apps, sorted(set().union(*words)))
+        yield from (each for each, own in zip(piece, words, strict=True) if known.isdisjoint(own))
 
 
-def _names_another(connection: Connection, apps: list[str], conversation: str, row: JsonObject) -> bool:
-    """Returns whether a failure names a conversation of the store, or a user of one."""
-    words = {key_text(word) for text in failure_texts(row) for word in words_of(text)}
-    names = sorted(words | {conversation} - {""})
-    table = CONVERSATION_ROWS
-    for start in range(0, len(names), _AT_ONCE):
-        part = names[start : start + _AT_ONCE]
-        of_conversation = table.c.app.in_(apps) & table.c.conversation_id.in_(part)
-        query = select(table.c.name).where(or_(of_conversation, table.c.user_id.in_(part))).limit(1)
-        if connection.execute(query).first():
-            return True
-    return False
+def _is_told(row: JsonObject, mentions: Mentions) -> bool:
+    """Returns whether a failure holds no record, or one that names the subject."""
+    return row.get("message") == ERASED or not row.get("record") or mentions_one(row, mentions)
+
+
+def _words(row: JsonObject) -> set[str]:
+    texts = failure_texts(row)
+    return {key_text(word) for text in texts for word in words_of(text)} | {key_text(text) for text in texts}
+
+
+def _known(connection: Connection, apps: list[str], words: list[str]) -> set[str]:
+    """Returns those of some words that are the id of a conversation of the store, or of its user."""
+    table, found = CONVERSATION_ROWS, set[str]()
+    for start in range(0, len(words), _AT_ONCE):
+        part = words[start : start + _AT_ONCE]
+        of_app = table.c.app.in_(apps), table.c.conversation_id.in_(part)
+        for query in (
+            select(table.c.conversation_id).where(*of_app),
+            select(table.c.user_id).where(table.c.user_id.in_(part)),
+        ):
+            found |= set(connection.execute(query.distinct()).scalars())
+    return found
