@@ -26,8 +26,8 @@ from turnwise.pipeline.store.executions import (
     write_rows,
 )
 from turnwise.pipeline.store.failures import write_replaced
-from turnwise.pipeline.store.maintenance.digests import returned
-from turnwise.pipeline.store.maintenance.retention import apply_retention
+from turnwise.pipeline.store.maintenance.retention import apply_retention, read_retention
+from turnwise.pipeline.store.maintenance.returned import returned
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
@@ -96,8 +96,9 @@ def _execution(place: SinkPlace) -> Execution:
 
 
 def open_sink(place: SinkPlace) -> StoreSink:
-    """Returns the sink of a run; raises ConfigError if the store cannot be opened."""
-    try_store("--store", place.url).close()
+    """Returns the sink of a run; raises ConfigError if the store cannot be opened, or has a bad retention."""
+    with closing(try_store("--store", place.url)) as store:
+        store.read(read_retention)
     return StoreSink(place.url, _execution(place))
 
 
@@ -136,7 +137,7 @@ def _look_after(store: Store, execution: Execution) -> None:
         _summarise(store, names)
         found = store.read(lambda connection: returned(connection, *names))
         pruned = apply_retention(store, time_ns())
-    except StoreError as error:
+    except (ConfigError, StoreError) as error:
         _LOG.warning("the run was not summarised, or the store's retention not applied: %s", error)
         return
     if found:

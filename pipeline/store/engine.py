@@ -88,6 +88,17 @@ class Store:
             options["isolation_level"] = "AUTOCOMMIT"
         return self._run(self._writer.execution_options(**options), work)
 
+    def undone(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` in a write transaction that is undone and returns its result; raises StoreError."""
+
+        def undoing(connection: Connection) -> T:
+            with connection.begin_nested() as transaction:
+                result = work(connection)
+                transaction.rollback()
+            return result
+
+        return self._run(self._writer, undoing)
+
     def close(self) -> None:
         """Closes all connections."""
         self._writer.dispose()

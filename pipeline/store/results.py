@@ -17,7 +17,7 @@ from turnwise.transforms.ces.aggregates import VersionSums
 from turnwise.transforms.metrics.state import Sums, add_parts, add_sums
 
 COMPLETED = "COMPLETED"
-_TEXTS = {
+TEXTS = {
     "display_name": "displayName",
     "app_version": "appVersion",
     "app_version_display_name": "appVersionDisplayName",
@@ -55,7 +55,7 @@ def result_columns(
         against: What it was scored against.
     """
     name: str = result["name"]
-    texts = {column: key_text(str(result.get(field, ""))) for column, field in _TEXTS.items()}
+    texts = {column: key_text(str(result.get(field, ""))) for column, field in TEXTS.items()}
     created = result.get("createTime")
     return {
         **texts,

@@ -128,8 +128,11 @@ METRIC_ROWS = _table(
 )
 """Metrics of all executions: of an app version (`turn_index` null), and of its turns."""
 
-ERASURES = _table("erasures", texts="digest salt kind actor removed", numbers="nanos", key="digest")
-"""What was erased: digests of ids. `removed` holds the numbers of rows by table, as JSON."""
+ERASURES = _table("erasures", texts="digest salt kind actor removed", numbers="nanos end_nanos", key="digest")
+"""What was erased: digests of ids. `removed` holds the numbers of rows by table, as JSON.
+
+`end_nanos` is null while it is being erased, and if that broke off.
+"""
 
 PRUNED = _table("pruned_runs", texts="name actor", numbers="execution nanos")
 """The runs of which only metrics are kept."""

@@ -1,6 +1,7 @@
 """A store that an earlier version filled is brought up to date, and its rows are still those of their run."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -222,3 +223,10 @@ def test_a_store_without_operations_gets_them(store_url: str) -> None:
         assert store.read(lambda c, t=table: c.execute(select(t)).all()) == []
     assert store.read(stored_version) == len(MIGRATIONS)
     store.close()
+
+
+def test_an_upgraded_store_is_sound(old_store: OldStore, turnwise: Callable[..., Any]) -> None:
+    open_store(old_store.url).close()
+    done = turnwise("store", "check", "--store", old_store.url)
+    assert (done.status, done.err) == (0, "")
+    assert "rows of 2 executions that have no counts" in done.out
