@@ -153,7 +153,8 @@ def _outcome(
 
     `events` make it one that was joined; it is lost if it is not scored.
     """
-    rows: list[Any] = [{"name": name, "revision": revision, "row": n} for n in range(size)]
+    row = {"name": name, "revision": revision, "criterion": "match", "details": None}
+    rows: list[Any] = [{**row, "row": n} for n in range(size)]
     lost = {
         "stage": "score" if is_scored else "parse",
         "error_type": "ValueError",
