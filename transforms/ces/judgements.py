@@ -9,7 +9,7 @@ from turnwise.schemas.conversation import Expectation
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
-from turnwise.transforms.criteria.ces.hallucination import Hallucination, switched_off
+from turnwise.transforms.criteria.ces.hallucination import Hallucination, in_ces_terms, switched_off
 from turnwise.transforms.criteria.ces.items import (
     ComparedValue,
     ExpectedAnswer,
@@ -65,8 +65,9 @@ class Judgements:
         return items_of(self.of_whole(ScenarioRubrics.name), JudgedRubric)
 
     def hallucination(self, index: int) -> Score | None:
-        """Returns the hallucination score of a pair."""
-        return self.of_turn(Hallucination.name, index)
+        """Returns the hallucination score of a pair, as CES has it."""
+        score = self.of_turn(Hallucination.name, index)
+        return None if score is None else in_ces_terms(score)
 
     def user_goal(self) -> Score | None:
         """Returns the score of the user goal."""
