@@ -39,6 +39,11 @@ class EvidenceSpan(NamedTuple):
         return self.context[self.start : self.end]
 
 
+def alike(word: Word) -> str:
+    """Returns what equal words have in common: the stem, or the word where it has none."""
+    return word.units[0] if len(word.units) == 1 else word.lower
+
+
 class UnitPlaces(dict[str, int]):
     """Unit of a word -> bit mask of the places where it stands in a range of words."""
 
@@ -81,6 +86,7 @@ class _Piece:
         self._starts: list[int] = []
         self._windows_of: dict[str, list[int]] = {}
         self._places_near: dict[int, UnitPlaces] = {}
+        self._numbers_between: dict[tuple[str, str], list[int]] | None = None
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
             self._index(number, self.words[start : start + _BLOCK])
 
@@ -112,6 +118,16 @@ class _Piece:
             first = max(0, (window - 1) * _BLOCK)
             found = self._places_near[window] = UnitPlaces(self.words[first : first + _AROUND])
         return found
+
+    def numbers_between(self) -> dict[tuple[str, str], list[int]]:
+        """Returns where numbers (also in words) and identifiers stand, by the words before and after them."""
+        if self._numbers_between is None:
+            self._numbers_between = {}
+            for place in range(1, len(self.words) - 1):
+                if self.words[place].keys[0][0] == "#" or self.words[place].demands:
+                    around = alike(self.words[place - 1]), alike(self.words[place + 1])
+                    self._numbers_between.setdefault(around, []).append(place)
+        return self._numbers_between
 
     def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
         """Returns the sentence of a window that covers most of a claim."""

@@ -17,6 +17,7 @@ from turnwise.transforms.local_judge.claims import (
 from turnwise.transforms.local_judge.contradictions import contradiction
 from turnwise.transforms.local_judge.coverage import coverage, probability
 from turnwise.transforms.local_judge.evidence import Evidence
+from turnwise.transforms.local_judge.replaced_numbers import replaced_number
 from turnwise.transforms.local_judge.speech_acts import nothing_claimed, why_no_claim
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
@@ -34,8 +35,8 @@ class GroundingVerdict(NamedTuple):
         reason: One sentence for a reviewer.
         coverage: How much of it the evidence holds, 0..1, 0 if it is refuted; None: it claims nothing.
         is_certain: Whether numbers, dates, identifiers or a negation decided it, not other words.
-        is_comparable: Whether the evidence is prose with a function word of it. A low coverage by a record, or
-            by a text in another language, says little.
+        is_comparable: Whether the evidence is prose with a function word of it. A low coverage by records,
+            or by text in another language, says little.
     """
 
     label: GroundingLabel
@@ -72,6 +73,8 @@ def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVer
     together, span = (passages[0].weight, passages[0].span(claim.content)) if passages else (0.0, None)
     quote = span.quote if span else ""
     if span and (reason := contradiction(claim, span, together, "The evidence")):
+        return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
+    if passages and (reason := replaced_number(claim, passages[0])):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     if missing := missing_numbers(claim, known.keys, mentioned.keys):
         reason = f"No evidence holds {quoted_names(missing)}."
