@@ -44,6 +44,18 @@ def alike(word: Word) -> str:
     return word.units[0] if len(word.units) == 1 else word.lower
 
 
+class NumberPlaces(NamedTuple):
+    """Where numbers stand in a piece of evidence, without its first and its last word.
+
+    Attributes:
+        between: Words before and after a number -> places.
+        of: Key of a number -> places.
+    """
+
+    between: dict[tuple[str, str], list[int]]
+    of: dict[str, list[int]]
+
+
 class UnitPlaces(dict[str, int]):
     """Unit of a word -> bit mask of the places where it stands in a range of words."""
 
@@ -86,7 +98,7 @@ class _Piece:
         self._starts: list[int] = []
         self._windows_of: dict[str, list[int]] = {}
         self._places_near: dict[int, UnitPlaces] = {}
-        self._numbers_between: dict[tuple[str, str], list[int]] | None = None
+        self._numbers: NumberPlaces | None = None
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
             self._index(number, self.words[start : start + _BLOCK])
 
@@ -119,15 +131,17 @@ class _Piece:
             found = self._places_near[window] = UnitPlaces(self.words[first : first + _AROUND])
         return found
 
-    def numbers_between(self) -> dict[tuple[str, str], list[int]]:
-        """Returns where numbers (also in words) and identifiers stand, by the words before and after them."""
-        if self._numbers_between is None:
-            self._numbers_between = {}
-            for place in range(1, len(self.words) - 1):
-                if self.words[place].keys[0][0] == "#" or self.words[place].demands:
+    def numbers(self) -> NumberPlaces:
+        """Returns where numbers (also in words) and identifiers stand."""
+        if self._numbers is None:
+            self._numbers = NumberPlaces({}, {})
+            for place, word in enumerate(self.words[1:-1], 1):
+                if word.keys[0][0] == "#" or word.demands:
                     around = alike(self.words[place - 1]), alike(self.words[place + 1])
-                    self._numbers_between.setdefault(around, []).append(place)
-        return self._numbers_between
+                    self._numbers.between.setdefault(around, []).append(place)
+                    for key in word.keys:
+                        self._numbers.of.setdefault(key, []).append(place)
+        return self._numbers
 
     def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
         """Returns the sentence of a window that covers most of a claim."""
