@@ -12,7 +12,7 @@ from math import exp
 from statistics import fmean
 
 from turnwise.transforms.local_judge.claims import Claim
-from turnwise.transforms.local_judge.evidence import WINDOW, Evidence, Passage
+from turnwise.transforms.local_judge.evidence import WINDOW, Evidence, EvidencePassage
 from turnwise.transforms.text.features import WORD_WEIGHT
 
 LOG_ODDS_OF_NOTHING = -10.43
@@ -31,7 +31,7 @@ def probability(coverages: Sequence[float]) -> float:
     return 1 / (1 + exp(-LOG_ODDS_OF_NOTHING * (1 - share) - LOG_ODDS_OF_ALL * share))
 
 
-def coverage(claim: Claim, known: Evidence, passages: Sequence[Passage]) -> float:
+def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]) -> float:
     """Returns how much of a claim the evidence holds, 0..1. More evidence never lowers it.
 
     Args:
@@ -63,19 +63,19 @@ class _Compared:
         self._anywhere = sum([weight for key, weight in claim.content.items() if key in known.keys])
         self._in_passage = min(1.0, WINDOW / len(claim.words))
 
-    def with_prose(self, passage: Passage, least: float) -> float:
+    def with_prose(self, passage: EvidencePassage, least: float) -> float:
         """Returns the coverage by the evidence and a passage of prose; 0 if it is no more than `least`."""
         close, places = self._close(passage) / self._content, passage.places()
         if self.held / 2 + (close + self._share(places.shared(self._units))) / 4 <= least:
             return 0.0
         return self.held / 2 + (close + self._share(places.in_order(self._units))) / 4
 
-    def with_record(self, passage: Passage, least: float) -> float:
+    def with_record(self, passage: EvidencePassage, least: float) -> float:
         """Returns the coverage by the evidence and a passage of a record."""
         content = (self._anywhere + self._close(passage)) / 2
         return (content + WORD_WEIGHT) / (self._content + WORD_WEIGHT)
 
-    def _close(self, passage: Passage) -> float:
+    def _close(self, passage: EvidencePassage) -> float:
         """Returns the weight that stands together; of a long claim, only what a passage can hold counts."""
         return self._anywhere - (self._anywhere - passage.weight) * self._in_passage
 

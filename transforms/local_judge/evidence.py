@@ -177,7 +177,7 @@ class _Piece:
         return self._starts
 
 
-class Passage(NamedTuple):
+class EvidencePassage(NamedTuple):
     """The part of a piece of evidence that covers most of a claim.
 
     Attributes:
@@ -220,7 +220,7 @@ class Evidence:
         size = sum([len(piece.words) for piece in self._pieces])
         return sum([piece.grammar for piece in self._pieces]) >= _LEAST_PROSE * size
 
-    def passages(self, content: Mapping[str, float]) -> list[Passage]:
+    def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
         """Returns the best passage of each piece that covers any of a claim, the best first.
 
         Args:
@@ -230,7 +230,7 @@ class Evidence:
         for piece in self._pieces:
             weight, window = piece.best_window(content)
             if weight > 0:
-                found.append(Passage(weight, piece, window))
+                found.append(EvidencePassage(weight, piece, window))
         return sorted(found, key=_weight, reverse=True)
 
     def look_up(self, content: Mapping[str, float]) -> tuple[EvidenceSpan | None, float]:

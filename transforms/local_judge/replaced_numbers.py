@@ -7,7 +7,7 @@ compared with the number that stands between the same words.
 from collections.abc import Sequence
 
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
-from turnwise.transforms.local_judge.evidence import NumberPlaces, Passage, alike
+from turnwise.transforms.local_judge.evidence import EvidencePassage, NumberPlaces, alike
 from turnwise.transforms.text.words import Word
 
 _LEAST_WORDS = 3
@@ -15,7 +15,7 @@ _MOST_WORDS_A_SIDE = 4
 _MOST_PLACES = 20
 
 
-def replaced_number(claim: Claim, passage: Passage) -> str | None:
+def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
     """Returns one sentence on a number in whose place the evidence has another one; None: there is none.
 
     At least three words around both numbers must be the same, one of them on either side, and more than
