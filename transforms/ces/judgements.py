@@ -1,6 +1,7 @@
 """Collects the judged scores of CES's criteria of one conversation, and decides its expectations by them."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -110,7 +111,8 @@ class Judgements:
 
     def why(self, name: str, indices: Iterable[int] = ()) -> str:
         """Returns why something a criterion should have said is missing, in brackets; "" without a judge."""
-        scores = [self.of_turn(name, index) for index in indices] or [self.of_whole(name)]
+        score_of = self.hallucination if name == Hallucination.name else partial(self.of_turn, name)
+        scores = [score_of(index) for index in indices] or [self.of_whole(name)]
         reasons = [score.reason for score in scores if score is not None and score.reason]
         return f" ({reasons[0]})" if reasons else ""
 
