@@ -55,8 +55,8 @@ def _unknown_users(connection: Connection) -> list[tuple[int, str]]:
     count = select(func.count()).select_from(table)
     earlier = connection.execute(count.where(table.c.user_id.is_(None))).scalar_one()
     unnamed = connection.execute(count.where(table.c.user_id == "")).scalar_one()
-    has_row = select(table.c.name).where(table.c.conversation_id == RESULT_ROWS.c.conversation_id).exists()
-    without = connection.execute(select(func.count()).select_from(RESULT_ROWS).where(~has_row)).scalar_one()
+    has_none = RESULT_ROWS.c.conversation_id.not_in(select(table.c.conversation_id))
+    without = connection.execute(select(func.count()).select_from(RESULT_ROWS).where(has_none)).scalar_one()
     unknown = "whose they are is not known"
     return [
         (earlier, f"conversations were written by an earlier version, which kept no users: {unknown}"),
