@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import turnwise
 from benchmarks.data import Json, conversation
-from turnwise.pipeline.comparison.summaries import keep_summaries
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
 from turnwise.pipeline.store.naming import marked, run_name
 from turnwise.pipeline.store.row_tables import ROW_TABLES
+from turnwise.pipeline.store_comparison.summaries import keep_summaries
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.values import JsonObject

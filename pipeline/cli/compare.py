@@ -84,7 +84,7 @@ def compare_runs(argv: Sequence[str]) -> int:
 def _sides(options: _Options) -> tuple[ComparedSide, ComparedSide]:
     if options.store is None:
         return sides_of(options.runs, options.versions)
-    from turnwise.pipeline.comparison.store_sides import sides_of_store
+    from turnwise.pipeline.store_comparison.sides import sides_of_store
 
     return sides_of_store(options.store, options.app, options.versions)
 

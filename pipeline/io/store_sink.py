@@ -10,7 +10,6 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from sqlalchemy import Connection
 
-from turnwise.pipeline.comparison.summaries import keep_summaries
 from turnwise.pipeline.io.terminal import counted, names_text, printable
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.engine import Store, open_store, shared_store, try_store
@@ -33,6 +32,7 @@ from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
 from turnwise.pipeline.store.states import Broken
 from turnwise.pipeline.store.urls import StoreError
+from turnwise.pipeline.store_comparison.summaries import keep_summaries
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.scalars import timestamp_nanos

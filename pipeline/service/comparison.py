@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.comparison.summaries import Summaries
 from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
 from turnwise.pipeline.service.evaluation_changes import EvaluationPair, Verdicts, changes_page
 from turnwise.pipeline.service.evaluations import filter_conditions
@@ -13,6 +12,7 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import ComparedPair
 from turnwise.pipeline.store.results import EvaluationFigures, version_id
 from turnwise.pipeline.store.tables import EVALUATIONS, key_text
+from turnwise.pipeline.store_comparison.summaries import Summaries
 from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.values import JsonObject

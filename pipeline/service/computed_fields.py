@@ -5,7 +5,6 @@ from threading import Lock
 
 from sqlalchemy import Connection
 
-from turnwise.pipeline.comparison.summaries import RunKey, Summaries, UnsummarisedError, counted_runs
 from turnwise.pipeline.store.datasets import datasets_of
 from turnwise.pipeline.store.evaluations import StoredEvaluation
 from turnwise.pipeline.store.figures import figures_of
@@ -16,6 +15,7 @@ from turnwise.pipeline.store.results import (
     newest_results,
     read_figures,
 )
+from turnwise.pipeline.store_comparison.summaries import RunKey, Summaries, UnsummarisedError, counted_runs
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.values import JsonObject

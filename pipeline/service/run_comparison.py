@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, select
 
-from turnwise.pipeline.comparison.summaries import Summaries
 from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
 from turnwise.pipeline.service.evaluation_changes import EvaluationPair, Verdicts, changes_page
 from turnwise.pipeline.service.evaluations import filter_conditions
@@ -17,6 +16,7 @@ from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.run_counts import count_by_evaluation
 from turnwise.pipeline.store.runs import RunState
 from turnwise.pipeline.store.tables import EVALUATIONS
+from turnwise.pipeline.store_comparison.summaries import Summaries
 from turnwise.schemas.ces.comparison_tools import CompareEvaluationRunsRequest
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.values import JsonObject

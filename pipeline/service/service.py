@@ -3,7 +3,6 @@
 from copy import copy
 from typing import NamedTuple
 
-from turnwise.pipeline.comparison.summaries import keep_summaries
 from turnwise.pipeline.service.computed_fields import FiguresCache
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.operations.jobs import Job, Jobs
@@ -11,6 +10,7 @@ from turnwise.pipeline.service.users import User
 from turnwise.pipeline.service.version_verdict import VerdictCache
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.roles import Role, includes
+from turnwise.pipeline.store_comparison.summaries import keep_summaries
 from turnwise.schemas.values import JsonObject
 
 

@@ -162,7 +162,7 @@ RUN_SUMMARIES = _table(
     numbers="execution update_nanos",
     key="name execution",
 )
-"""What comparisons and figures read of runs that count; see `turnwise.pipeline.comparison.run_summary`.
+"""What comparisons and figures read of runs that count; see `turnwise.pipeline.store_comparison.run_summary`.
 
 A summary is in force while its `update_nanos` is that of the run. `content` is "": the rows must be read.
 """

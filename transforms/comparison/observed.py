@@ -80,7 +80,7 @@ class ComparedConversation:
     sampled_out: frozenset[str] = frozenset()
 
 
-class Conversations(list[ComparedConversation]):
+class ComparedConversations(list[ComparedConversation]):
     """Conversations that do not change any more, with lists of what is asked of them often.
 
     Attributes:

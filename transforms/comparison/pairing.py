@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from turnwise.schemas.comparison import PairedBy, Pairing
-from turnwise.transforms.comparison.observed import ComparedConversation, Conversations
+from turnwise.transforms.comparison.observed import ComparedConversation, ComparedConversations
 
 _NAMES_SHOWN = 20
 KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
@@ -15,8 +15,8 @@ class Case(NamedTuple):
     """One case with its conversations on both sides."""
 
     name: str
-    a: Conversations
-    b: Conversations
+    a: ComparedConversations
+    b: ComparedConversations
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Matched:
     """
 
     cases: list[Case]
-    a: Conversations
-    b: Conversations
+    a: ComparedConversations
+    b: ComparedConversations
     pairing: Pairing
 
     @property
-    def parts(self) -> tuple[list[Conversations], list[Conversations]]:
+    def parts(self) -> tuple[list[ComparedConversations], list[ComparedConversations]]:
         """All conversations of A and of B in pieces: by case, where every one belongs to one."""
         cases = [case.a for case in self.cases], [case.b for case in self.cases]
         whole = self.a, self.b
@@ -57,7 +57,7 @@ def match(
         b: Conversations of the candidate.
         by: What identifies a case; None: whatever pairs most cases, `nothing` if none does.
     """
-    own, other = Conversations(a), Conversations(b)
+    own, other = ComparedConversations(a), ComparedConversations(b)
     if by is not None:
         return _match(own, other, by)
     common = {key: len(_names(own, key) & _names(other, key)) for key in KEYS}
@@ -65,11 +65,11 @@ def match(
     return _match(own, other, best if common[best] else "nothing")
 
 
-def _names(conversations: Conversations, by: PairedBy) -> set[str]:
+def _names(conversations: ComparedConversations, by: PairedBy) -> set[str]:
     return {name for own in conversations if (name := case_name(own, by))}
 
 
-def _match(a: Conversations, b: Conversations, by: PairedBy) -> Matched:
+def _match(a: ComparedConversations, b: ComparedConversations, by: PairedBy) -> Matched:
     own, other = _by_case(a, by), _by_case(b, by)
     common = sorted(own.keys() & other.keys())
     both = [name for name in common if not _expects_other(own[name], other[name])]
@@ -87,7 +87,9 @@ def _match(a: Conversations, b: Conversations, by: PairedBy) -> Matched:
         changed=len(changed),
         changed_names=changed[:_NAMES_SHOWN],
     )
-    cases = [Case(name, Conversations(own[name]), Conversations(other[name])) for name in both]
+    cases = [
+        Case(name, ComparedConversations(own[name]), ComparedConversations(other[name])) for name in both
+    ]
     return Matched(cases, a, b, pairing)
 
 

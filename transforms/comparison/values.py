@@ -11,13 +11,13 @@ from turnwise.transforms.comparison.estimates import (
 )
 from turnwise.transforms.comparison.groups import GroupValues, group_difference
 from turnwise.transforms.comparison.measures import CriterionMeasure
-from turnwise.transforms.comparison.observed import ComparedConversation, Conversations, Observed
+from turnwise.transforms.comparison.observed import ComparedConversation, ComparedConversations, Observed
 from turnwise.transforms.comparison.pairing import Case, Matched, grouped
 
 
 def observed_in(conversations: Iterable[ComparedConversation], measure: CriterionMeasure) -> list[Observed]:
     """Returns what a criterion gave some conversations, where it applies."""
-    kept = conversations.observed if isinstance(conversations, Conversations) else {}
+    kept = conversations.observed if isinstance(conversations, ComparedConversations) else {}
     if measure.criterion not in kept:
         found = [own.criteria.get(measure.criterion) for own in conversations]
         kept[measure.criterion] = [own for own in found if own is not None and measure.applies(own)]
@@ -35,7 +35,9 @@ def values_of(
     conversations: Iterable[ComparedConversation], measure: CriterionMeasure, undecided: float | None = None
 ) -> list[float]:
     """Returns the values of a criterion; `undecided` stands for those that it left undecided."""
-    kept = conversations.values if isinstance(conversations, Conversations) and undecided is None else {}
+    kept = (
+        conversations.values if isinstance(conversations, ComparedConversations) and undecided is None else {}
+    )
     key = measure.criterion, measure.measure, measure.has_outcomes
     if key not in kept:
         values = measure.values(observed_in(conversations, measure))

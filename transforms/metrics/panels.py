@@ -15,9 +15,10 @@ PanelCounts: TypeAlias = dict[tuple[str, bool], Counter[str]]
 
 
 def add_panel(counts: PanelCounts, entry: CriterionScores) -> None:
-    """Counts the verdicts of a panel on one conversation, in place."""
+    """Counts the verdicts of a judged criterion's panel, if it has one, on one conversation, in place."""
     criterion = entry.criterion
-    if not isinstance(criterion, JudgedCriterion) or not criterion.judge_model_options.panel:
+    assert isinstance(criterion, JudgedCriterion)
+    if not criterion.judge_model_options.panel:
         return
     scores = [(False, score) for _, score in entry.turns]
     for is_whole, score in [*scores, (True, entry.overall)] if entry.overall else scores:

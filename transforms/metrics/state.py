@@ -76,7 +76,8 @@ class MetricsState:
         """Counts one conversation, with its verdict and what it adds to the sums of its dialect."""
         self._add_part(scored, verdict, None)
         for entry in scored.scores:
-            add_panel(self.panels, entry)
+            if isinstance(entry.criterion, JudgedCriterion):
+                add_panel(self.panels, entry)
         add_parts(self.ces, parts)
         key = scored.sample.run_of
         if key is not None:
@@ -99,15 +100,16 @@ class MetricsState:
 
     def _add_scores(self, entry: CriterionScores, turns: frozenset[int] | None) -> None:
         criterion = entry.criterion
-        in_seconds, may_not_count = criterion.unit == "seconds", isinstance(criterion, JudgedCriterion)
+        in_seconds, is_judged = criterion.unit == "seconds", isinstance(criterion, JudgedCriterion)
         for turn, score in entry.turns if turns is None else _within(entry.turns, turns):
-            if not may_not_count or criterion.counts(score):
+            if not is_judged or criterion.counts(score):
                 self._tally(criterion.name, turn).add(score.value, score.outcome, in_seconds)
-            self._add_votes(criterion.name, turn, score.judge)
+            if is_judged:
+                self._add_votes(criterion.name, turn, score.judge)
         overall = entry.overall if turns is None else _overall_within(entry, turns)
-        if overall is not None and (not may_not_count or criterion.counts(overall)):
+        if overall is not None and (not is_judged or criterion.counts(overall)):
             self._tally(criterion.name, None).add(overall.value, overall.outcome, in_seconds)
-        if overall is not None:
+        if overall is not None and is_judged:
             self._add_votes(criterion.name, None, overall.judge)
         for place in entry.errors:
             if turns is None or place is None or place in turns:

@@ -10,9 +10,6 @@ from sqlalchemy import delete, select, update
 
 import turnwise
 from tests.store_rows import DOCUMENT, ENDED
-from turnwise.pipeline.comparison.store_rows import SideName
-from turnwise.pipeline.comparison.store_sides import read_sides
-from turnwise.pipeline.comparison.summaries import Summaries, UnsummarisedError, keep_summaries
 from turnwise.pipeline.store.deleted_results import delete_result
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.executions import (
@@ -27,6 +24,9 @@ from turnwise.pipeline.store.figures import figures_of
 from turnwise.pipeline.store.results import evaluations_with_results, read_figures
 from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.tables import EXECUTIONS, RESULTS, RUN_SUMMARIES, SCORE_ROWS
+from turnwise.pipeline.store_comparison.rows import SideName
+from turnwise.pipeline.store_comparison.sides import read_sides
+from turnwise.pipeline.store_comparison.summaries import Summaries, UnsummarisedError, keep_summaries
 from turnwise.transforms.comparison.compare import CompareOptions, compare
 
 APP = "projects/p/locations/l/apps/a"

@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import create_engine, select, text
 
 from tests import forked
-from turnwise.pipeline.comparison.summaries import Summaries, keep_summaries
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store, open_store
@@ -30,6 +29,7 @@ from turnwise.pipeline.store.tables import (
     SCORES,
 )
 from turnwise.pipeline.store.urls import driver_url
+from turnwise.pipeline.store_comparison.summaries import Summaries, keep_summaries
 from turnwise.schemas.ces.requests import ListEvaluationResultsRequest
 from turnwise.schemas.ces.tools import GetFailuresRequest
 

@@ -10,8 +10,6 @@ from sqlalchemy import create_engine, select, text
 import turnwise
 from tests.store_rows import DOCUMENT, ENDED, put_rows
 from turnwise.pipeline.comparison.fail_on import fail_on_problems
-from turnwise.pipeline.comparison.store_rows import SideName
-from turnwise.pipeline.comparison.store_sides import read_sides
 from turnwise.pipeline.io.store_sink import break_off_run, complete_run
 from turnwise.pipeline.service.conversations import list_conversations_to_read
 from turnwise.pipeline.service.runs import get_evaluation_run, list_run_summaries
@@ -26,6 +24,8 @@ from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
 from turnwise.pipeline.store.tables import CONVERSATION_ROWS, EXECUTIONS, RESULT_ROWS, RESULTS, RUNS, SCORES
 from turnwise.pipeline.store.urls import StoreError, driver_url
+from turnwise.pipeline.store_comparison.rows import SideName
+from turnwise.pipeline.store_comparison.sides import read_sides
 from turnwise.schemas.ces.conversation_tools import ListConversationsToReadRequest
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
 from turnwise.transforms.comparison.compare import CompareOptions, compare

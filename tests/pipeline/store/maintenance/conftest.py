@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import select, text
 
 from tests.store_rows import DOCUMENT, ENDED
-from turnwise.pipeline.comparison.summaries import keep_summaries
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.datasets import DATASETS
 from turnwise.pipeline.service.expectations import EXPECTATIONS
@@ -32,6 +31,7 @@ from turnwise.pipeline.store.tables import (
     RESULT_ROWS,
     SCORE_ROWS,
 )
+from turnwise.pipeline.store_comparison.summaries import keep_summaries
 from turnwise.schemas.ces.datasets import EvaluationDataset
 from turnwise.schemas.ces.expectations import EvaluationExpectation, LlmCriteria
 from turnwise.schemas.ces.requests import CreateEvaluationRequest

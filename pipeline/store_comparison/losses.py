@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.comparison.store_rows import ComparedRecord
 from turnwise.pipeline.store.failures import REPLACED
 from turnwise.pipeline.store.lost import RunLoss, lost_records
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, key_text
+from turnwise.pipeline.store_comparison.rows import ComparedRecord
 from turnwise.transforms.comparison.observed import ComparedSide
 
 

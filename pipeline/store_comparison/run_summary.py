@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 import msgspec
 from sqlalchemy import Connection
 
-from turnwise.pipeline.comparison.store_rows import ComparedRecord, stored_records
-from turnwise.pipeline.comparison.store_sides import record_scores, record_summary
 from turnwise.pipeline.store.figures import ResultGroup, result_groups
+from turnwise.pipeline.store_comparison.rows import ComparedRecord, stored_records
+from turnwise.pipeline.store_comparison.sides import record_scores, record_summary
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.comparison.collect import collect, ruler_of
 
@@ -65,7 +65,7 @@ class SummaryRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     observed: tuple[int, ...]
 
 
-class RunSummary(msgspec.Struct, frozen=True, array_like=True):
+class StoredSummary(msgspec.Struct, frozen=True, array_like=True):
     """The summary of a run.
 
     Attributes:
@@ -85,18 +85,18 @@ class RunSummary(msgspec.Struct, frozen=True, array_like=True):
     groups: list[ResultGroup]
 
 
-_Value = TypeVar("_Value")
+_Listed = TypeVar("_Listed")
 
 
-class _Places(dict[_Value, int], Generic[_Value]):
+class _Places(dict[_Listed, int], Generic[_Listed]):
     """The place of every value in a list of different ones."""
 
-    def __missing__(self, value: _Value) -> int:
+    def __missing__(self, value: _Listed) -> int:
         self[value] = len(self)
         return self[value]
 
 
-_DECODER = msgspec.json.Decoder(RunSummary)
+_DECODER = msgspec.json.Decoder(StoredSummary)
 
 
 def summary_text(connection: Connection, app: str, run: str) -> str:
@@ -111,10 +111,10 @@ def summary_text(connection: Connection, app: str, run: str) -> str:
         return ""
     groups = result_groups(connection, run)
     lists = [*maker.texts], [*maker.conversations], [*maker.observed], [*maker.traits]
-    return msgspec.json.encode(RunSummary(*lists, kept, groups)).decode()
+    return msgspec.json.encode(StoredSummary(*lists, kept, groups)).decode()
 
 
-def read_summary(text: str) -> RunSummary:
+def read_summary(text: str) -> StoredSummary:
     """Returns the summary of its text."""
     return _DECODER.decode(text)
 

@@ -5,12 +5,17 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.comparison.run_summary import RunSummary, SummaryRecord, read_summary, summary_text
-from turnwise.pipeline.comparison.store_rows import ComparedRecord, SideKind
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.figures import ResultGroup
 from turnwise.pipeline.store.states import COUNTED
 from turnwise.pipeline.store.tables import CURRENT, EXECUTIONS, RUN_SUMMARIES, upsert
+from turnwise.pipeline.store_comparison.rows import ComparedRecord, SideKind
+from turnwise.pipeline.store_comparison.run_summary import (
+    StoredSummary,
+    SummaryRecord,
+    read_summary,
+    summary_text,
+)
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -76,7 +81,7 @@ class Summaries:
     def __init__(self, connection: Connection, app: str) -> None:
         self._connection, self._app = connection, app
         self._runs = counted_runs(connection, app)
-        self._read: dict[str, RunSummary] = {}
+        self._read: dict[str, StoredSummary] = {}
         self._parts: dict[str, _Parts] = {}
         self._own: dict[str, tuple[str, SummaryRecord]] = {}
 
@@ -109,7 +114,7 @@ class Summaries:
                 rulers.setdefault(criterion, set()).add(ruler)
         return found
 
-    def _summary(self, run: RunKey) -> RunSummary:
+    def _summary(self, run: RunKey) -> StoredSummary:
         if run.name not in self._read:
             is_own = RUN_SUMMARIES.c.name == f"{run.name}/summary", RUN_SUMMARIES.c.execution == run.execution
             is_new = RUN_SUMMARIES.c.update_nanos == run.update_nanos
@@ -156,7 +161,7 @@ class Summaries:
 class _Parts:
     """Makes conversations of a summary; what several have in common is made once."""
 
-    def __init__(self, summary: RunSummary) -> None:
+    def __init__(self, summary: StoredSummary) -> None:
         self._summary = summary
         self._observed = [
             Observed(own.value, own.outcome, own.threshold, is_summed=own.is_summed)

@@ -8,15 +8,6 @@ from typing import cast
 
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.comparison.store_losses import add_losses, add_unread
-from turnwise.pipeline.comparison.store_rows import (
-    ComparedRecord,
-    SideKind,
-    SideName,
-    SideReader,
-    read_conversations,
-    stored_records,
-)
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
@@ -24,6 +15,15 @@ from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import runs_with_rows
 from turnwise.pipeline.store.tables import FAILURES, SCORES, key_text
 from turnwise.pipeline.store.urls import StoreError
+from turnwise.pipeline.store_comparison.losses import add_losses, add_unread
+from turnwise.pipeline.store_comparison.rows import (
+    ComparedRecord,
+    SideKind,
+    SideName,
+    SideReader,
+    read_conversations,
+    stored_records,
+)
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
