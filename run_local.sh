@@ -52,17 +52,27 @@ prepare_tests() {
   mark .tests "$tests"
 }
 
-# Installs the browser that shows reports to the tests, where apt may; they are skipped where there is none.
-install_browser() {
-  command -v chromium > /dev/null && command -v chromedriver > /dev/null && return
+# Installs what tests use beside Python, where apt may: install_for_tests "its tests" package ...
+install_for_tests() {
+  local tests=$1
+  shift
   if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
-    echo "chromium and chromedriver are not installed: tests of the report's page are skipped" >&2
+    echo "$* are not installed: $tests are skipped" >&2
     return
   fi
-  echo "installing chromium (once) ..." >&2
-  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; } \
+  echo "installing $* (once) ..." >&2
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; } \
     > /dev/null 2>&1 < /dev/null ||
-    echo "chromium cannot be installed: tests of the report's page are skipped" >&2
+    echo "$* cannot be installed: $tests are skipped" >&2
+}
+
+# Installs the browser that shows reports, and the server that holds stores. A server that Debian's package
+# starts is not used: the tests start one of their own, in a directory of its own.
+install_services() {
+  command -v chromium > /dev/null && command -v chromedriver > /dev/null ||
+    install_for_tests "tests of the report's page" chromium chromium-driver
+  { compgen -G "/usr/lib/postgresql/*/bin/initdb" || command -v initdb; } > /dev/null ||
+    install_for_tests "tests of stores in PostgreSQL" postgresql
 }
 
 # Installs turnwise itself, again when its entry points or packages may have changed.
@@ -116,7 +126,7 @@ run_tests() {
 }
 
 prepare
-[ "${1:-}" != test ] || { prepare_tests; install_browser; }
+[ "${1:-}" != test ] || { prepare_tests; install_services; }
 install_project
 case "${1:-}" in
   "") score --input $data/conversations --output out/sample; "$env/bin/turnwise" report out/sample ;;

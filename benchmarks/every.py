@@ -59,7 +59,7 @@ BENCHMARKS = (
     Benchmark(
         "store",
         "response times of the store's server",
-        "5 to 10 minutes",
+        "20 minutes",
         ("--results=1000", "--requests=100"),
     ),
     Benchmark(

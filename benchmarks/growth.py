@@ -105,7 +105,12 @@ def measure(options: argparse.Namespace) -> Found:
     base, rows, checks = start_up(), list[Row](), list[Check]()
     for name in options.shape:
         shape = SHAPES[name]
-        found = growth(shape, shape.sizes[:-1] if options.small else shape.sizes, base)
+        try:
+            found = growth(shape, shape.sizes[:-1] if options.small else shape.sizes, base)
+        except SystemExit as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            checks.append(Check(f"{name}: all runs end well", False))
+            continue
         rows.append(row(name, shape, found))
         checks.append(found.check(name))
     columns = ("shape", "unit", "sizes", "CPU s", "exponent", "us a unit", "peak MB", "kB a unit")

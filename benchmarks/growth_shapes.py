@@ -304,5 +304,5 @@ SHAPES = {
     "tags": Shape("tag", _steps(1_250), _tags),
     "failures": Shape("record", _steps(5_000), _failures),
     "rubrics": Shape("rubric", _steps(500), _rubrics),
-    "deep_json": Shape("level", _steps(25), _deep),
+    "deep_json": Shape("level", _steps(18), _deep),
 }

@@ -68,7 +68,7 @@ class JudgeBench:
         shutil.rmtree(self.output(kind), ignore_errors=True)
         command = [sys.executable, "-m", "turnwise", "run", "--input", str(self._path("logs.jsonl"))]
         command += ["--config", str(self._path(f"{kind}.json")), "--output", str(self.output(kind))]
-        command += ["--workers", "1"]  # memory of inputs of several sizes is compared
+        command += ["--workers", "1"]
         return self._run(command, script(0))
 
     def adk(self, python: str, parallelism: int | None, samples_together: int) -> tuple[JudgedRun, Json]:

@@ -18,7 +18,8 @@ from benchmarks.judge_summary import BEST, USUAL, JudgedRuns, checks, tables
 
 CONVERSATIONS = 40
 DELAY_MS = 200.0
-SIZES = (500, 2_000)
+SIZES = (3_000, 6_000)
+"""Above what a run compares versions of at its end, which holds the conversations."""
 SIZES_DELAY_MS = 20.0
 _SAMPLES = 5
 _SCRATCH = "turnwise-benchmark-"

@@ -21,13 +21,31 @@ from urllib.parse import quote
 
 from benchmarks.children import ROOT, yardstick
 from benchmarks.figures import Found, Row, Table, run_benchmark
-from benchmarks.store_data import APP, EVALUATIONS, evaluation_name, fill, result_name
+from benchmarks.store_data import APP, CRITERIA, EVALUATIONS, RUNS, evaluation_name, fill, result_name, run_id
 from tests.postgres_server import created, lacks_postgres, postgres_server
 from turnwise.pipeline.store.engine import open_store
 
 _JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 _RARE = 20
+VERSIONS, COMPARED_RUNS, TREND = (
+    f"MCP {name}" for name in ("compare_app_versions", "compare_evaluation_runs", "get_criterion_trend")
+)
+_FIRST = ("MCP get_evaluation", VERSIONS, VERSIONS, COMPARED_RUNS, TREND, "REST list 50 evaluations")
+_BESIDE_WRITER = ("REST get result", "REST get evaluation", "REST list 50 results of an evaluation")
 Ask = Callable[[random.Random], tuple[str, str, Any]]
+
+
+@contextmanager
+def writer(url: str) -> Iterator[None]:
+    """Runs a process that writes runs in batches, until the end."""
+    write = "import sys; from benchmarks.store_data import write_on; write_on(sys.argv[1])"
+    command = [sys.executable, "-c", write, url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            assert process.stdout and process.stdout.readline()
+            yield
+        finally:
+            process.terminate()
 
 
 @contextmanager
@@ -49,36 +67,43 @@ def tool(name: str, /, **arguments: Any) -> tuple[str, str, Any]:
     return "POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
+def get(path: str) -> tuple[str, str, Any]:
+    return "GET", f"/v1beta/{path}", None
+
+
 def requests(results: int) -> dict[str, Ask]:
     """Returns what is asked: a label, and how to make a request at random."""
 
     def evaluation(rng: random.Random) -> str:
         return evaluation_name(rng.randrange(EVALUATIONS))
 
+    def result(rng: random.Random) -> str:
+        return result_name(rng.randrange(results), results)
+
+    def compared_runs(rng: random.Random) -> tuple[str, str, Any]:
+        base, candidate = (run_id(number) for number in rng.sample(range(RUNS), 2))
+        return tool("compare_evaluation_runs", parent=APP, baseRun=base, candidateRun=candidate)
+
     failed = quote("evaluation_status = FAIL AND app_version = v2")
     return {
-        "REST get evaluation": lambda rng: ("GET", f"/v1beta/{evaluation(rng)}", None),
-        "REST get result": lambda rng: ("GET", f"/v1beta/{result_name(rng.randrange(results))}", None),
-        "REST list 50 results of an evaluation": lambda rng: (
-            "GET",
-            f"/v1beta/{evaluation(rng)}/results",
-            None,
+        "REST get evaluation": lambda rng: get(evaluation(rng)),
+        "REST get result": lambda rng: get(result(rng)),
+        "REST list 50 results of an evaluation": lambda rng: get(f"{evaluation(rng)}/results"),
+        "REST list 50 failed results of the app": lambda rng: get(
+            f"{APP}/evaluations/-/results?filter={failed}"
         ),
-        "REST list 50 failed results of the app": lambda rng: (
-            "GET",
-            f"/v1beta/{APP}/evaluations/-/results?filter={failed}",
-            None,
-        ),
-        "REST list 50 evaluations": lambda rng: ("GET", f"/v1beta/{APP}/evaluations", None),
+        "REST list 50 evaluations": lambda rng: get(f"{APP}/evaluations"),
         "MCP get_evaluation": lambda rng: tool("get_evaluation", name=evaluation(rng)),
-        "MCP get_evaluation_result": lambda rng: tool(
-            "get_evaluation_result", name=result_name(rng.randrange(results))
-        ),
+        "MCP get_evaluation_result": lambda rng: tool("get_evaluation_result", name=result(rng)),
         "MCP list_evaluation_results, 20": lambda rng: tool(
             "list_evaluation_results", parent=evaluation(rng)
         ),
-        "MCP compare_app_versions": lambda rng: tool(
+        VERSIONS: lambda rng: tool(
             "compare_app_versions", parent=APP, baseVersion="v1", candidateVersion="v2"
+        ),
+        COMPARED_RUNS: compared_runs,
+        TREND: lambda rng: tool(
+            "get_criterion_trend", parent=APP, criterion=rng.choice(list(CRITERIA)), pageSize=20
         ),
         "REST update tags of an evaluation": lambda rng: (
             "PATCH",
@@ -127,37 +152,37 @@ def _row(label: str, clients: int, seconds: Sequence[float], wall: float) -> Row
 def tables(url: str, results: int, count: int, clients: Sequence[int]) -> list[Table]:
     """Fills a store and measures its server."""
     store = open_store(url, create=True)
-    taken, size = fill(store, results)
+    filled = fill(store, results)
     kind = store.url.partition(":")[0].partition("+")[0]
     store.close()
-    filled = [results, EVALUATIONS, size, results / taken]
-    first, rows = _first_and_later(url, requests(results), count, clients)
+    asked = requests(filled.results)
+    columns = "", "clients", "p50 ms", "p99 ms", "per s"
+    with server(url) as port:
+        first: list[Row] = [[label, measure(port, asked[label], 1, 1)[0] * 1000] for label in _FIRST]
+        rows: list[Row] = [_asked(port, asked, label, count, own) for label in asked for own in clients]
+        beside: list[Row] = [_asked(port, asked, label, count, 1) for label in _BESIDE_WRITER]
+        with writer(url):
+            beside += [
+                [f"{label}, beside a writer", *_asked(port, asked, label, count, 1)[1:]]
+                for label in _BESIDE_WRITER
+            ]
     return [
         Table(
-            f"{kind}, filling it in batches of 500",
-            ("results", "evaluations", "bytes of a result", "results per s"),
-            [filled],
+            f"{kind}, filling it in batches of 500 rows",
+            ("results", "their scores", "runs", "evaluations", "bytes of a result", "results per s"),
+            [[*filled[:2], RUNS, EVALUATIONS, filled.bytes, filled.results / filled.seconds]],
         ),
         Table(f"{kind}, first requests", ("", "ms"), first),
-        Table(f"{kind}, requests", ("", "clients", "p50 ms", "p99 ms", "per s"), rows),
+        Table(f"{kind}, requests", columns, rows),
+        Table(f"{kind}, readers with and without a writer beside them", columns, beside),
     ]
 
 
-def _first_and_later(
-    url: str, asked: dict[str, Ask], count: int, clients: Sequence[int]
-) -> tuple[list[Row], list[Row]]:
-    first: list[Row] = []
-    rows: list[Row] = []
-    with server(url) as port:
-        for label in ("MCP get_evaluation", "MCP compare_app_versions", "MCP compare_app_versions"):
-            first.append([label, measure(port, asked[label], 1, 1)[0] * 1000])
-        for label, ask in asked.items():
-            for number in clients:
-                total = count // (_RARE if "compare" in label else 1)
-                start = time.perf_counter()
-                seconds = measure(port, ask, max(total, number), number)
-                rows.append(_row(label, number, seconds, time.perf_counter() - start))
-    return first, rows
+def _asked(port: int, asked: dict[str, Ask], label: str, count: int, clients: int) -> Row:
+    total = count // (_RARE if label in (VERSIONS, COMPARED_RUNS) else 1)
+    start = time.perf_counter()
+    seconds = measure(port, asked[label], max(total, clients), clients)
+    return _row(label, clients, seconds, time.perf_counter() - start)
 
 
 def measure_store(options: argparse.Namespace) -> Found:
@@ -179,8 +204,8 @@ def main(argv: Sequence[str]) -> int:
     """Measures, and prints tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.store", allow_abbrev=False)
     parser.add_argument("--results", type=int, default=100_000, metavar="N")
-    parser.add_argument("--requests", type=int, default=2_000, metavar="N", help="of each kind")
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8], metavar="N")
+    parser.add_argument("--requests", type=int, default=400, metavar="N", help="of each kind")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32], metavar="N")
     parser.add_argument(
         "--url", metavar="URL", help="an empty store (default: SQLite and PostgreSQL, removed)"
     )

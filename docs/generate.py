@@ -24,8 +24,8 @@ _INTRODUCTION = """\
 <!-- Made by `python docs/generate.py` from the classes in transforms/criteria. Do not edit. -->
 
 [Criteria](criteria.md) explains how values are compared. Every criterion has the field `threshold`. A judged
-criterion also has `judge_model_options` (`judge_model`, `judge_model_config`, `num_samples`) and
-`sample_rate` (0 to 1).
+criterion also has `judge_model_options` (`judge_model`, `judge_model_config`, `num_samples`,
+`panel`, `cascade`: [judges](judges.md#panels)) and `sample_rate` (0 to 1).
 """
 _COLUMNS = """\
 # Columns of the tables

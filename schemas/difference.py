@@ -148,14 +148,14 @@ class JudgeNoise(msgspec.Struct, frozen=True, kw_only=True):
     """How much a judge disagrees with itself.
 
     Attributes:
-        scores: Scores of several samples.
-        split: Those whose samples did not agree.
-        share: Their share; None: no score has several samples.
+        voted: Verdicts of a judge with two votes or more.
+        flipped: Those of them whose votes are not all the same.
+        flip_rate: Their share, 0..1.
     """
 
-    scores: int
-    split: int
-    share: float | None
+    voted: int
+    flipped: int
+    flip_rate: float
 
 
 class TurnDifference(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,8 @@
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.values import JsonObject
 
@@ -73,12 +74,57 @@ class TokenPrices(BaseModel):
     output_per_million: float = Field(ge=0)
 
 
+def _panel(models: tuple[str, ...]) -> tuple[str, ...]:
+    if len(models) == 1:
+        raise ValueError("a panel has at least two models")
+    twice = next((model for model in models if models.count(model) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{twice} is named twice")
+    return models
+
+
+Panel: TypeAlias = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...], AfterValidator(_panel), Field(max_length=9)
+]
+"""Models that vote on each question, two to nine; (): there is no panel."""
+
+
+class Cascade(BaseModel):
+    """A cheap judge that is asked first; where it is unsure, the question goes on.
+
+    It is unsure if it gives no verdict, if its answers do not all have the same verdict, or if it states less
+    confidence than is needed.
+
+    Attributes:
+        model: The model that is asked first.
+        num_samples: Number of its samples per question.
+        min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it is not asked
+            to state one.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
+    )
+
+    model: str = Field(min_length=1)
+    num_samples: int = Field(default=3, ge=1, strict=True)
+    min_confidence: int | None = Field(default=None, ge=1, le=100, strict=True)
+
+    @model_validator(mode="after")
+    def _can_be_unsure(self) -> "Cascade":
+        if self.num_samples == 1 and self.min_confidence is None:
+            raise ValueError("with num_samples 1 it is never unsure: give min_confidence, or more samples")
+        return self
+
+
 class JudgeConfig(BaseModel):
     """Settings of the judge. API keys come only from the environment, or from Secret Manager.
 
     Attributes:
         backend: Name of a judge; None: the first that has credentials, else `none`.
         model: Default model of all criteria.
+        panel: Models that vote on each question, in place of `model`.
+        cascade: A cheap judge that is asked first; None: there is none.
         project: Google Cloud project; makes the Gemini backend use Vertex AI.
         location: Vertex AI location; None: the environment's, else `global`.
         base_url: URL of the API; None: Google's.
@@ -105,6 +151,8 @@ class JudgeConfig(BaseModel):
 
     backend: str | None = Field(default=None, min_length=1)
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
+    panel: Panel = ()
+    cascade: Cascade | None = None
     project: str | None = None
     location: str | None = None
     base_url: Annotated[str, AfterValidator(_plain_url)] | None = None

@@ -23,8 +23,9 @@ class ScoreRow(TypedDict):
         reason: Why there is no value or no outcome.
         explanation: Why the score fails: what was expected, and what was said or called instead.
         details: Evidence of the criterion, in a form of its own.
-        judge: Usage of the judge: `model`, `prompt_version`, `samples`, `tokens_in`, `tokens_out`, `cached`;
-            null: the score was measured, or no judge was asked.
+        judge: Usage of the judge: `model`, `prompt_version`, `samples`, `tokens_in`, `tokens_out`, `cached`,
+            `voted`, `flipped` (verdicts with two votes or more, and those whose votes differ); null: the
+            score was measured, or no judge was asked.
         event_time: Time of the turn or, without it, start of the conversation, in RFC 3339.
         language: Language of the conversation (BCP 47).
         tags: Tags of the conversation and of its case.
@@ -121,6 +122,9 @@ class MetricRow(TypedDict):
         p50: Median, of latencies only. Quantiles are within 0.1 % of the value.
         p90: 90th percentile, of latencies only.
         p99: 99th percentile, of latencies only.
+        voted: Verdicts of a judge with two votes or more: of a rubric, a sentence, an aspect or an answer.
+        flipped: Those of them whose votes are not all the same; null: no verdict has two votes.
+        flip_rate: Their share, 0 to 1; null: no verdict has two votes.
         window_start: In a stream, start of the window in RFC 3339; null in a batch, as in the next three.
         window_end: End of the window, exclusive.
         pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`.
@@ -148,6 +152,9 @@ class MetricRow(TypedDict):
     p50: float | None
     p90: float | None
     p99: float | None
+    voted: int
+    flipped: int | None
+    flip_rate: float | None
     window_start: str | None
     window_end: str | None
     pane: str | None
@@ -163,6 +170,7 @@ class MetricsByAppVersionRow(MetricRow):
         sampled_out: Conversations that the judge was not asked about because of a sample rate.
         repeats: pass^k and pass@k over the runs of each case, with 95 % Wilson intervals over the cases, in
             `cases`, `runs`, `pass_hat_k`, `pass_at_k`; null for turns, and where no case was decided.
+        panel: What a panel of judges did: `questions`, `decided`, `agreement`, `alpha`; null: there was none.
 
     >>> import turnwise
     >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello there"}}
@@ -176,6 +184,7 @@ class MetricsByAppVersionRow(MetricRow):
     turns: int
     sampled_out: int
     repeats: JsonObject | None
+    panel: JsonObject | None
 
 
 class MetricsByTurnRow(MetricRow):

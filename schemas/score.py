@@ -13,12 +13,14 @@ class JudgeUse:
     """Usage of the judge for one score.
 
     Attributes:
-        model: Model name.
-        prompt_version: Name and version of the prompt.
+        model: Model name; of a panel or cascade, the names of all models as the config has them.
+        prompt_version: Name and version of the prompt; of a cascade, that of the first judge.
         samples: Number of requested answers.
         tokens_in: Billed prompt tokens; None: the judge's API does not state them.
         tokens_out: Tokens of the answers; None: the judge's API does not state them.
         cached: Number of answers from the cache.
+        voted: Number of verdicts (of one rubric, sentence, aspect or answer) with two votes or more.
+        flipped: Number of those whose votes are not all the same; None: no verdict has two votes.
     """
 
     model: str
@@ -27,6 +29,8 @@ class JudgeUse:
     tokens_in: int | None
     tokens_out: int | None
     cached: int
+    voted: int = 0
+    flipped: int | None = None
 
 
 @dataclass(slots=True)

@@ -6,7 +6,8 @@ Usage: python tests/judge_server.py [--port N] [--delay_ms N] [--key KEY] [--req
 It prints one line, its port, and serves on the loopback until it is terminated:
 
     POST /{version}/models/{model}:generateContent and :countTokens, also below Vertex AI's longer paths
-    POST /v1/chat/completions, /v1/responses (OpenAI's) and /v1/messages (Anthropic's); GET /v1/models/{model}
+    POST /v1/chat/completions, /v1/responses (OpenAI's) and /v1/messages (Anthropic's)
+    GET  /v1/models[/{model}]
     POST /token      an access token, as Google's OAuth server gives it for a service account
     POST /script     takes a list of rules (below) in place of the present one, and forgets all statistics
     GET  /stats      what was asked: requests, calls in flight, statuses, tokens, bytes; ?times=1: when, in s
@@ -123,6 +124,9 @@ class Server:
         if method != "generateContent":
             return GEMINI.failure(404, {"message": f"no such method: {method}"})
         return await self.counted(request, GEMINI, model)
+
+    async def list_models(self, _request):
+        return web.json_response({"object": "list", "data": []})
 
     async def check_model(self, request):
         wire = MESSAGES if "x-api-key" in request.headers else CHAT
@@ -263,6 +267,7 @@ async def serve(options):
     app.router.add_get("/last", server.last_request)
     for wire in (CHAT, RESPONSES, MESSAGES):
         app.router.add_post(wire.path, server.asking(wire))
+    app.router.add_get("/v1/models", server.list_models)
     app.router.add_get("/v1/models/{model:.*}", server.check_model)
     app.router.add_post("/{path:.*}/models/{call}", server.ask_gemini)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True)

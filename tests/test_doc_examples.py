@@ -20,6 +20,7 @@ from turnwise.pipeline.cli.calibrate import calibrate_parser
 from turnwise.pipeline.cli.compare import compare_parser
 from turnwise.pipeline.cli.dates import dates_of
 from turnwise.pipeline.cli.gate import gate_parser
+from turnwise.pipeline.cli.judge_check import judge_check_parser
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.cli.report import report_parser
@@ -104,6 +105,8 @@ def test_every_command_line_is_accepted(command: Block, place: Path) -> None:
             assert report_parser().parse_args(rest).out
         elif name == "calibrate":
             assert calibrate_parser().parse_args(rest).labels
+        elif name == "judge-check":
+            assert judge_check_parser().parse_args(rest).input
         elif name == "compare":
             assert compare_parser().parse_args(rest)
         elif name == "gate":

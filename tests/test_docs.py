@@ -21,6 +21,7 @@ from turnwise.pipeline.cli.compare import compare_parser
 from turnwise.pipeline.cli.convert import convert_parser
 from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.inspect_files import inspect_parser
+from turnwise.pipeline.cli.judge_check import judge_check_parser
 from turnwise.pipeline.cli.report import report_parser
 from turnwise.pipeline.cli.status import status_parser
 from turnwise.pipeline.cli.store.command import COMMANDS, store_parser
@@ -108,6 +109,7 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
         convert_parser,
         gate_parser,
         inspect_parser,
+        judge_check_parser,
         status_parser,
     )
     parsers = (own, serve, report_parser(), *(make() for make in makers), *map(store_parser, COMMANDS))

@@ -1,7 +1,7 @@
 """Collects the rows, sums and counts of an evaluation."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from turnwise.pipeline.api.inputs import Inputs, eval_cases, logged_conversations
@@ -10,6 +10,7 @@ from turnwise.pipeline.api.table import Table
 from turnwise.pipeline.gating.decide import rows_problems
 from turnwise.pipeline.report.counts import failure_counters, guesses_by_tool, run_counts
 from turnwise.pipeline.report.gates import gate_problems
+from turnwise.pipeline.report.joint import joint_document
 from turnwise.pipeline.report.judge import UsageByModel, judge_document
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.report.table import versions_of
@@ -30,6 +31,7 @@ from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.choice import to_read
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
+from turnwise.transforms.scoring.joint.counting import joint_counts
 
 _NOT_COMPARED = "\nnot compared: Python writes no files; turnwise compare reads those of turnwise run"
 
@@ -72,6 +74,11 @@ class Collected:
         self._unused = sorted(key.eval_id for key in keys - used)
         self._counts.update(f"{USED_CASE}{key.text}" for key in keys & used)
 
+    def count(self, counts: Mapping[str, int], unused: Iterable[str] = ()) -> None:
+        """Adds counts of samples that were not made by `samples`, and the eval ids of cases without one."""
+        self._counts.update(counts)
+        self._unused = sorted({*self._unused, *unused})
+
     def add(self, scored: ScoredConversation) -> None:
         """Computes the verdict of a scored conversation and adds its rows."""
         try:
@@ -82,6 +89,7 @@ class Collected:
         self._counts["results"] += 1
         self._guesses.add(scored)
         self.fail(scored.failures)
+        self._counts.update(joint_counts((row.criterion, row.details) for row in evaluated.scores))
         self._scores += cast("list[ScoreRow]", plain_rows(evaluated.scores))
         self._results += evaluated.results
         self._conversations += evaluated.conversations
@@ -103,12 +111,14 @@ class Collected:
         problems = gate_problems(self._settings, counts, versions)
         tables = (self._scores, self._conversations, self._failures)
         problems += rows_problems(self._settings, *tables, dict(counts), self._unused)
+        joint = joint_document(self._settings, self._counts)
         figures = Figures(
             counts,
             usage,
             guesses_by_tool(dict(self._guesses.items())),
             to_read=to_read(self._conversations),
             difference=_NOT_COMPARED if compared_versions(versions_of(versions)) else "",
+            joint=joint,
         )
         has_failed = any(row["evaluation_status"] == "FAIL" for row in self._results)
         return RunResult(
@@ -123,7 +133,7 @@ class Collected:
             metrics_by_slice=Table("metrics_by_slice", slices),
             failures=Table("failures", self._failures),
             counts=dict(counts),
-            judge=judge_document(self._settings, usage),
+            judge=judge_document(self._settings, usage, versions, joint),
             summary=summary_text(self._settings, figures, versions),
         )
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from turnwise.pipeline.io.eval_cases import Cases, case_records, read_cases
-from turnwise.pipeline.io.files import UNREAD_FILES, file_patterns, matched_files, named_records
+from turnwise.pipeline.io.files import UNREAD_FILES, file_patterns, listed_files, named_records
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure, record_failure
@@ -103,8 +103,8 @@ def logged_conversations(
     """
     patterns = file_patterns(inputs.name, inputs.paths)
     opened = (
-        named_records(path, limit, patterns, lambda: counts.update([UNREAD_FILES]))
-        for path in matched_files(patterns)
+        named_records(file, limit, patterns, lambda: counts.update([UNREAD_FILES]))
+        for file in listed_files(patterns)
     )
     events: defaultdict[str, list[ConversationEvent]] = defaultdict(list)
     grouped: defaultdict[str, list[ConversationEvent]] = defaultdict(list)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from turnwise.pipeline.settings.config_file import read_config
-from turnwise.pipeline.settings.judge import judge_settings
+from turnwise.pipeline.settings.judge import check_several, judge_settings
 from turnwise.pipeline.settings.raw_options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
     RunSettings,
@@ -120,7 +120,9 @@ def _judge(
     settings = judge_settings(raw, config.model_copy(update={"backend": NONE.name}), run_id)
     model = config.model if "model" in config.model_fields_set else kind.model or config.model
     stated = {"backend": kind.name, "model": model, "cache": settings.config.cache if config.cache else None}
-    return replace(settings, config=settings.config.model_copy(update=stated), own=kind)
+    stated_config = settings.config.model_copy(update=stated)
+    check_several(kind, stated_config, criteria)
+    return replace(settings, config=stated_config, own=kind)
 
 
 def _kind_of(backend: Backend) -> JudgeKind:

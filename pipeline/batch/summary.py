@@ -19,6 +19,7 @@ from turnwise.pipeline.io.sinks.base import complete_service, find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
 from turnwise.pipeline.report.counts import guesses_by_tool, records_by_worker, run_counts
 from turnwise.pipeline.report.gates import gate_problems
+from turnwise.pipeline.report.joint import joint_document
 from turnwise.pipeline.report.judge import judge_document, usage_of
 from turnwise.pipeline.report.summary import Figures, summary_text
 from turnwise.pipeline.report.table import versions_of
@@ -41,7 +42,13 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
     place = settings.place
     not_stored = complete_service(place, finished.stored) if place else ()
     figures = Figures(
-        counts, usage, guesses, to_read=finished.to_read, workers=workers, not_stored=not_stored
+        counts,
+        usage,
+        guesses,
+        to_read=finished.to_read,
+        workers=workers,
+        not_stored=not_stored,
+        joint=joint_document(settings, finished.counts),
     )
     document = run_document(settings, figures, finished.versions, finished.tables)
     document |= {"input_files": to_builtins(inputs)}
@@ -82,7 +89,10 @@ def _own_document(settings: RunSettings) -> JsonObject:
 
 def _figures(document: JsonObject) -> Figures:
     usage = {model: usage_of(figures) for model, figures in document["judge"].get("usage", {}).items()}
-    return Figures(document["counts"], usage, document["guessed_tools"], to_read=document["to_read"])
+    joint = {key: document["judge"].get(key, {}) for key in ("panels", "cascades")}
+    return Figures(
+        document["counts"], usage, document["guessed_tools"], to_read=document["to_read"], joint=joint
+    )
 
 
 def run_document(
@@ -97,7 +107,7 @@ def run_document(
         tables: Where the tables are: `folder` and, of a batch, `files`.
     """
     problems = [*figures.not_stored, *gate_problems(settings, figures.counts, rows)]
-    document = _document(settings, figures, problems, tables)
+    document = _document(settings, figures, rows, problems, tables)
     problems += rule_problems(settings, document)
     place = settings.place
     replaced = find_service("--store", place.url).replaced if place else None
@@ -168,7 +178,11 @@ def _replaced_text(settings: RunSettings, document: JsonObject) -> str:
 
 
 def _document(
-    settings: RunSettings, figures: Figures, problems: Sequence[str], tables: JsonObject
+    settings: RunSettings,
+    figures: Figures,
+    rows: Sequence[MetricsByAppVersionRow],
+    problems: Sequence[str],
+    tables: JsonObject,
 ) -> JsonObject:
     """Returns what `run.json` says before the rules of the gate are applied."""
     return {
@@ -181,7 +195,7 @@ def _document(
         **_setup(settings),
         "counts": figures.counts,
         "records_by_worker": dict(figures.workers or {}),
-        "judge": judge_document(settings, figures.usage),
+        "judge": judge_document(settings, figures.usage, rows, figures.joint),
         "problems": list(problems),
         "exit_status": 1 if problems else 0,
     }
@@ -191,7 +205,7 @@ def begun_document(settings: RunSettings) -> JsonObject:
     """Returns what is known of `run.json` when a run begins."""
     run = settings.run
     begun = {"run_id": run.run_id, "create_time": run.create_time, "date": settings.date}
-    return begun | _inputs(settings) | _setup(settings) | {"judge": judge_document(settings, {})}
+    return begun | _inputs(settings) | _setup(settings) | {"judge": judge_document(settings, {}, ())}
 
 
 def _inputs(settings: RunSettings) -> JsonObject:

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
 
 
 def _add_input(group: argparse._ArgumentGroup) -> None:
-    _add_paths(
+    add_paths(
         group,
         "--input",
         "conversation logs: files, directories, globs, URLs of session databases (postgresql://...), rows of "
@@ -50,7 +50,7 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         "with --streaming also " + ", ".join(kind.form for kind in INPUT_KINDS) + " (required)",
     )
     group.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
-    _add_paths(group, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
+    add_paths(group, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
     group.add_argument(
         "--date",
         metavar="DATE",
@@ -118,11 +118,13 @@ def format_help() -> str:
     return f"format of the log records: {', '.join(sorted(log_formats()))} (default: {AUTO}, by their keys)"
 
 
-def _add_paths(group: argparse._ArgumentGroup, name: str, text: str) -> None:
-    group.add_argument(name, nargs="+", action="extend", metavar="PATH", help=text)
+def add_paths(group: argparse._ActionsContainer, name: str, text: str, required: bool = False) -> None:
+    """Adds an option that takes paths."""
+    group.add_argument(name, nargs="+", action="extend", metavar="PATH", help=text, required=required)
 
 
-def _add_judge(group: argparse._ArgumentGroup) -> None:
+def add_judge_arguments(group: argparse._ActionsContainer) -> None:
+    """Adds who judges to a parser, and how."""
     group.add_argument(
         "--judge",
         metavar="NAME",
@@ -148,6 +150,10 @@ def _add_judge(group: argparse._ArgumentGroup) -> None:
         help="where replies and shared limits are kept: SQLite file, postgresql://..., or none (default: "
         "~/.cache/turnwise/replies.sqlite)",
     )
+
+
+def _add_judge(group: argparse._ArgumentGroup) -> None:
+    add_judge_arguments(group)
     group.add_argument(
         "--sample_rate",
         type=float,

@@ -53,9 +53,10 @@ def compare_runs(argv: Sequence[str]) -> int:
     a, b = _sides(options)
     # Imported late: an error in the options does not wait for numpy.
     from turnwise.transforms.comparison.compare import CompareOptions, compare
+    from turnwise.transforms.comparison.ruler import ruler_changes
     from turnwise.transforms.comparison.slices import check_slices
 
-    problem = "" if options.allow_different_judges else ruler_problem(a, b)
+    problem = "" if options.allow_different_judges else ruler_problem(ruler_changes(a, b))
     if problem:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
     slices = _slices(a, b) if options.slices is None else options.slices
@@ -83,7 +84,7 @@ def compare_runs(argv: Sequence[str]) -> int:
 def _sides(options: _Options) -> tuple[ComparedSide, ComparedSide]:
     if options.store is None:
         return sides_of(options.runs, options.versions)
-    from turnwise.pipeline.comparison.store_sides import sides_of_store
+    from turnwise.pipeline.store_comparison.sides import sides_of_store
 
     return sides_of_store(options.store, options.app, options.versions)
 

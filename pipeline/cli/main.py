@@ -21,18 +21,19 @@ _INTERRUPTED = (interrupted_status(SIGINT), interrupted_status(SIGTERM))
 _USAGE = """usage: turnwise COMMAND [options]
 
 commands:
-  run        score recorded conversations (turnwise run --help)
-  compare    say whether one version is better than another (turnwise compare --help)
-  report     write one HTML file with the verdicts and conversations of runs (turnwise report --help)
-  gate       decide by rules whether a finished run passes (turnwise gate --help)
-  status     say how a finished run ended, with its exit status (turnwise status --help)
-  calibrate  hold criteria against human labels (turnwise calibrate --help)
-  inspect    say what files hold, and what could be scored (turnwise inspect --help)
-  convert    write logs or eval cases in another format (turnwise convert --help)
-  cases      make eval cases of recorded conversations (turnwise cases --help)
-  tools      list the tools of logs and their effects (turnwise tools --help)
-  serve      serve a store of evaluations and results over MCP and REST (turnwise serve --help)
-  store      look after a store (turnwise store --help)
+  run          score recorded conversations (turnwise run --help)
+  compare      say whether one version is better than another (turnwise compare --help)
+  report       write one HTML file with the verdicts and conversations of runs (turnwise report --help)
+  gate         decide by rules whether a finished run passes (turnwise gate --help)
+  status       say how a finished run ended, with its exit status (turnwise status --help)
+  calibrate    hold criteria against human labels (turnwise calibrate --help)
+  judge-check  say how stable the verdicts of a judge are (turnwise judge-check --help)
+  inspect      say what files hold, and what could be scored (turnwise inspect --help)
+  convert      write logs or eval cases in another format (turnwise convert --help)
+  cases        make eval cases of recorded conversations (turnwise cases --help)
+  tools        list the tools of logs and their effects (turnwise tools --help)
+  serve        serve a store of evaluations and results over MCP and REST (turnwise serve --help)
+  store        look after a store (turnwise store --help)
 
 options:
   -h, --help  show this help message and exit
@@ -188,6 +189,12 @@ def _calibrate(argv: Sequence[str]) -> int:
     return calibrate_run(argv)
 
 
+def _judge_check(argv: Sequence[str]) -> int:
+    from turnwise.pipeline.cli.judge_check import check_judge_verdicts
+
+    return check_judge_verdicts(argv)
+
+
 def _report(argv: Sequence[str]) -> int:
     from turnwise.pipeline.cli.report import report_runs
 
@@ -233,6 +240,7 @@ _COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "gate": _gate,
     "status": _status,
     "calibrate": _calibrate,
+    "judge-check": _judge_check,
     "inspect": _inspect,
     "convert": _convert,
     "cases": _cases,

@@ -1,18 +1,16 @@
 """Says why two sides cannot be compared."""
 
-from turnwise.schemas.comparison import Comparison
-from turnwise.transforms.comparison.observed import ComparedSide
-from turnwise.transforms.comparison.ruler import beyond_verdicts, ruler_changes
+from collections.abc import Sequence
+
+from turnwise.schemas.comparison import Comparison, RulerChange
+from turnwise.transforms.comparison.ruler import beyond_verdicts
 
 _SHOWN = 5
 
 
-def ruler_problem(a: ComparedSide, b: ComparedSide) -> str:
+def ruler_problem(ruler: Sequence[RulerChange]) -> str:
     """Returns what measured two sides differently, in one sentence; "": nothing."""
-    changes = [
-        f"{change.what} ({change.a} for A, {change.b} for B)"
-        for change in beyond_verdicts(ruler_changes(a, b))
-    ]
+    changes = [f"{change.what} ({change.a} for A, {change.b} for B)" for change in beyond_verdicts(ruler)]
     more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     shown = ", ".join(changes[:_SHOWN])
     return f"A and B were not measured in the same way: {shown}{more}" if changes else ""

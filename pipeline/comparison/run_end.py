@@ -11,6 +11,7 @@ from turnwise.pipeline.io.terminal import printable
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.comparison.compare import CompareOptions, compare
+from turnwise.transforms.comparison.ruler import ruler_changes
 from turnwise.transforms.comparison.versions import compared_versions
 from turnwise.transforms.text.natural import natural_order
 
@@ -75,7 +76,7 @@ def _told(runs: Sequence[RunDirectory], pair: Sequence[str], command: str, width
         a, b = sides_of_runs(runs, pair)
     except ConfigError as error:
         return printable(f"not compared: {error}")
-    problem = ruler_problem(a, b)
+    problem = ruler_problem(ruler_changes(a, b))
     if problem:
         return printable(f"not compared: {problem}: {command} --allow_different_judges")
     found = compare(a, b, CompareOptions())

@@ -107,6 +107,13 @@ def check_file(path: str) -> None:
         check_text(head)
 
 
+class ShortenedFileError(ValueError):
+    """A file became shorter while it was read, so that an unknown number of its records is missing."""
+
+    def __init__(self) -> None:
+        super().__init__("the file became shorter while it was read; its last records may be missing")
+
+
 class SizedPath(NamedTuple):
     """A file, or the URL of a database, and its size in bytes; 0: unknown."""
 
@@ -115,12 +122,12 @@ class SizedPath(NamedTuple):
 
 
 def matched_files(patterns: list[str]) -> list[str | Failure]:
-    """Returns the files that paths and globs name, each once, by name; then failures of unreadable paths."""
+    """Returns what `listed_files` returns, without sizes."""
     return [one if isinstance(one, Failure) else one.path for one in listed_files(patterns)]
 
 
 def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
-    """Returns what `matched_files` returns, with the sizes of the files."""
+    """Returns the files that paths and globs name, each once, by name; then failures of unreadable paths."""
     sizes = dict.fromkeys((one for one in patterns if is_store_url(one) or is_bigquery(one)), 0)
     remote = remote_files([one for one in patterns if not is_local(one) and one not in sizes])
     sizes.update({file.path: file.size_in_bytes or 0 for file in remote})
@@ -145,8 +152,17 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
             yield from found.metadata_list
 
 
-def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
-    """Yields the records of one file, see `split_records`, or of the database or rows that a URL names."""
+def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:
+    """Yields the records of one file, see `split_records`, or of the database or rows that a URL names.
+
+    Args:
+        path: The file, or a URL.
+        limit: A record of more bytes is a failure.
+        size: Bytes of the file when it was listed; 0: unknown.
+
+    Raises:
+        ShortenedFileError: It has become shorter since it was listed or opened.
+    """
     if is_store_url(path):
         from turnwise.pipeline.io.database_sessions import database_texts
 
@@ -157,8 +173,16 @@ def read_records(path: str, limit: int) -> Iterator[Record | Failure]:
 
         yield from query_records(path, limit)
         return
-    with unzipped(opened(path)) as file:
+    with opened(path) as whole, unzipped(whole) as file:
+        size = max(size, _local_size(path, whole))
         yield from split_records(path, file, limit)
+        if _local_size(path, whole) < size and is_local(path):
+            raise ShortenedFileError
+
+
+def _local_size(path: str, file: BinaryIO) -> int:
+    """Returns the size of an open file in bytes; 0: it is on another filesystem."""
+    return os.fstat(file.fileno()).st_size if is_local(path) else 0
 
 
 def opened(path: str) -> BinaryIO:
@@ -171,31 +195,34 @@ def opened(path: str) -> BinaryIO:
     return buffered(FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED))
 
 
-def file_records(path: str | Failure, limit: int, stage: Stage = "read") -> Iterator[Record | Failure]:
-    """Yields the records of one of the `matched_files`; an unreadable file is a failure of `stage`."""
+def file_records(
+    path: str | SizedPath | Failure, limit: int, stage: Stage = "read"
+) -> Iterator[Record | Failure]:
+    """Yields the records of one of the `listed_files`; an unreadable file is a failure of `stage`."""
     if isinstance(path, Failure):
         yield path
         return
+    file = path if isinstance(path, SizedPath) else SizedPath(path, 0)
     try:
-        yield from read_records(path, limit)
+        yield from read_records(file.path, limit, file.size)
     except Exception as error:
-        yield record_failure(stage, error, Record(shown_place(path), 0, b""))
+        yield record_failure(stage, error, Record(shown_place(file.path), 0, b""))
 
 
 def named_records(
-    path: str | Failure, limit: int, named: Container[str], unread: Callable[[], object]
+    file: SizedPath | Failure, limit: int, named: Container[str], unread: Callable[[], object]
 ) -> Iterator[Record | Failure]:
     """Yields what `file_records` yields.
 
     Args:
-        path: One of the `matched_files`.
+        file: One of the `listed_files`.
         limit: A record of more bytes is a failure.
         named: The paths that an option names.
         unread: Called at the end if a named file gave nothing but failures.
     """
     gave = set[bool]()
-    for record in file_records(path, limit):
+    for record in file_records(file, limit):
         gave.add(isinstance(record, Record))
         yield record
-    if gave == {False} and isinstance(path, str) and path in named:
+    if gave == {False} and isinstance(file, SizedPath) and file.path in named:
         unread()

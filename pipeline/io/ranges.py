@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple
 
-from turnwise.pipeline.io.files import SizedPath, listed_files, opened
+from turnwise.pipeline.io.files import ShortenedFileError, SizedPath, listed_files, opened
 from turnwise.pipeline.io.records import holds_lines, line_records, named_as_lines
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Record
@@ -156,7 +156,7 @@ class _ClaimedLines:
         if not piece:
             self._is_over = True
             if self._begins or self._claim(self._offset):
-                raise ValueError("the file became shorter while it was read; its last records may be missing")
+                raise ShortenedFileError
         self._offset += len(piece)
         self._begins = piece.endswith(b"\n")
         return piece

@@ -16,7 +16,8 @@ from turnwise.pipeline.io.files import (
     UNREAD_FILES,
     UNREAD_PART,
     WORKER,
-    matched_files,
+    SizedPath,
+    listed_files,
     named_records,
 )
 from turnwise.pipeline.io.ranges import (
@@ -53,10 +54,10 @@ class _ReadingFn(CountingDoFn):
         super().__init__()
         self._limit, self._lost, self._named = max_record_bytes, lost, named
 
-    def whole(self, path: str | Failure) -> Iterator[Any]:
-        """Yields the records and failures of one of the `matched_files`."""
+    def whole(self, file: SizedPath | Failure) -> Iterator[Any]:
+        """Yields the records and failures of one of the `listed_files`."""
         return self._told_apart(
-            named_records(path, self._limit, self._named, lambda: self.count(UNREAD_FILES))
+            named_records(file, self._limit, self._named, lambda: self.count(UNREAD_FILES))
         )
 
     def _told_apart(self, records: Iterable[Record | Failure]) -> Iterator[Any]:
@@ -76,8 +77,8 @@ class _ReadFn(_ReadingFn):
         self._patterns = patterns
 
     def process(self, start: bytes) -> Iterator[Any]:
-        for path in matched_files(self._patterns):
-            yield from self.whole(path)
+        for file in listed_files(self._patterns):
+            yield from self.whole(file)
 
 
 class _RangeProvider(RestrictionProvider):
@@ -127,7 +128,7 @@ class ReadingRangesFn(_ReadingFn):
             if gave and part.path in self._named:
                 self.count(f"{READ_PART if True in gave else UNREAD_PART}{part.path}")
         elif claim(0):
-            yield from self.whole(part if isinstance(part, Failure) else part.path)
+            yield from self.whole(part if isinstance(part, Failure) else SizedPath(part.path, 0))
 
 
 class _ReadRangesFn(ReadingRangesFn):

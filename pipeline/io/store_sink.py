@@ -25,13 +25,15 @@ from turnwise.pipeline.store.executions import (
     write_rows,
 )
 from turnwise.pipeline.store.failures import write_replaced
-from turnwise.pipeline.store.maintenance.digests import returned
-from turnwise.pipeline.store.maintenance.retention import apply_retention
+from turnwise.pipeline.store.maintenance.retention import apply_retention, read_retention
+from turnwise.pipeline.store.maintenance.returned import returned
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
 from turnwise.pipeline.store.states import Broken
 from turnwise.pipeline.store.urls import StoreError
+from turnwise.pipeline.store_comparison.summaries import keep_summaries
+from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.values import JsonObject
@@ -94,8 +96,9 @@ def _execution(place: SinkPlace) -> Execution:
 
 
 def open_sink(place: SinkPlace) -> StoreSink:
-    """Returns the sink of a run; raises ConfigError if the store cannot be opened."""
-    try_store("--store", place.url).close()
+    """Returns the sink of a run; raises ConfigError if the store cannot be opened, or has a bad retention."""
+    with closing(try_store("--store", place.url)) as store:
+        store.read(read_retention)
     return StoreSink(place.url, _execution(place))
 
 
@@ -121,14 +124,21 @@ def complete_run(place: SinkPlace, document: JsonObject) -> None:
     _look_after(store, execution)
 
 
+def _summarise(store: Store, names: Sequence[str]) -> None:
+    """Writes the summaries of a run, so that the first comparison does not have to read its rows."""
+    for app in {app_of(name) for name in names}:
+        keep_summaries(store, app, names)
+
+
 def _look_after(store: Store, execution: Execution) -> None:
-    """Deletes what the store keeps for no longer, and logs which erased conversations came back."""
+    """Summarises a run, deletes what is kept no longer, and logs which erased conversations came back."""
     try:
         names = store.read(lambda connection: own_names(connection, execution))
+        _summarise(store, names)
         found = store.read(lambda connection: returned(connection, *names))
         pruned = apply_retention(store, time_ns())
-    except StoreError as error:
-        _LOG.warning("the store's retention was not applied: %s", error)
+    except (ConfigError, StoreError) as error:
+        _LOG.warning("the run was not summarised, or the store's retention not applied: %s", error)
         return
     if found:
         shown = names_text(sorted(key.conversation_id for key in found))

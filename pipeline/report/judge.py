@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from turnwise.pipeline.report.flips import flips_document, flips_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.rows import MetricsByAppVersionRow
@@ -14,19 +15,38 @@ from turnwise.transforms.scoring.verdict import STATUS
 UsageByModel = dict[str, JudgeUsage]
 
 
-def judge_document(settings: RunSettings, usage: UsageByModel) -> JsonObject:
-    """Returns the `judge` object of `run.json`."""
+def judge_document(
+    settings: RunSettings,
+    usage: UsageByModel,
+    rows: Sequence[MetricsByAppVersionRow],
+    joint: JsonObject | None = None,
+) -> JsonObject:
+    """Returns the `judge` object of `run.json`.
+
+    Args:
+        settings: Settings of the run.
+        usage: Usage of every model.
+        rows: The rows of `metrics_by_app_version`.
+        joint: What panels and cascades did; None: nothing yet.
+    """
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
     if settings.judge.kind.connect:
         document |= {
-            "model": config.model,
+            "model": _models(config),
             "concurrency": settings.judge.concurrency,
             "limits": _limits(settings),
             "cost": total_cost(usage, config.prices),
             "usage": {model: _figures(own) for model, own in sorted(usage.items())},
+            **(joint or {}),
         }
-    return document
+    return document | {"flips": flips_document(rows)}
+
+
+def _models(config: JudgeConfig) -> str:
+    """Returns the name of the run's model, panel or cascade, as scores have it."""
+    last = ", ".join(config.panel) or config.model
+    return f"{config.cascade.model} > {last}" if config.cascade else last
 
 
 def _figures(usage: JudgeUsage) -> JsonObject:
@@ -84,7 +104,8 @@ def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[Metric
         is_asked = settings.selection.judged or ((undecided or kind.is_judging) and settings.eval_cases)
         return kind.note if is_asked else ""
     lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
-    return "\n".join(lines + _money_lines("cost", usage, config))
+    flips = flips_text(rows)
+    return "\n".join(lines + _money_lines("cost", usage, config) + ([flips] if flips else []))
 
 
 def _usage_text(usage: JudgeUsage) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from turnwise.pipeline.report.counts import RunCounts
+from turnwise.pipeline.report.joint import joint_text
 from turnwise.pipeline.report.judge import UsageByModel, judge_text
 from turnwise.pipeline.report.reading import reading_text
 from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
@@ -23,6 +24,7 @@ class Figures(NamedTuple):
         to_read: The conversations to read first, in order; None: not chosen.
         difference: Lines about the difference between versions; "": nothing is compared.
         workers: How many records each worker read; None: not counted.
+        joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
         not_stored: What the service of the run's tables did not take, one line each.
     """
 
@@ -34,6 +36,7 @@ class Figures(NamedTuple):
     difference: str = ""
     workers: Mapping[str, int] | None = None
     not_stored: Sequence[str] = ()
+    joint: JsonObject | None = None
 
 
 def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> str:
@@ -53,6 +56,7 @@ def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[Metrics
         reading_text(figures.to_read or ()),
         f"\n{balance_text(counts)}",
         judge_text(settings, figures.usage, rows),
+        joint_text(figures.joint or {}),
         idle_text(settings.criteria, rows) if rows else "",
         custom_text(settings.criteria),
         guesses_text(figures.guesses) if figures.guesses else "",

@@ -12,6 +12,7 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import ComparedPair
 from turnwise.pipeline.store.results import EvaluationFigures, version_id
 from turnwise.pipeline.store.tables import EVALUATIONS, key_text
+from turnwise.pipeline.store_comparison.summaries import Summaries
 from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.values import JsonObject
@@ -60,12 +61,14 @@ def _read(service: Service, app: str, evaluation_filter: str, versions: tuple[st
 
     def work(connection: Connection) -> _Stored:
         found = {name: display_name for name, display_name in connection.execute(query)}
-        figures = service.cache.read(connection, app)
+        summaries = Summaries(connection, app)
+        figures = service.cache.read_all(connection, app, summaries)
         figures = {name: own for name, own in figures.items() if name in found or not conditions}
         _check_versions(figures, versions)
         pair = ComparedPair(app, "version", *versions, frozenset(found) if conditions else None)
-        return figures, found, service.verdicts.read(connection, pair, service.store.url)
+        return figures, found, service.verdicts.read(connection, pair, service.store.url, summaries)
 
+    service.keep_summaries(app)
     return service.store.read(work)
 
 

@@ -7,42 +7,72 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.store.datasets import datasets_of
 from turnwise.pipeline.store.evaluations import StoredEvaluation
+from turnwise.pipeline.store.figures import figures_of
 from turnwise.pipeline.store.results import (
     EvaluationFigures,
     evaluations_with_results,
+    last_completed,
     newest_results,
     read_figures,
 )
-from turnwise.pipeline.store.runs import RunsStamp, runs_stamp
+from turnwise.pipeline.store_comparison.summaries import RunKey, Summaries, UnsummarisedError, counted_runs
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.aggregates import aggregated_metrics
 
-COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", "lastCompletedResult"})
+LAST_COMPLETED = "lastCompletedResult"
+COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", LAST_COMPLETED})
 """Fields that are computed from results and returned by default."""
 
 LAST_TEN = "lastTenResults"
 _MOST_KEPT = 20_000
+_MOST_APPS = 20
+_Stamp = tuple[RunKey, ...]
 
 
 class FiguresCache:
-    """Caches the figures of evaluations until a run begins or ends."""
+    """Caches the figures of evaluations until a run ends, or one that has ended changes."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[RunsStamp, EvaluationFigures]] = {}
+        self._kept: dict[str, tuple[_Stamp, EvaluationFigures]] = {}
+        self._apps: dict[str, tuple[_Stamp, dict[str, EvaluationFigures]]] = {}
         self._lock = Lock()
 
     def read(
-        self, connection: Connection, app: str, evaluations: Iterable[str] | None = None
+        self, connection: Connection, app: str, evaluations: Iterable[str]
     ) -> dict[str, EvaluationFigures]:
-        """Returns the figures of those evaluations (None: all of the app) that have results."""
-        now = runs_stamp(connection, [app])
-        names = evaluations_with_results(connection, app) if evaluations is None else evaluations
-        found = {name: self._figures(connection, name, now) for name in names}
+        """Returns the figures of those evaluations that have results."""
+        now = tuple(counted_runs(connection, app))
+        found = {name: self._figures(connection, name, now) for name in evaluations}
         return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
 
-    def _figures(self, connection: Connection, evaluation: str, now: RunsStamp) -> EvaluationFigures:
+    def read_all(
+        self, connection: Connection, app: str, summaries: Summaries
+    ) -> dict[str, EvaluationFigures]:
+        """Returns the figures of all evaluations of an app that have results."""
+        now = tuple(counted_runs(connection, app))
+        stamp, found = self._apps.get(app, (None, {}))
+        if stamp != now:
+            found = self._all(connection, app, summaries, now)
+            with self._lock:
+                self._apps.pop(app, None)
+                self._apps[app] = now, found
+                if len(self._apps) > _MOST_APPS:
+                    del self._apps[next(iter(self._apps))]
+        return found
+
+    def _all(
+        self, connection: Connection, app: str, summaries: Summaries, now: _Stamp
+    ) -> dict[str, EvaluationFigures]:
+        try:
+            summed = figures_of(summaries.groups())
+        except UnsummarisedError:
+            summed = dict.fromkeys(evaluations_with_results(connection, app))
+        found = {name: own or self._figures(connection, name, now) for name, own in sorted(summed.items())}
+        return {name: figures for name, figures in found.items() if figures.versions or figures.runs}
+
+    def _figures(self, connection: Connection, evaluation: str, now: _Stamp) -> EvaluationFigures:
         stamp, figures = self._kept.get(evaluation, (None, None))
         if figures is None or stamp != now:
             figures = read_figures(connection, evaluation)
@@ -68,10 +98,12 @@ def with_computed_fields(
     figures: dict[str, EvaluationFigures] = {}
     if found and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
         figures = cache.read(connection, app_of(next(iter(found)).name), [one.name for one in found])
-    datasets = datasets_of(connection, [one.name for one in found])
+    names = [one.name for one in found]
+    datasets = datasets_of(connection, names)
+    last = last_completed(connection, names) if LAST_COMPLETED in wanted else {}
     return [
         evaluation_value(one, datasets.get(one.name, ()))
-        | _computed(connection, one, figures.get(one.name), wanted)
+        | _computed(connection, one, figures.get(one.name), last.get(one.name), wanted)
         for one in found
     ]
 
@@ -93,16 +125,13 @@ def _computed(
     connection: Connection,
     evaluation: StoredEvaluation,
     figures: EvaluationFigures | None,
+    last: JsonObject | None,
     wanted: Collection[str],
 ) -> JsonObject:
-    value: JsonObject = {}
+    value: JsonObject = {LAST_COMPLETED: last}
     if figures is not None:
         value["evaluationRuns"] = figures.runs
         value["aggregatedMetrics"] = aggregated_metrics(figures.versions)
-    if "lastCompletedResult" in wanted:
-        value["lastCompletedResult"] = next(
-            iter(newest_results(connection, evaluation.name, 1, only_completed=True)), None
-        )
     if LAST_TEN in wanted:
         value[LAST_TEN] = newest_results(connection, evaluation.name, 10)
     return {name: item for name, item in value.items() if item and name in wanted}

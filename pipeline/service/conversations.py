@@ -12,10 +12,11 @@ from turnwise.pipeline.store.conversations import (
     scores_of,
     verdict_counts,
 )
-from turnwise.pipeline.store.lost import last_run, lost_of_run
-from turnwise.pipeline.store.naming import run_name
+from turnwise.pipeline.store.executions import run_key
+from turnwise.pipeline.store.lost import last_run, lost_of_runs
+from turnwise.pipeline.store.naming import LOCAL_APP, run_name
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.runs import run_state
+from turnwise.pipeline.store.runs import run_state, run_states, unread_runs
 from turnwise.pipeline.store.tables import key_text
 from turnwise.schemas.ces.conversation_tools import (
     ConversationBrief,
@@ -53,7 +54,7 @@ def list_conversations_to_read(service: Service, request: ListConversationsToRea
         run = _run(connection, app, request.evaluation_run)
         part = RunPart(run, key_text(version_id(request.app_version)) if request.app_version else None)
         counts = verdict_counts(connection, part)
-        lost = lost_of_run(connection, app, run, part.version)
+        lost = lost_of_runs(connection, app, [run], part.version).total()
         if not counts and not lost:
             raise not_found(f"a conversation of {run}" if part.version else run)
         found = conversations_to_read(connection, part, most)
@@ -61,7 +62,10 @@ def list_conversations_to_read(service: Service, request: ListConversationsToRea
         figures = {"conversationCount": sum(counts.values()), "failCount": counts.get("FAIL", 0)}
         figures |= {"undecidedCount": counts.get("", 0), "lostRecordCount": lost}
         state = run_state(connection, run)
-        named = {"evaluationRun": run, "runState": state}
+        later = [] if request.evaluation_run else _later(connection, app, run)
+        named: JsonObject = {"evaluationRun": run, "runState": state} | (
+            {"unreadRuns": later} if later else {}
+        )
         return named | ({"conversations": told} if told else {}) | _stated(figures)
 
     return service.store.read(work)
@@ -124,6 +128,16 @@ def _run(connection: Connection, app: str, named: str) -> str:
     if run is None:
         raise not_found(f"a run with conversations in {app}")
     return run
+
+
+def _later(connection: Connection, app: str, run: str) -> list[str]:
+    """Returns what is said of executions that wrote later than a run, and have not ended or broke off."""
+    names = [run_key(own, run.rsplit("/", 1)[-1]) for own in (app, LOCAL_APP)]
+    states = run_states(connection, {app, LOCAL_APP})
+    last = max((states[name].update_nanos for name in names if name in states), default=0)
+    unread = unread_runs(connection, app, None, None, and_unknown=True)
+    others = [own for own in unread if own.is_counted or own.name not in names]
+    return [own.told() for own in others if own.unread_nanos > last]
 
 
 def _short(name: str, row: ConversationRow, cluster_size: int) -> JsonObject:

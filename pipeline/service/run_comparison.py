@@ -9,13 +9,14 @@ from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
 from turnwise.pipeline.service.evaluation_changes import EvaluationPair, Verdicts, changes_page
 from turnwise.pipeline.service.evaluations import filter_conditions
 from turnwise.pipeline.service.lists import read_paging
-from turnwise.pipeline.service.runs import find_run, run_summary
+from turnwise.pipeline.service.runs import find_run, run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import ComparedPair
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.run_counts import count_by_evaluation
 from turnwise.pipeline.store.runs import RunState
 from turnwise.pipeline.store.tables import EVALUATIONS
+from turnwise.pipeline.store_comparison.summaries import Summaries
 from turnwise.schemas.ces.comparison_tools import CompareEvaluationRunsRequest
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.values import JsonObject
@@ -84,11 +85,11 @@ def _read(service: Service, app: str, evaluation_filter: str, names: tuple[str, 
         ]
         ids = [name.rsplit("/", 1)[-1] for name in names]
         pair = ComparedPair(app, "run", ids[0], ids[1], frozenset(display_names) if conditions else None)
-        verdict = service.verdicts.read(connection, pair, service.store.url)
-        return _StoredRuns(
-            run_summary(connection, rows[0]), run_summary(connection, rows[1]), pairs, display_names, verdict
-        )
+        verdict = service.verdicts.read(connection, pair, service.store.url, Summaries(connection, app))
+        told = run_summaries(connection, app, rows)
+        return _StoredRuns(told[0], told[1], pairs, display_names, verdict)
 
+    service.keep_summaries(app)
     return service.store.read(work)
 
 

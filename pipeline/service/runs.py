@@ -1,8 +1,9 @@
 """Reads and deletes evaluation runs."""
 
 import json
+from collections.abc import Callable, Sequence
 from time import time_ns
-from typing import Any, get_args
+from typing import get_args
 
 from sqlalchemy import Connection, RowMapping, select
 
@@ -17,6 +18,7 @@ from turnwise.pipeline.store.executions import (
     lock_executions,
     runs_since,
 )
+from turnwise.pipeline.store.lost import lost_of_runs
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
 from turnwise.pipeline.store.runs import RunState
@@ -28,18 +30,19 @@ from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.values import JsonObject
 
 RUN_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
-"""What `run_summary` reads."""
+"""What `run_summaries` reads."""
 _ABORTED, _INTERNAL = 10, 13
+_Told = Callable[[Connection, str, Sequence[RowMapping]], list[JsonObject]]
 
 
 def list_evaluation_runs(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
     """Returns a page of the runs of an app, without the names of their results. Raises ServiceError."""
-    return _listed(service, request, _run_value)
+    return _listed(service, request, _run_values)
 
 
 def list_run_summaries(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
     """Returns a page of the runs of an app as turnwise tells them. Raises ServiceError."""
-    return _listed(service, request, run_summary)
+    return _listed(service, request, run_summaries)
 
 
 def get_evaluation_run(service: Service, name: str) -> JsonObject:
@@ -95,7 +98,7 @@ def find_run(connection: Connection, name: str) -> RowMapping:
     return row
 
 
-def _listed(service: Service, request: ListEvaluationRunsRequest, told: Any) -> JsonObject:
+def _listed(service: Service, request: ListEvaluationRunsRequest, told: _Told) -> JsonObject:
     with field_errors("parent"):
         app = checked_name("app", request.parent)
     identity = ("runs", app, request.filter, request.order_by)
@@ -105,7 +108,7 @@ def _listed(service: Service, request: ListEvaluationRunsRequest, told: Any) -> 
 
     def work(connection: Connection) -> JsonObject:
         page = read_page(connection, listing, paging.after, paging.size)
-        found = [told(connection, row._mapping) for row in page.rows]
+        found = told(connection, app, [row._mapping for row in page.rows])
         return ({"evaluationRuns": found} if found else {}) | next_token(paging, page.end)
 
     return service.store.read(work)
@@ -115,6 +118,10 @@ def _counted(connection: Connection, row: RowMapping) -> JsonObject:
     """Returns the counts of a run: those of its end, else of its rows as they are now."""
     known = row["results"] is not None
     return dict(row) if known else count_rows(connection, row["name"], row["execution"])
+
+
+def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
+    return [_run_value(connection, row) for row in rows]
 
 
 def _run_value(connection: Connection, row: RowMapping) -> JsonObject:
@@ -152,8 +159,19 @@ def _stated(counts: JsonObject) -> JsonObject:
     return {name: count for name, count in counts.items() if count}
 
 
-def run_summary(connection: Connection, row: RowMapping) -> JsonObject:
-    """Returns a RunSummary in proto3 JSON."""
+def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
+    """Returns the RunSummary of runs in an app, or without one, in proto3 JSON.
+
+    Args:
+        connection: Connection to the store.
+        app: Name of the app.
+        rows: The columns `RUN_COLUMNS` of the runs.
+    """
+    lost = lost_of_runs(connection, app, [row["name"] for row in rows])
+    return [_summary(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in rows]
+
+
+def _summary(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
     counts, times = _counted(connection, row), ("create", "update", "end")
     known = {
         **{name: row[name] for name in ("name", "run_id", "state", "day", "exit_status", "cost")},
@@ -171,6 +189,7 @@ def run_summary(connection: Connection, row: RowMapping) -> JsonObject:
         "pass_count": counts["passes"],
         "fail_count": counts["fails"],
         "undecided_count": counts["undecided"],
-        "lost_record_count": counts["lost"],
+        # Failures may have been deleted since the run counted them.
+        "lost_record_count": max(counts["lost"], lost),
     }
     return RunSummary.from_value({k: v for k, v in known.items() if v is not None}).to_value()

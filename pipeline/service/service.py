@@ -10,6 +10,7 @@ from turnwise.pipeline.service.users import User
 from turnwise.pipeline.service.version_verdict import VerdictCache
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.roles import Role, includes
+from turnwise.pipeline.store_comparison.summaries import keep_summaries
 from turnwise.schemas.values import JsonObject
 
 
@@ -82,6 +83,11 @@ class Service:
         if not includes(self.role, needed):
             why = f"needs the role {needed}; the token of {self.actor} has {self.role}"
             raise ServiceError("PERMISSION_DENIED", f"the request {why}")
+
+    def keep_summaries(self, app: str) -> None:
+        """Writes the summaries of runs that have none, such as those of earlier versions."""
+        if not self.store.read_only:
+            keep_summaries(self.store, app)
 
     def begin(self, job: Job) -> JsonObject:
         """Begins a long-running operation and returns it.

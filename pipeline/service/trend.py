@@ -4,18 +4,19 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, RowMapping, exists, select
+from sqlalchemy import Connection, RowMapping, exists, or_, select
 
 from turnwise.pipeline.service.errors import ServiceError, field_errors
 from turnwise.pipeline.service.lists import next_token, read_filter, read_paging
-from turnwise.pipeline.service.runs import RUN_COLUMNS, run_summary
+from turnwise.pipeline.service.runs import RUN_COLUMNS, run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend_points import gap_point, trend_point
 from turnwise.pipeline.store.conditions import runs_table_fields
 from turnwise.pipeline.store.metrics import VersionMetric, measured_names, version_metrics
+from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.runs import RunState
+from turnwise.pipeline.store.runs import RunState, is_empty
 from turnwise.pipeline.store.states import UNKNOWN
 from turnwise.pipeline.store.tables import RESULTS, RUNS, key_text
 from turnwise.schemas.ces.names import checked_name
@@ -24,6 +25,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.scoring.verdict import STATUS
 
 _SHOWN = 20
+_UNKNOWN_APP = "; it wrote no row that names an app, and may be of this one"
 
 
 class _Wanted(NamedTuple):
@@ -45,14 +47,17 @@ def get_criterion_trend(service: Service, request: GetCriterionTrendRequest) -> 
     version = key_text(version_id(request.app_version)) if request.app_version else None
     wanted = _Wanted(app, key_text(request.criterion), version)
     paging = read_paging(request.page_size, request.page_token, "trend", *map(repr, wanted), request.filter)
-    conditions = [RUNS.c.app == app, *read_filter("filter", request.filter, runs_table_fields(app))]
+    is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & is_empty())
+    conditions = [is_own, *read_filter("filter", request.filter, runs_table_fields(app))]
     listing = Listing(RUNS, RUN_COLUMNS, conditions, "create_time")
 
     def work(connection: Connection) -> JsonObject:
         _check(connection, wanted)
         page = read_page(connection, listing, paging.after, paging.size)
         metrics = version_metrics(connection, [row.name for row in page.rows])
-        runs = [_run(connection, row._mapping, metrics.get(row.name, []), wanted) for row in page.rows]
+        rows = [row._mapping for row in page.rows]
+        told = zip(rows, run_summaries(connection, app, rows), strict=True)
+        runs = [_run(row, summary, metrics.get(row["name"], []), wanted) for row, summary in told]
         return ({"runs": runs} if runs else {}) | next_token(paging, page.end)
 
     return service.store.read(work)
@@ -83,15 +88,16 @@ def _unknown(kind: str, name: str, known: set[str] | list[str]) -> ServiceError:
 
 
 def _run(
-    connection: Connection, row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted
+    row: RowMapping, summary: JsonObject, metrics: Sequence[VersionMetric], wanted: _Wanted
 ) -> JsonObject:
     """Returns a TrendRun in proto3 JSON."""
-    told: JsonObject = {"run": run_summary(connection, row)}
+    told: JsonObject = {"run": summary}
     state = RunState(*(row[name] for name in RunState._fields))
+    unknown = "" if row["app"] == wanted.app else _UNKNOWN_APP
     if not state.is_counted:
-        return told | {"gap": state.told()}
+        return told | {"gap": f"{state.told()}{unknown}"}
     if not metrics:
-        return told | {"gap": _unmeasured(row)}
+        return told | {"gap": f"{_unmeasured(row)}{unknown}"}
     return told | {"points": list(_points(row, metrics, wanted))}
 
 

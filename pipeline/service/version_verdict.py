@@ -1,17 +1,18 @@
 """Says of two app versions what `turnwise compare --store` says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from turnwise.pipeline.comparison.ruler import nothing_common, ruler_problem
-from turnwise.pipeline.comparison.store_rows import SideKind, SideName
-from turnwise.pipeline.comparison.store_sides import read_sides
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.runs import RunsStamp, runs_stamp
+from turnwise.pipeline.store_comparison.rows import SideKind, SideName
+from turnwise.pipeline.store_comparison.sides import read_sides
+from turnwise.pipeline.store_comparison.summaries import Summaries, UnsummarisedError
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Side
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.difference import Undecided
@@ -49,13 +50,16 @@ class VerdictCache:
         self._kept: dict[ComparedPair, tuple[RunsStamp, JsonObject]] = {}
         self._lock = Lock()
 
-    def read(self, connection: Connection, pair: ComparedPair, source: str) -> Callable[[], JsonObject]:
+    def read(
+        self, connection: Connection, pair: ComparedPair, source: str, summaries: Summaries
+    ) -> Callable[[], JsonObject]:
         """Reads what a verdict rests on.
 
         Args:
             connection: Connection to the store.
             pair: What is compared.
             source: Address of the store, without password.
+            summaries: The summaries of the runs of the app.
 
         Returns:
             A function that returns the verdict; it needs no connection.
@@ -69,7 +73,7 @@ class VerdictCache:
             return lambda: verdict
         names = SideName(pair.base, pair.kind), SideName(pair.candidate, pair.kind)
         try:
-            sides = read_sides(connection, pair.app, names, source, pair.evaluations)
+            sides = _sides(connection, pair, names, source, summaries)
         except ConfigError as error:
             raise ServiceError("NOT_FOUND", str(error)) from None
         return lambda: self._keep(pair, stamp, version_verdict(*sides))
@@ -83,12 +87,25 @@ class VerdictCache:
         return verdict
 
 
+def _sides(
+    connection: Connection,
+    pair: ComparedPair,
+    names: Sequence[SideName],
+    source: str,
+    summaries: Summaries,
+) -> tuple[ComparedSide, ComparedSide]:
+    try:
+        return read_sides(connection, pair.app, names, source, pair.evaluations, summaries)
+    except UnsummarisedError:
+        return read_sides(connection, pair.app, names, source, pair.evaluations)
+
+
 def version_verdict(a: ComparedSide, b: ComparedSide) -> JsonObject:
     """Returns the VersionVerdict of base and candidate in proto3 JSON."""
-    changed = ruler_problem(a, b)
+    found = compare(a, b, CompareOptions(details=False))
+    changed = ruler_problem(found.ruler)
     if changed:
         return {"refusal": f"{changed}; score one of them again"}
-    found = compare(a, b, CompareOptions())
     nothing = nothing_common(found)
     return {"refusal": f"nothing to compare: {nothing}"} if nothing else _verdict(found)
 

@@ -9,6 +9,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, default_judge, find_judge
 from turnwise.transforms.judging.judges.none import NONE
 from turnwise.transforms.judging.routes import check_provider, provider_of, route_of
@@ -30,23 +31,59 @@ def judge_settings(
         raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
     if not 0 <= options.sample_rate <= 1:
         raise ConfigError(f"--sample_rate must lie between 0 and 1, not {options.sample_rate}")
+    if options.judge_model:
+        config = config.model_copy(update={"panel": ()})
     own_model = options.judge_model or (config.model if "model" in config.model_fields_set else "")
-    models = [own_model, *_models_of(criteria)]
-    kind = _judge_kind(options, config, models)
+    models = [own_model or next(iter(config.panel), ""), *config.panel, *_models_of(criteria)]
+    kind = _judge_kind(options, config, [*models, *_first_models(config, criteria)])
     cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
     stated = {
         "backend": kind.name,
-        "model": own_model or _default_model(kind, models) or config.model,
+        "model": models[0] or _default_model(kind, models) or config.model,
         "cache": None if cache == "none" else cache,
     }
     judge = config.model_copy(update=stated)
+    if kind.connect:
+        check_several(kind, judge, criteria)
     return JudgeSettings(judge, options.judge_concurrency, run_id, options.estimate)
 
 
 def _models_of(criteria: Sequence[Criterion]) -> list[str]:
-    """Returns the models that criteria name."""
+    """Returns the models that criteria name, without those of cascades."""
+    found: list[str] = []
+    for options in _options_of(criteria):
+        found += options.panel or ([options.judge_model] if options.judge_model else [])
+    return found
+
+
+def _first_models(config: JudgeConfig, criteria: Sequence[Criterion]) -> list[str]:
+    """Returns the models that cascades ask first."""
+    cascades = [config.cascade, *(options.cascade for options in _options_of(criteria))]
+    return [cascade.model for cascade in cascades if cascade]
+
+
+def _options_of(criteria: Sequence[Criterion]) -> list[JudgeModelOptions]:
+    return [each.options for each in criteria if isinstance(each, JudgedCriterion)]
+
+
+def check_several(kind: JudgeKind, config: JudgeConfig, criteria: Sequence[Criterion]) -> None:
+    """Checks that panels and cascades do not ask one model twice, by whatever names.
+
+    Raises:
+        ConfigError: One does.
+    """
     judged = [each for each in criteria if isinstance(each, JudgedCriterion)]
-    return [each.options.judge_model for each in judged if each.options.judge_model]
+    stated = [("judge", JudgeModelOptions()), *((f"criteria.{c.name}", c.options) for c in judged)]
+    for place, options in stated:
+        found: dict[tuple[str, str], str] = {}
+        for each in options.within(config).by_model():
+            name = each.judge_model or config.model
+            route = route_of(kind, name)
+            key = (route.kind.name, route.model)
+            if key in found:
+                names = f"{found[key]} and {name}"
+                raise ConfigError(f"{place}: {names} are the same model; a panel or cascade asks several")
+            found[key] = name
 
 
 def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[str]) -> JudgeKind:
@@ -61,6 +98,8 @@ def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[
         kind = JUDGES.find(options.judge, "--judge ")
     elif config.backend:
         kind = find_judge(config)
+        if kind.is_judging and not kind.connect and (config.panel or config.cascade):
+            raise ConfigError(f"judge: a panel or cascade asks models, and {kind.name} asks none")
     else:
         return _unnamed_judge(options, config, models)
     if options.estimate and not kind.connect:

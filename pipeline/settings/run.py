@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from hashlib import blake2b
 from math import inf
+from time import time_ns
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.judge import judge_settings
@@ -17,12 +18,13 @@ from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_place
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.run import RunInfo, time_text
+from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
 from turnwise.transforms.gating.checks import check_gate, outcome_fault
+from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges.none import NONE
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.scoring.config import build_criteria
@@ -101,14 +103,20 @@ class RunSettings:
     @property
     def judged_models(self) -> list[str]:
         """The models that the judge may be asked for, as the config names them."""
-        return [each.options.judge_model or self.judge.config.model for each in self.judged]
+        return [options.judge_model or self.judge.config.model for options in self.judge_options]
+
+    @property
+    def judge_options(self) -> list[JudgeModelOptions]:
+        """What the criteria say of each model that the judge may be asked for."""
+        return [options for criterion in self.judged for options in criterion.options.by_model()]
 
     @property
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
         has_judge = self.judge.kind.is_judging
         by_dialect = {"ces": CES_CRITERIA} if has_judge else None
-        return select(self.criteria, self.sample_rate, by_dialect, self.config.judge.prompts)
+        asks_models = self.judge.kind.connect is not None
+        return select(self.criteria, self.sample_rate, by_dialect, self.judge.config, asks_models)
 
 
 def _check_batch_options(options: RawOptions) -> None:
@@ -178,9 +186,12 @@ def check_options(
 
 def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -> RunInfo:
     """Returns what is said of a run that starts now; its id is made from the time if none is given."""
-    started = datetime.now(timezone.utc)
+    seconds, nanos = divmod(time_ns(), 10**9)
+    started = datetime.fromtimestamp(seconds, timezone.utc).replace(microsecond=nanos // 1000)
     name = run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
-    return RunInfo(name, time_text(started), config.slices, config.tools, transcripts=transcripts)
+    # In nanoseconds: it tells the executions of a run apart.
+    create_time = f"{started:%Y-%m-%dT%H:%M:%S}.{nanos:09}Z"
+    return RunInfo(name, create_time, config.slices, config.tools, transcripts=transcripts)
 
 
 def judged_by(run: RunInfo, judge: JudgeSettings) -> RunInfo:
@@ -220,7 +231,7 @@ def _check_values(options: RawOptions) -> None:
 def try_judge(settings: RunSettings) -> None:
     """Raises ConfigError if the judge cannot work: before anything runs, at no cost."""
     if settings.judged:
-        check_judge(settings.judge, os.environ, [criterion.options for criterion in settings.judged])
+        check_judge(settings.judge, os.environ, settings.judge_options)
 
 
 def with_fail_on(config: EvalConfig, names: Sequence[str], criteria: Sequence[Criterion]) -> EvalConfig:

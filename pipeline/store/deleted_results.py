@@ -3,15 +3,17 @@
 from time import time_ns
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, and_, delete, select, update
 
 from turnwise.pipeline.store.naming import evaluation_name
+from turnwise.pipeline.store.removed_rows import note_removed, removed_rows
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     EXECUTIONS,
     RECORDING_ROWS,
     RESULT_ROWS,
     RESULTS,
+    RUN_SUMMARIES,
     SCORE_ROWS,
 )
 from turnwise.schemas.ces.names import app_of
@@ -36,11 +38,15 @@ def delete_result(connection: Connection, name: str) -> None:
     """Deletes a result, its conversation with recording and scores, of all executions of its run."""
     columns = ("evaluation", "evaluation_run", "execution", "conversation_id", "version_id")
     query = select(*(RESULT_ROWS.c[column] for column in columns)).where(RESULT_ROWS.c.name == name)
+    note_removed(connection, removed_rows(connection, RESULT_ROWS, RESULT_ROWS.c.name == name))
     for row in connection.execute(query).all():
         for conversation in _conversations(connection, row):
             for table, column in _OF_CONVERSATION:
-                own = column == conversation, table.c.execution == row.execution
-                connection.execute(delete(table).where(*own))
+                own = and_(column == conversation, table.c.execution == row.execution)
+                note_removed(connection, removed_rows(connection, table, own))
+                connection.execute(delete(table).where(own))
+        is_summary = RUN_SUMMARIES.c.evaluation_run == row.evaluation_run
+        connection.execute(delete(RUN_SUMMARIES).where(is_summary))
         is_own = EXECUTIONS.c.name == row.evaluation_run, EXECUTIONS.c.execution == row.execution
         connection.execute(update(EXECUTIONS).where(*is_own).values(update_nanos=time_ns()))
     connection.execute(delete(RESULT_ROWS).where(RESULT_ROWS.c.name == name))

@@ -46,11 +46,12 @@ class Store:
     Attributes:
         url: URL without the password.
         is_sqlite: Whether it is a SQLite file.
+        read_only: Whether writing is refused.
     """
 
     def __init__(self, engine: Engine, url: str, read_only: bool) -> None:
         self.url = url
-        self._read_only = read_only
+        self.read_only = read_only
         self._writer = engine.execution_options(turnwise_writes=True)
         self._reader = engine
         # Threads that wait for SQLite's lock poll with sleeps; a Lock wakes them in turn.
@@ -69,7 +70,7 @@ class Store:
         Raises:
             StoreError: The store is read-only, or does not answer.
         """
-        if self._read_only:
+        if self.read_only:
             raise StoreError(f"the store {self.url}: is open read-only")
         with self._turn:
             return self._run(self._writer, work)
@@ -80,12 +81,23 @@ class Store:
         Raises:
             StoreError: The store is read-only, or does not answer.
         """
-        if self._read_only:
+        if self.read_only:
             raise StoreError(f"the store {self.url}: is open read-only")
         options: dict[str, Any] = {"turnwise_alone": True}
         if self._writer.dialect.name == "postgresql":
             options["isolation_level"] = "AUTOCOMMIT"
         return self._run(self._writer.execution_options(**options), work)
+
+    def undone(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` in a write transaction that is undone and returns its result; raises StoreError."""
+
+        def undoing(connection: Connection) -> T:
+            with connection.begin_nested() as transaction:
+                result = work(connection)
+                transaction.rollback()
+            return result
+
+        return self._run(self._writer, undoing)
 
     def close(self) -> None:
         """Closes all connections."""

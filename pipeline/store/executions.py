@@ -17,9 +17,10 @@ from turnwise.pipeline.store.run_counts import count_rows
 from turnwise.pipeline.store.states import COMPLETED, RUNNING, Broken
 from turnwise.pipeline.store.tables import (
     CURRENT,
+    DELETED_TABLES,
     EXECUTIONS,
-    RUN_TABLES,
     RUNS,
+    claim,
     insert_new,
     key_text,
     plain_text,
@@ -40,7 +41,8 @@ class Execution(NamedTuple):
 
     Attributes:
         run_id: Id of the run.
-        number: Its start, nanoseconds since 1970: the same for all of its workers.
+        number: Its start, nanoseconds since 1970: the same for all of its workers, another one for each
+            execution of the run.
         app: App of what names none.
         day: Day of the run, as ISO text.
     """
@@ -66,6 +68,17 @@ def begin(connection: Connection, execution: Execution, document: JsonObject, na
     stated = _stated(document) | {"create_nanos": execution.number}
     upsert(connection, EXECUTIONS, [_new(execution, nanos) | stated])
     insert_new(connection, CURRENT, [{"name": execution.home, "execution": execution.number}])
+
+
+def reserve(connection: Connection, execution: Execution, nanos: int) -> bool:
+    """Writes that the first execution of a run waits; False: there is a run of that name.
+
+    Of several that ask at the same time, one reserves the name.
+    """
+    if not claim(connection, CURRENT, {"name": execution.home, "execution": execution.number}):
+        return False
+    upsert(connection, EXECUTIONS, [_new(execution, nanos)])
+    return True
 
 
 def write_rows(
@@ -142,7 +155,7 @@ def delete_unread(store: Store, execution: Execution) -> None:
     names = store.read(lambda connection: own_names(connection, execution))
     later = select(CURRENT.c.name).where(CURRENT.c.name.in_(names), CURRENT.c.execution > execution.number)
     for name in store.read(lambda connection: list(connection.execute(later).scalars())):
-        for table in RUN_TABLES:
+        for table in DELETED_TABLES:
             _delete_rows(store, table, name, table.c.execution == execution.number)
 
 
@@ -169,7 +182,7 @@ def forget_run(connection: Connection, name: str) -> None:
 def delete_forgotten(store: Store, name: str) -> None:
     """Deletes the rows of a run that was forgotten; those of an execution that began since stay."""
     known = select(EXECUTIONS.c.execution).where(EXECUTIONS.c.name == name)
-    for table in RUN_TABLES:
+    for table in DELETED_TABLES:
         _delete_rows(store, table, name, table.c.execution.not_in(known))
 
 
@@ -181,7 +194,7 @@ def delete_rows(store: Store, name: str, before: int) -> None:
         name: Name of the run.
         before: Delete the rows of executions with a smaller number.
     """
-    for table in RUN_TABLES:
+    for table in DELETED_TABLES:
         _delete_rows(store, table, name, table.c.execution < before)
 
 

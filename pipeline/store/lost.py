@@ -1,11 +1,14 @@
 """Reads the records and conversations that runs lost."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, case, or_, select
 
 from turnwise.pipeline.store.executions import run_key
+from turnwise.pipeline.store.failures import REPLACED
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.run_counts import LOSING
@@ -14,19 +17,21 @@ from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, key_text
 
 
 class RunLoss(NamedTuple):
-    """A lost record, case or conversation.
+    """A lost record, case or conversation, or results that others of the same run replaced.
 
     Attributes:
         run: Id of its run.
         conversation: Id of the conversation; "": not known.
         version: Id of the app version; "": not known.
         nanos: Time of writing, nanoseconds since 1970.
+        number: How many were lost.
     """
 
     run: str
     conversation: str
     version: str
     nanos: int
+    number: int = 1
 
 
 def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bool]) -> Iterator[RunLoss]:
@@ -37,12 +42,18 @@ def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bo
         app: Name of the app.
         *conditions: Which failures to consider.
     """
+    is_replaced = FAILURES.c.error_type == REPLACED
+    is_lost = or_(FAILURES.c.stage.in_(LOSING) & (FAILURES.c.criterion == ""), is_replaced)
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
-    is_lost = FAILURES.c.stage.in_(LOSING), FAILURES.c.criterion == "", FAILURES.c.app.in_((app, LOCAL_APP))
-    others = _runs_of_other_apps(connection, app)
-    query = select(*(FAILURES.c[name] for name in columns)).where(*is_lost, *conditions)
-    for own, run, conversation, version, nanos in connection.execute(query):
-        lost = RunLoss(run.rsplit("/", 1)[-1], conversation, key_text(version_id(version)), nanos)
+    told = case((is_replaced, FAILURES.c.content), else_="")
+    query = select(*(FAILURES.c[name] for name in columns), told)
+    found: Sequence[Any] = connection.execute(
+        query.where(is_lost, FAILURES.c.app.in_((app, LOCAL_APP)), *conditions)
+    ).all()
+    others = _runs_of_other_apps(connection, app) if any(row.app != app for row in found) else set()
+    for own, run, conversation, version, nanos, content in found:
+        number = json.loads(content)["replaced"] if content else 1
+        lost = RunLoss(run.rsplit("/", 1)[-1], conversation, key_text(version_id(version)), nanos, number)
         if own == app or lost.run not in others:
             yield lost
 
@@ -55,11 +66,26 @@ def _runs_of_other_apps(connection: Connection, app: str) -> set[str]:
     return {run for run, found in apps.items() if app not in found}
 
 
-def lost_of_run(connection: Connection, app: str, run: str, version: str | None) -> int:
-    """Returns how many records a run lost; of a version (its id), those that may be of it."""
-    names = [run_key(own, run.rsplit("/", 1)[-1]) for own in (app, LOCAL_APP)]
-    lost = lost_records(connection, app, FAILURES.c.evaluation_run.in_(names))
-    return sum(version is None or own.version in (version, "") for own in lost)
+def lost_of_runs(
+    connection: Connection, app: str, runs: Collection[str], version: str | None = None
+) -> Counter[str]:
+    """Returns how many records runs lost; of a version, those that may be of it.
+
+    Args:
+        connection: Connection to the store.
+        app: Name of the app.
+        runs: Names of the runs.
+        version: Id of the app version; None: all.
+
+    Returns:
+        Last part of the name of a run -> number.
+    """
+    names = [run_key(own, run.rsplit("/", 1)[-1]) for run in runs for own in (app, LOCAL_APP)]
+    found = Counter[str]()
+    for lost in lost_records(connection, app, FAILURES.c.evaluation_run.in_(names)):
+        if version is None or lost.version in (version, ""):
+            found[lost.run] += lost.number
+    return found
 
 
 def last_run(connection: Connection, app: str) -> str | None:

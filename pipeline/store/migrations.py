@@ -7,10 +7,12 @@ from hashlib import sha256
 from sqlalchemy import Connection, inspect, text
 
 from turnwise.pipeline.store.migrated_datasets import add_datasets
+from turnwise.pipeline.store.migrated_erasures import add_erasure_ends
 from turnwise.pipeline.store.migrated_maintenance import keep_maintenance
 from turnwise.pipeline.store.migrated_operations import add_operations
 from turnwise.pipeline.store.migrated_repeats import add_repeats
 from turnwise.pipeline.store.migrated_runs import keep_runs
+from turnwise.pipeline.store.migrated_summaries import add_summaries
 from turnwise.pipeline.store.migrated_tokens import add_tokens
 from turnwise.pipeline.store.migrated_views import add_latest
 from turnwise.pipeline.store.urls import StoreError
@@ -210,6 +212,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     add_tokens,
     add_repeats,
     add_datasets,
+    add_summaries,
+    add_erasure_ends,
 )
 
 

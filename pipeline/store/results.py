@@ -1,14 +1,14 @@
 """Reads and writes evaluation results and their sums."""
 
 import json
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.pipeline.store.runs import is_counted
-from turnwise.pipeline.store.tables import RESULT_ROWS, RESULTS, key_nanos, key_text
+from turnwise.pipeline.store.tables import EVALUATIONS, RESULT_ROWS, RESULTS, key_nanos, key_text
 from turnwise.schemas.ces.names import app_of, parent_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import timestamp_nanos
@@ -17,7 +17,7 @@ from turnwise.transforms.ces.aggregates import VersionSums
 from turnwise.transforms.metrics.state import Sums, add_parts, add_sums
 
 COMPLETED = "COMPLETED"
-_TEXTS = {
+TEXTS = {
     "display_name": "displayName",
     "app_version": "appVersion",
     "app_version_display_name": "appVersionDisplayName",
@@ -55,7 +55,7 @@ def result_columns(
         against: What it was scored against.
     """
     name: str = result["name"]
-    texts = {column: key_text(str(result.get(field, ""))) for column, field in _TEXTS.items()}
+    texts = {column: key_text(str(result.get(field, ""))) for column, field in TEXTS.items()}
     created = result.get("createTime")
     return {
         **texts,
@@ -84,16 +84,24 @@ def find_result(connection: Connection, name: str) -> JsonObject | None:
     return None if text is None else json.loads(text)
 
 
-def newest_results(
-    connection: Connection, evaluation: str, count: int, *, only_completed: bool = False
-) -> list[JsonObject]:
+def newest_results(connection: Connection, evaluation: str, count: int) -> list[JsonObject]:
     """Returns the `count` newest results of an evaluation from runs that count, newest first."""
-    of_evaluation = RESULTS.c.evaluation == evaluation
-    query = select(RESULTS.c.content).where(of_evaluation, is_counted(RESULTS))
-    if only_completed:
-        query = query.where(RESULTS.c.execution_state == COMPLETED)
-    newest = query.order_by(RESULTS.c.create_nanos.desc(), RESULTS.c.name.desc()).limit(count)
-    return [json.loads(text) for text in connection.execute(newest).scalars()]
+    query = _newest_first(RESULT_ROWS.c.evaluation == evaluation).limit(count)
+    return [json.loads(text) for text in connection.execute(query).scalars()]
+
+
+def last_completed(connection: Connection, evaluations: Collection[str]) -> dict[str, JsonObject]:
+    """Returns evaluation -> its newest completed result from runs that count, of those that have one."""
+    own = EVALUATIONS.c.name
+    is_its = RESULT_ROWS.c.evaluation == own, RESULT_ROWS.c.execution_state == COMPLETED
+    newest = _newest_first(*is_its).limit(1).correlate(EVALUATIONS).scalar_subquery()
+    rows = connection.execute(select(own, newest).where(own.in_(list(evaluations))))
+    return {name: json.loads(text) for name, text in rows if text is not None}
+
+
+def _newest_first(*conditions: ColumnElement[bool]) -> Select[Any]:
+    newest = RESULT_ROWS.c.create_nanos.desc(), RESULT_ROWS.c.name.desc()
+    return select(RESULT_ROWS.c.content).where(*conditions, is_counted(RESULT_ROWS)).order_by(*newest)
 
 
 def has_results(connection: Connection, evaluation: str) -> bool:

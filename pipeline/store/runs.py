@@ -11,6 +11,7 @@ from turnwise.pipeline.store.states import COUNTED, RUNNING, UNKNOWN
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     CONVERSATIONS,
+    CURRENT,
     EXECUTIONS,
     RESULT_ROWS,
     RESULTS,
@@ -72,8 +73,12 @@ def _standing(state: str, start: int, end: int) -> str:
 
 
 def is_counted(table: Table) -> ColumnElement[bool]:
-    """Returns the condition that a row of a table is of a run that counts."""
-    return table.c.evaluation_run.in_(select(RUNS.c.name).where(RUNS.c.state.in_(COUNTED)))
+    """Returns the condition that a row of a table of runs, or its view, is read and of a run that counts."""
+    is_its = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
+    is_read = CURRENT.c.name == EXECUTIONS.c.name, CURRENT.c.execution == EXECUTIONS.c.execution
+    # PostgreSQL's planner makes a join of EXISTS and IN, sorts it, and reads all rows for the newest one.
+    counts = select(EXECUTIONS.c.state.in_(COUNTED)).where(*is_its, *is_read)
+    return counts.correlate(table).scalar_subquery()
 
 
 def run_states(connection: Connection, apps: Collection[str]) -> dict[str, RunState]:
@@ -98,23 +103,27 @@ def runs_with_rows(connection: Connection) -> list[tuple[str, str]]:
 
 
 def unread_runs(
-    connection: Connection, app: str, version_or_run: str, *, and_unknown: bool = False
+    connection: Connection, app: str, version: str | None, run: str | None, *, and_unknown: bool = False
 ) -> list[RunState]:
-    """Returns the runs of an app version (its id), or those of an id, that are not read as they ran last.
+    """Returns the runs of an app that are not read as they ran last.
 
     Args:
         connection: Connection to the store.
         app: Name of the app.
-        version_or_run: Id of the app version or the run.
-        and_unknown: Also runs without any result yet: whose they are is not known.
+        version: Id of the app version that they have rows of; None: none in particular.
+        run: Id of the run; None: none in particular.
+        and_unknown: Also runs that may have been to measure the version: those that do not count, whatever
+            versions their rows are of, and those without any row, of which not even the app is known.
     """
-    unread = [own for own in run_states(connection, {app, LOCAL_APP}).values() if own.unread_nanos]
     found = []
-    for state in unread:
+    for state in run_states(connection, {app, LOCAL_APP}).values():
+        if not state.unread_nanos:
+            continue
         is_here = state.name.startswith(f"{app}/evaluationRuns/")
-        is_named = is_here and state.run_id == version_or_run
-        is_of_version = is_here and _has_rows(connection, state.name, version_or_run)
-        if is_named or is_of_version or (and_unknown and _is_empty(connection, state.home)):
+        is_named = is_here and state.run_id == run
+        is_of_version = is_here and version is not None and _has_rows(connection, state.name, version)
+        is_unknown = is_here and not state.is_counted
+        if is_named or is_of_version or (and_unknown and (is_unknown or _is_empty(connection, state.name))):
             found.append(state)
     return found
 
@@ -126,11 +135,16 @@ def _has_rows(connection: Connection, name: str, version: str) -> bool:
     return bool(connection.execute(select(or_(*has))).scalar())
 
 
-def _is_empty(connection: Connection, home: str) -> bool:
+def _is_empty(connection: Connection, name: str) -> bool:
     """Returns whether no execution of a run has results or conversations, in any app."""
-    names = select(EXECUTIONS.c.name).where(EXECUTIONS.c.home == home)
+    return connection.execute(select(RUNS.c.name).where(RUNS.c.name == name, is_empty())).first() is not None
+
+
+def is_empty() -> ColumnElement[bool]:
+    """Returns the condition that no execution of a run has results or conversations, in any app."""
+    names = select(EXECUTIONS.c.name).where(EXECUTIONS.c.home == RUNS.c.home).correlate(RUNS)
     has = (exists().where(own.c.evaluation_run.in_(names)) for own in (RESULT_ROWS, CONVERSATION_ROWS))
-    return not connection.execute(select(or_(*has))).scalar()
+    return ~or_(*has)
 
 
 RunsStamp = tuple[RunState, ...]

@@ -128,8 +128,11 @@ METRIC_ROWS = _table(
 )
 """Metrics of all executions: of an app version (`turn_index` null), and of its turns."""
 
-ERASURES = _table("erasures", texts="digest salt kind actor removed", numbers="nanos", key="digest")
-"""What was erased: digests of ids. `removed` holds the numbers of rows by table, as JSON."""
+ERASURES = _table("erasures", texts="digest salt kind actor removed", numbers="nanos end_nanos", key="digest")
+"""What was erased: digests of ids. `removed` holds the numbers of rows by table, as JSON.
+
+`end_nanos` is null while it is being erased, and if that broke off.
+"""
 
 PRUNED = _table("pruned_runs", texts="name actor", numbers="execution nanos")
 """The runs of which only metrics are kept."""
@@ -153,8 +156,22 @@ TOKENS = _table(
 )
 """Tokens of the server, without their secrets."""
 
+RUN_SUMMARIES = _table(
+    "run_summaries",
+    texts="name app evaluation_run content",
+    numbers="execution update_nanos",
+    key="name execution",
+)
+"""What comparisons and figures read of runs that count; see `turnwise.pipeline.store_comparison.run_summary`.
+
+A summary is in force while its `update_nanos` is that of the run. `content` is "": the rows must be read.
+"""
+
 RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS, RECORDING_ROWS)
 """Tables whose rows belong to an execution of a run."""
+
+DELETED_TABLES = (*RUN_TABLES, RUN_SUMMARIES)
+"""Tables from which an execution of a run is deleted."""
 
 OPERATIONS = _table(
     "operations",
@@ -233,5 +250,15 @@ def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
     """Inserts the rows whose key is not there yet."""
+    connection.execute(_insert_new(connection, table), rows)
+
+
+def claim(connection: Connection, table: Table, row: JsonObject) -> bool:
+    """Inserts a row; False: its key is there already, also by another that asked at the same time."""
+    inserted = _insert_new(connection, table).values(row).returning(*table.primary_key)
+    return connection.execute(inserted).first() is not None
+
+
+def _insert_new(connection: Connection, table: Table) -> Any:
     dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
-    connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)
+    return dialect.insert(table).on_conflict_do_nothing()

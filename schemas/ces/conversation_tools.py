@@ -64,6 +64,8 @@ class ListConversationsToReadResponse(ToolMessage):
     run_state: Text = ""
     """COMPLETED. RUNNING: it has not ended, or was killed; more may come. ERROR, CANCELLED: it broke off.
     UNKNOWN: an earlier version of turnwise wrote it."""
+    unread_runs: Repeated[Text] = Field(default_factory=no_items)
+    """Where no run was named: runs that wrote later, and have not ended or broke off, one line each."""
     conversations: Repeated[ConversationBrief] = Field(default_factory=no_items)
     """The conversations, the worst first."""
     conversation_count: Int32 = 0
@@ -73,7 +75,8 @@ class ListConversationsToReadResponse(ToolMessage):
     undecided_count: Int32 = 0
     """Of them, those without a verdict."""
     lost_record_count: Int32 = 0
-    """Records of the run, and conversations, that could not be read or scored; get_failures lists them."""
+    """Records and conversations that could not be read or scored, and replaced results; get_failures lists
+    them."""
 
 
 class GetConversationRequest(ToolMessage):

@@ -74,7 +74,8 @@ class RunSummary(ToolMessage):
     undecided_count: Int32 = 0
     """Results without a verdict."""
     lost_record_count: Int32 = 0
-    """Records and conversations that could not be read or scored; get_failures lists them."""
+    """Records and conversations that could not be read or scored, and replaced results; get_failures lists
+    them."""
 
 
 class ListRunSummariesResponse(ToolMessage):

@@ -89,7 +89,8 @@ DATABASES = count()
 def postgres() -> Iterator[str]:
     """Returns the address of a PostgreSQL server in a directory of its own, without the database."""
     if lack := lacks_postgres():
-        pytest.skip(f"no {lack}")
+        refuse = pytest.fail if os.environ.get("TURNWISE_POSTGRES") == "required" else pytest.skip
+        refuse(f"no {lack} (Debian: postgresql; ./run_local.sh test installs it)")
     with postgres_server() as address:
         yield address
 

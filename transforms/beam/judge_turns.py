@@ -23,6 +23,7 @@ from turnwise.transforms.beam.score_turns import (
     Emitter,
     ScoringDoFn,
 )
+from turnwise.transforms.evaluation.conversation import EvaluatedConversation
 from turnwise.transforms.judging.limits.counts import JudgeUsage
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
@@ -33,6 +34,7 @@ from turnwise.transforms.scoring.conversation import (
     judge_conversation,
     score_selected,
 )
+from turnwise.transforms.scoring.joint.counting import joint_counts
 from turnwise.transforms.scoring.selection import Selection
 
 JUDGE_USAGE = "judge "
@@ -99,6 +101,11 @@ class JudgeFn(ScoringDoFn):
             self._count_usage(model, usage)
             JUDGING.judged.setdefault(model, JudgeUsage()).add(usage)
         yield from super().finish_bundle()
+
+    def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
+        """Returns the outputs of an evaluated conversation, and counts it and what several judges said."""
+        self.counts.update(joint_counts((row.criterion, row.details) for row in evaluated.scores))
+        return super().emitted(evaluated, timestamp)
 
     def _count_usage(self, model: str, usage: JudgeUsage) -> None:
         faults = {f"{UNUSABLE}{kind}": number for kind, number in usage.unusable.items()}

@@ -1,6 +1,7 @@
 """Collects the judged scores of CES's criteria of one conversation, and decides its expectations by them."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -9,7 +10,7 @@ from turnwise.schemas.conversation import Expectation
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
-from turnwise.transforms.criteria.ces.hallucination import Hallucination, switched_off
+from turnwise.transforms.criteria.ces.hallucination import Hallucination, in_ces_terms, switched_off
 from turnwise.transforms.criteria.ces.items import (
     ComparedValue,
     ExpectedAnswer,
@@ -65,8 +66,9 @@ class Judgements:
         return items_of(self.of_whole(ScenarioRubrics.name), JudgedRubric)
 
     def hallucination(self, index: int) -> Score | None:
-        """Returns the hallucination score of a pair."""
-        return self.of_turn(Hallucination.name, index)
+        """Returns the hallucination score of a pair, as CES has it."""
+        score = self.of_turn(Hallucination.name, index)
+        return None if score is None else in_ces_terms(score)
 
     def user_goal(self) -> Score | None:
         """Returns the score of the user goal."""
@@ -109,7 +111,8 @@ class Judgements:
 
     def why(self, name: str, indices: Iterable[int] = ()) -> str:
         """Returns why something a criterion should have said is missing, in brackets; "" without a judge."""
-        scores = [self.of_turn(name, index) for index in indices] or [self.of_whole(name)]
+        score_of = self.hallucination if name == Hallucination.name else partial(self.of_turn, name)
+        scores = [score_of(index) for index in indices] or [self.of_whole(name)]
         reasons = [score.reason for score in scores if score is not None and score.reason]
         return f" ({reasons[0]})" if reasons else ""
 

@@ -42,16 +42,23 @@ def applied_thresholds(
 def _by_criterion(conversations: Sequence[ComparedConversation]) -> _ByCase:
     """Returns the thresholds of scores by criterion and case; None: a score on the scale without one."""
     found: _ByCase = {}
+    seen: set[tuple[str, str | None, float | None, float | None]] = set()
     for conversation in conversations:
         for name, observed in conversation.criteria.items():
-            if name != STATUS and observed.value is not None:
-                kind = CRITERIA.get(name)
-                scale = kind.scale if kind else None
-                is_claim = scale is None or scale[0] <= observed.value <= scale[1]
-                if is_claim or observed.threshold is not None:
-                    own = found.setdefault(name, {})
-                    own.setdefault(conversation.eval_id, set()).add(observed.threshold)
+            key = name, conversation.eval_id, observed.threshold, observed.value
+            if key in seen or name == STATUS or observed.value is None:
+                continue
+            seen.add(key)
+            if observed.threshold is not None or _is_claim(name, observed.value):
+                own = found.setdefault(name, {})
+                own.setdefault(conversation.eval_id, set()).add(observed.threshold)
     return found
+
+
+def _is_claim(criterion: str, value: float) -> bool:
+    kind = CRITERIA.get(criterion)
+    scale = kind.scale if kind else None
+    return scale is None or scale[0] <= value <= scale[1]
 
 
 def _seen(conversations: Sequence[ComparedConversation]) -> set[str]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.rows import ScoreRow
-from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed, TurnScore
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -194,8 +193,9 @@ def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
     else:
         found.value, found.outcome = _mean(turns), _together(turns)
     _explain(found, whole, turns)
-    splits = [split for split in map(_is_split, rows) if split is not None]
-    found.votes, found.split = len(splits), sum(splits)
+    for judge in (row["judge"] for row in rows if row["judge"]):
+        found.voted += judge.get("voted") or 0
+        found.flipped += judge.get("flipped") or 0
     return found
 
 
@@ -226,24 +226,3 @@ def _text(row: ScoreRow) -> str | None:
         (row["explanation"] if is_failed else None) or row["reason"] or (row["label"] if is_failed else None)
     )
     return None if text is None else text[:_LONGEST_REASON]
-
-
-def _is_split(row: ScoreRow) -> bool | None:
-    """Returns whether the samples of a judge did not agree; None: there is one, or they are not kept."""
-    if row["judge"] is None or row["judge"].get("samples", 0) < 2:
-        return None
-    found = list(_ballots(row["details"] or {}))
-    return any(len(set(ballot)) > 1 for ballot in found) if found else None
-
-
-def _ballots(details: JsonObject) -> Iterator[list[JsonValue]]:
-    """Yields the answers of the samples: of a vote, [1, 1, 0]; of grades, the grades."""
-    votes = details.get("votes")
-    if isinstance(votes, list) and len(votes) == 2 and all(isinstance(count, int) for count in votes):
-        yield [1] * votes[0] + [0] * votes[1]
-    for grades in (details.get(key) for key in ("grades", "scores", "verdicts")):
-        if isinstance(grades, list):
-            yield [grade for grade in grades if grade is not None]
-    for sentence in details.get("sentences") or ():
-        if isinstance(sentence, dict):
-            yield from _ballots(sentence)

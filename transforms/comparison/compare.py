@@ -14,7 +14,7 @@ from turnwise.transforms.comparison.notes import comparison_notes
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
 from turnwise.transforms.comparison.pairing import Matched, case_name, grouped, match
 from turnwise.transforms.comparison.ruler import ruler_changes
-from turnwise.transforms.comparison.slices import compare_parts
+from turnwise.transforms.comparison.slices import NO_PARTS, compare_parts
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.resampling import resampling_seed
 
@@ -30,6 +30,7 @@ class CompareOptions:
         q: Level of the false discovery rate of what points, between 0 and 1.
         slices: Dimensions of the slices, as in the config.
         any_verdicts: Whether verdicts are compared although different criteria decide them.
+        details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
     """
 
     by: PairedBy | None = None
@@ -38,6 +39,7 @@ class CompareOptions:
     q: float = 0.1
     slices: Sequence[str] = ()
     any_verdicts: bool = False
+    details: bool = True
 
 
 def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
@@ -50,7 +52,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     """
     run_ids = sorted({*a.run_ids, *b.run_ids})
     seed = resampling_seed([run.rsplit("/", 1)[-1] for run in run_ids])
-    setup = Setup(options.alpha, options.margin, options.q, seed)
+    setup = Setup(options.alpha, options.margin, options.q, seed, options.details)
     matched = match(a.conversations, b.conversations, options.by)
     changes: list[RulerChange] = ruler_changes(a, b)
     measures, missing = _measures(a, b)
@@ -58,7 +60,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         measures = _without_verdicts(measures, missing, changes)
     measured = measure_all(matched, measures, setup)
     overall = [(one.measure, one.estimate) for one in measured]
-    parts = compare_parts(matched, overall, options.slices, setup)
+    parts = compare_parts(matched, overall, options.slices, setup) if options.details else NO_PARTS
     criteria = compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
     criteria = [with_correction(own, a, b) for own in criteria]
     return Comparison(
@@ -72,7 +74,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         criteria=criteria,
         not_compared=missing,
         slices=parts.slices,
-        flips=flips(matched.cases, measures),
+        flips=flips(matched.cases, measures) if options.details else [],
         ruler=changes,
         notes=[*comparison_notes(a, b, matched, changes, parts.left_out), *calibration_notes(criteria, a, b)],
         word=next((own.overall.word for own in criteria if own.criterion == STATUS), None),

@@ -9,7 +9,6 @@ from turnwise.schemas.comparison import CriterionComparison
 from turnwise.schemas.difference import JudgeNoise, TurnDifference, VersionDifference
 from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure, value_direction
-from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.comparison.pairing import Matched
 from turnwise.transforms.comparison.ratios import quantile_ratios
 from turnwise.transforms.comparison.sentences import sentence
@@ -97,6 +96,7 @@ def _compare(
     both = _both(matched, measure) if is_share and is_paired else (None, None)
     undecided = three_readings(matched, measure, setup, whole, other_p)
     said = lasting_word(word_for(whole, adjusted, measure, setup), undecided)
+    with_quantiles = setup.details and measure.unit != "score"
     return CriterionComparison(
         criterion=measure.criterion,
         measure=measure.measure,
@@ -117,9 +117,9 @@ def _compare(
         unpaired=_unpaired(matched, measure, setup) if is_paired else None,
         mean=_mean(matched, measure, setup) if measure.has_more_values and is_share else None,
         undecided=undecided,
-        quantiles=quantile_ratios(matched, measure, setup) if measure.unit != "score" else [],
+        quantiles=quantile_ratios(matched, measure, setup) if with_quantiles else [],
         turns=turns,
-        judge=_judge_noise([*matched.a, *matched.b], measure),
+        judge=_judge_noise(matched, measure) if setup.details else None,
     )
 
 
@@ -146,18 +146,16 @@ def _unpaired(matched: Matched, measure: CriterionMeasure, setup: Setup) -> Vers
 
 def _mean(matched: Matched, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
     """Returns the difference of the mean values beside that of the outcomes, if they say more."""
-    own = [*observed_in(matched.a, measure), *observed_in(matched.b, measure)]
-    if {found.value for found in own if found.value is not None} <= {0.0, 1.0}:
+    own = (found for side in matched.parts for part in side for found in observed_in(part, measure))
+    if all(found.value in (None, 0.0, 1.0) for found in own):
         return None
     values = measure.as_mean(value_direction(measure.criterion))
     found = estimate(matched, values, setup)
     return difference_of(found, word_for(found, found.p, values, setup))
 
 
-def _judge_noise(
-    conversations: Sequence[ComparedConversation], measure: CriterionMeasure
-) -> JudgeNoise | None:
-    found = observed_in(conversations, measure)
-    votes = sum(own.votes for own in found)
-    split = sum(own.split for own in found)
-    return JudgeNoise(scores=votes, split=split, share=split / votes) if votes else None
+def _judge_noise(matched: Matched, measure: CriterionMeasure) -> JudgeNoise | None:
+    found = [*observed_in(matched.a, measure), *observed_in(matched.b, measure)]
+    voted = sum(own.voted for own in found)
+    flipped = sum(own.flipped for own in found)
+    return JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None

@@ -41,4 +41,5 @@ def add_errors(conversations: Iterable[ComparedConversation], raised: Raised) ->
             found = one.criteria.get(criterion)
             is_open = found is None or (found.is_summed and found.outcome != "FAIL")
             if is_open and key in messages:
-                one.criteria[criterion] = Observed(why=f"raised an error: {messages[key]}")
+                raised_here = Observed(why=f"raised an error: {messages[key]}")
+                one.criteria = {**one.criteria, criterion: raised_here}

@@ -42,12 +42,14 @@ class Setup:
         margin: Largest share of a scale that does not matter.
         q: Level of the false discovery rate of what points.
         seed: Of `resampling_seed`.
+        details: Whether more than the criteria as a whole is asked for: turns, quantiles, votes of judges.
     """
 
     alpha: float
     margin: float
     q: float
     seed: int
+    details: bool = True
 
 
 @dataclass(frozen=True, slots=True)

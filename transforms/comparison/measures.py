@@ -9,6 +9,8 @@ from turnwise.transforms.comparison.observed import ComparedConversation, Observ
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.scoring.verdict import STATUS
 
+_SHARES: dict[str | None, float] = {"PASS": 1.0, "FAIL": 0.0}
+
 
 @dataclass(frozen=True, slots=True)
 class CriterionMeasure:
@@ -58,7 +60,13 @@ class CriterionMeasure:
         """Returns what is compared of a value and its outcome; None: undecided."""
         if self.measure == "mean" or not self.has_outcomes:
             return value
-        return {"PASS": 1.0, "FAIL": 0.0}.get(outcome or "")
+        return _SHARES.get(outcome)
+
+    def values(self, found: Sequence[Observed]) -> list[float | None]:
+        """Returns what is compared of several scores; None: undecided."""
+        if self.measure == "mean" or not self.has_outcomes:
+            return [own.value for own in found]
+        return [_SHARES.get(own.outcome) for own in found]
 
     def as_mean(self, better_is: Literal["more", "less", "neither"]) -> "CriterionMeasure":
         """Returns the measure of the criterion's values."""

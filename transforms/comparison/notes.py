@@ -73,8 +73,15 @@ def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
         yield "both sides are the same recordings: differences are those of the measurement, not of the agent"
         return
     versions = [{c.app_version for c in side.conversations} for side in (a, b)]
-    if versions[0] == versions[1] and None not in versions[0]:
+    if versions[0] != versions[1] or None in versions[0]:
+        return
+    if len(versions[0]) == 1:
         yield "both sides are the same app version: differences are chance, or changes outside the agent"
+    else:
+        yield (
+            f"both sides are of the same {len(versions[0])} app versions: differences are chance, changes "
+            "outside the agent, or other shares of the versions"
+        )
 
 
 def _counted(number: int, noun: str) -> str:
@@ -86,8 +93,8 @@ def _identities(conversations: Sequence[ComparedConversation]) -> set[tuple[str,
 
 
 def run_places(a: ComparedSide | Side, b: ComparedSide | Side) -> list[str]:
-    """Returns how texts call the run of A, and that of B if it is another one."""
-    if a.run_ids == b.run_ids:
+    """Returns how texts call the runs of A, and those of B unless the same is said of them."""
+    if a.run_ids == b.run_ids and (a.lost, list(a.problems)) == (b.lost, list(b.problems)):
         return [a.source]
     return [a.source, b.source] if a.source != b.source else [a.name, b.name]
 
@@ -98,6 +105,8 @@ def _lost(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
             yield f"{place}: records or conversations that were lost, not in the figures: {side.lost}"
         for problem in side.problems:
             yield f"{place}: {'the run failed: ' if side.document else ''}{problem}"
+    places = [a.source, b.source] if a.source != b.source else [a.name, b.name]
+    for side, place in zip((a, b), places, strict=True):
         for criterion, count in sorted(side.errors.items()):
             yield f"{place}: {_counted(count, 'error')} of {criterion}"
 

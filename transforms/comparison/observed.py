@@ -1,6 +1,6 @@
 """What a criterion gave a conversation, and what a side of a comparison consists of."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,8 +33,8 @@ class Observed:
         why: Why it fails, or is undecided.
         turn_index: The turn that this is said of; None: the whole conversation.
         turns: Scores of the turns.
-        votes: Scores with several samples of a judge.
-        split: Those of them whose samples did not agree.
+        voted: Verdicts of a judge with two votes or more.
+        flipped: Those of them whose votes are not all the same.
         is_summed: Whether the conversation has no score of its own, so that all this is of its turns.
     """
 
@@ -44,8 +44,8 @@ class Observed:
     why: str | None = None
     turn_index: int | None = None
     turns: list[TurnScore] = field(default_factory=list)
-    votes: int = 0
-    split: int = 0
+    voted: int = 0
+    flipped: int = 0
     is_summed: bool = False
 
 
@@ -78,6 +78,22 @@ class ComparedConversation:
     criteria: dict[str, Observed] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     sampled_out: frozenset[str] = frozenset()
+
+
+class ComparedConversations(list[ComparedConversation]):
+    """Conversations that do not change any more, with lists of what is asked of them often.
+
+    Attributes:
+        observed: Criterion -> what it gave them, where it applies.
+        values: Criterion and kind of measure -> its values.
+    """
+
+    __slots__ = ("observed", "values")
+
+    def __init__(self, conversations: Iterable[ComparedConversation] = ()) -> None:
+        super().__init__(conversations)
+        self.observed: dict[str, list[Observed]] = {}
+        self.values: dict[tuple[str, str, bool], list[float]] = {}
 
 
 @dataclass(slots=True)

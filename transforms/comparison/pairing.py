@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from turnwise.schemas.comparison import PairedBy, Pairing
-from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.comparison.observed import ComparedConversation, ComparedConversations
 
 _NAMES_SHOWN = 20
 KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
@@ -15,8 +15,8 @@ class Case(NamedTuple):
     """One case with its conversations on both sides."""
 
     name: str
-    a: list[ComparedConversation]
-    b: list[ComparedConversation]
+    a: ComparedConversations
+    b: ComparedConversations
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,20 @@ class Matched:
     """
 
     cases: list[Case]
-    a: Sequence[ComparedConversation]
-    b: Sequence[ComparedConversation]
+    a: ComparedConversations
+    b: ComparedConversations
     pairing: Pairing
+
+    @property
+    def parts(self) -> tuple[list[ComparedConversations], list[ComparedConversations]]:
+        """All conversations of A and of B in pieces: by case, where every one belongs to one."""
+        cases = [case.a for case in self.cases], [case.b for case in self.cases]
+        whole = self.a, self.b
+        own, other = (
+            pieces if sum(map(len, pieces)) == len(side) else [side]
+            for pieces, side in zip(cases, whole, strict=True)
+        )
+        return own, other
 
 
 def match(
@@ -46,14 +57,19 @@ def match(
         b: Conversations of the candidate.
         by: What identifies a case; None: whatever pairs most cases, `nothing` if none does.
     """
+    own, other = ComparedConversations(a), ComparedConversations(b)
     if by is not None:
-        return _match(a, b, by)
-    found = [_match(a, b, key) for key in KEYS]
-    best = max(found, key=lambda matched: matched.pairing.pairs + matched.pairing.changed)
-    return best if best.pairing.pairs + best.pairing.changed else _match(a, b, "nothing")
+        return _match(own, other, by)
+    common = {key: len(_names(own, key) & _names(other, key)) for key in KEYS}
+    best = max(KEYS, key=lambda key: common[key])
+    return _match(own, other, best if common[best] else "nothing")
 
 
-def _match(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation], by: PairedBy) -> Matched:
+def _names(conversations: ComparedConversations, by: PairedBy) -> set[str]:
+    return {name for own in conversations if (name := case_name(own, by))}
+
+
+def _match(a: ComparedConversations, b: ComparedConversations, by: PairedBy) -> Matched:
     own, other = _by_case(a, by), _by_case(b, by)
     common = sorted(own.keys() & other.keys())
     both = [name for name in common if not _expects_other(own[name], other[name])]
@@ -71,7 +87,10 @@ def _match(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation],
         changed=len(changed),
         changed_names=changed[:_NAMES_SHOWN],
     )
-    return Matched([Case(name, own[name], other[name]) for name in both], a, b, pairing)
+    cases = [
+        Case(name, ComparedConversations(own[name]), ComparedConversations(other[name])) for name in both
+    ]
+    return Matched(cases, a, b, pairing)
 
 
 def _expects_other(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation]) -> bool:

@@ -9,7 +9,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.difference import ComparisonWord, TurnDifference
 from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
-from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.comparison.observed import ComparedConversation, ComparedConversations
 from turnwise.transforms.comparison.pairing import Matched, grouped
 from turnwise.transforms.comparison.values import estimate, group_estimate, paired_estimate
 from turnwise.transforms.comparison.words import difference_of, word_for
@@ -45,6 +45,9 @@ class Parts:
     slices: list[SliceDifference]
     turns: dict[str, list[TurnDifference]]
     left_out: int
+
+
+NO_PARTS = Parts([], {}, 0)
 
 
 def compare_parts(
@@ -126,7 +129,8 @@ def slice_names(conversation: ComparedConversation, wanted: Sequence[str]) -> se
 def _within(matched: Matched, name: str, wanted: Sequence[str]) -> Matched:
     """Returns the part of the conversations in a slice; a case belongs to it if any of its runs does."""
     cases = [c for c in matched.cases if any(name in slice_names(own, wanted) for own in (*c.a, *c.b))]
-    a, b = ([own for own in side if name in slice_names(own, wanted)] for side in (matched.a, matched.b))
+    sides = ((own for own in side if name in slice_names(own, wanted)) for side in (matched.a, matched.b))
+    a, b = map(ComparedConversations, sides)
     return replace(matched, cases=cases, a=a, b=b)
 
 

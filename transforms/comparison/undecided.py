@@ -9,14 +9,14 @@ from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.comparison.pairing import Matched
-from turnwise.transforms.comparison.values import drawn, estimate, observed_in
+from turnwise.transforms.comparison.values import drawn, estimate, observed_in, values_of
 from turnwise.transforms.comparison.words import bounds_of, word_for
 from turnwise.transforms.statistics.multiplicity import holm
 
 
 def count_undecided(conversations: Sequence[ComparedConversation], measure: CriterionMeasure) -> int:
     """Returns to how many conversations a criterion applies without deciding."""
-    return sum(measure.value(own) is None for own in observed_in(conversations, measure))
+    return len(observed_in(conversations, measure)) - len(values_of(conversations, measure))
 
 
 def three_readings(
@@ -36,13 +36,15 @@ def three_readings(
         other_p: p-values of the other criteria of the family.
     """
     counts = _counts(matched, measure)
+    if not any(counts):
+        return None
     filled = partial(estimate, matched, measure, setup)
     return read_three_ways(counts, main, filled, Reader(measure, setup, other_p), _concern(matched, measure))
 
 
 def _counts(matched: Matched, measure: CriterionMeasure) -> tuple[int, int]:
     """Returns how many conversations of A and of B have no value, and should have one."""
-    counts = [count_undecided(matched.a, measure), count_undecided(matched.b, measure)]
+    counts = [sum(count_undecided(part, measure) for part in side) for side in matched.parts]
     for case in matched.cases:
         is_seen = [bool(observed_in(side, measure)) for side in (case.a, case.b)]
         for place, side in enumerate((case.a, case.b)):

@@ -11,14 +11,17 @@ from turnwise.transforms.comparison.estimates import (
 )
 from turnwise.transforms.comparison.groups import GroupValues, group_difference
 from turnwise.transforms.comparison.measures import CriterionMeasure
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+from turnwise.transforms.comparison.observed import ComparedConversation, ComparedConversations, Observed
 from turnwise.transforms.comparison.pairing import Case, Matched, grouped
 
 
 def observed_in(conversations: Iterable[ComparedConversation], measure: CriterionMeasure) -> list[Observed]:
     """Returns what a criterion gave some conversations, where it applies."""
-    found = (own.criteria.get(measure.criterion) for own in conversations)
-    return [own for own in found if own is not None and measure.applies(own)]
+    kept = conversations.observed if isinstance(conversations, ComparedConversations) else {}
+    if measure.criterion not in kept:
+        found = [own.criteria.get(measure.criterion) for own in conversations]
+        kept[measure.criterion] = [own for own in found if own is not None and measure.applies(own)]
+    return kept[measure.criterion]
 
 
 def drawn(
@@ -32,9 +35,15 @@ def values_of(
     conversations: Iterable[ComparedConversation], measure: CriterionMeasure, undecided: float | None = None
 ) -> list[float]:
     """Returns the values of a criterion; `undecided` stands for those that it left undecided."""
-    values = (measure.value(own) for own in observed_in(conversations, measure))
-    filled = (undecided if value is None else value for value in values)
-    return [value for value in filled if value is not None]
+    kept = (
+        conversations.values if isinstance(conversations, ComparedConversations) and undecided is None else {}
+    )
+    key = measure.criterion, measure.measure, measure.has_outcomes
+    if key not in kept:
+        values = measure.values(observed_in(conversations, measure))
+        filled = values if undecided is None else [undecided if own is None else own for own in values]
+        kept[key] = [value for value in filled if value is not None]
+    return kept[key]
 
 
 def paired_values(

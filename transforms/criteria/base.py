@@ -267,6 +267,12 @@ class JudgedCriterion(Criterion):
         copy._generation = prompts
         return copy
 
+    def asking(self, options: JudgeModelOptions) -> Self:
+        """Returns the same criterion, asking by other options."""
+        copy = self.model_copy(update={"judge_model_options": options})
+        copy.__dict__.pop("digest", None)
+        return copy
+
     def _prompt(self, version: str, sections: Sequence[Section], words: str = "") -> Prompt:
         """Returns a prompt of turnwise's own; see `fill_task`."""
         return fill_task(version, self._generation, sections, words)

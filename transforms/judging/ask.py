@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from turnwise.schemas.judge_config import Cascade, JudgeConfig, Panel
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.judging.flips import VerdictsOf
 
 NO_JUDGE = "no judge configured"
 R = TypeVar("R", bound=BaseModel)
@@ -33,6 +35,8 @@ class JudgeModelOptions(AdkOptions):
         judge_model: Name of the model; None: the run's.
         judge_model_config: Generation settings in google-genai's JSON, over the run's; None: the run's.
         num_samples: Number of samples per question; the majority decides.
+        panel: Models that vote on each question, in place of `judge_model`; (): none, or the run's.
+        cascade: A cheap judge that is asked first; None: none, or the run's.
         parallelism_limit: Accepted and not used: the run's `--judge_concurrency` limits all calls together.
 
     >>> import turnwise
@@ -43,7 +47,45 @@ class JudgeModelOptions(AdkOptions):
     judge_model: str | None = None
     judge_model_config: JsonObject | None = None
     num_samples: int = Field(default=5, ge=1, strict=True)
+    panel: Panel = Field(default=(), exclude_if=lambda panel: not panel)
+    cascade: Cascade | None = Field(default=None, exclude_if=lambda cascade: cascade is None)
     parallelism_limit: int = Field(default=1, ge=1)
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> "JudgeModelOptions":
+        if self.panel and self.judge_model is not None:
+            raise ValueError("judge_model and panel exclude each other")
+        return self
+
+    def within(self, run: JudgeConfig) -> "JudgeModelOptions":
+        """Returns the options with the panel and the cascade of a run, unless they name models themselves."""
+        names_models = self.judge_model is not None or bool(self.panel)
+        panel = self.panel if names_models else run.panel
+        cascade = self.cascade or (None if names_models else run.cascade)
+        if not panel and cascade is None:
+            return self
+        model = None if panel else self.judge_model or run.model
+        return self.model_copy(update={"judge_model": model, "panel": panel, "cascade": cascade})
+
+    def without_others(self) -> "JudgeModelOptions":
+        """Returns the options without a panel and a cascade, for a judge that asks no models."""
+        if not self.panel and self.cascade is None:
+            return self
+        return self.model_copy(update={"panel": (), "cascade": None})
+
+    def of_model(self, model: str | None, num_samples: int | None = None) -> "JudgeModelOptions":
+        """Returns the options for one model alone, with its number of samples where it has its own."""
+        samples = self.num_samples if num_samples is None else num_samples
+        fields = {"judge_model": model, "num_samples": samples, "panel": (), "cascade": None}
+        return self.model_copy(update=fields)
+
+    def by_model(self) -> list["JudgeModelOptions"]:
+        """Returns the options of every model that may be asked, that of the cascade first."""
+        models: tuple[str | None, ...] = self.panel or (self.judge_model,)
+        last = [self.of_model(model) for model in models]
+        if self.cascade is None:
+            return last
+        return [self.of_model(self.cascade.model, self.cascade.num_samples), *last]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +116,9 @@ class Question(Generic[R]):
     Attributes:
         reply_model: Schema of an answer; other answers are unusable.
         local: Computes the answer without a model; None: a model is required.
+        verdicts: What an answer decides, item by item, None where it abstains; None: it is not known, so that
+            verdicts that flip between votes are not counted.
+        if_unsure: Whether it is only asked because a first judge is unsure.
 
     >>> import turnwise
     >>> class Grade(turnwise.Reply):
@@ -87,6 +132,8 @@ class Question(Generic[R]):
     reply_model: type[R]
     options: JudgeModelOptions
     local: Callable[[], R] | None = None
+    verdicts: VerdictsOf[R] | None = None
+    if_unsure: bool = False
 
 
 @dataclass(frozen=True, slots=True)

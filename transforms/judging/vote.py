@@ -1,11 +1,12 @@
 """Asks a question several times and takes the majority."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from turnwise.schemas.score import JudgeUse
 from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeSample, Question, R, known_sum
+from turnwise.transforms.judging.flips import flips_of
 
 LEFT_OUT = "the judge's answer leaves it out"
 
@@ -44,6 +45,7 @@ class Answers(Generic[R]):
             tokens_in=known_sum([sample.tokens_in for sample in self.samples]),
             tokens_out=known_sum([sample.tokens_out for sample in self.samples]),
             cached=sum(sample.is_cached for sample in self.samples),
+            **flips_of(self.replies, self.question.verdicts)._asdict(),
         )
 
     async def more(self, ask: Ask, number: int) -> list[R]:
@@ -132,7 +134,7 @@ async def vote_each(
         count: Number of items.
     """
     ballots: list[Ballot[R]] = [Ballot() for _ in range(count)]
-    answers: Answers[R] = Answers(question)
+    answers: Answers[R] = Answers(replace(question, verdicts=votes))
     while True:
         remaining = question.options.num_samples - len(answers.samples)
         number = max((ballot.votes_needed(remaining) for ballot in ballots), default=0)

@@ -17,16 +17,19 @@ class Claim(NamedTuple):
     Attributes:
         text: The sentence, without the number of a list entry.
         words: Its words, in order.
-        weights: All features with their weights.
         content: Features of content words with their weights.
         demands: Numbers, dates and identifiers, each with the keys of which the evidence must hold one.
     """
 
     text: str
     words: list[Word]
-    weights: dict[str, float]
     content: dict[str, float]
     demands: list[tuple[Word, Keys]]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """All features with their weights."""
+        return weigh([word for word in self.words if not word.is_content], self.content)
 
 
 def read_claim(sentence: str) -> Claim:
@@ -35,14 +38,18 @@ def read_claim(sentence: str) -> Claim:
     text = sentence[mark.end() :] if mark else sentence
     found = words(text)
     content = weigh([word for word in found if word.is_content])
-    weights = weigh([word for word in found if not word.is_content], content)
     demands = [(word, keys) for word in found for keys in word.demands]
-    return Claim(text, found, weights, content, demands + list(dates_in_words(found)))
+    return Claim(text, found, content, demands + list(dates_in_words(found)))
 
 
-def missing_numbers(claim: Claim, known: Set[str]) -> list[str]:
-    """Returns the numbers, dates and identifiers of a claim that are not known."""
-    return [word.lower for word, keys in claim.demands if known.isdisjoint(keys)]
+def missing_numbers(claim: Claim, *known: Set[str]) -> list[str]:
+    """Returns the numbers, dates and identifiers of a claim that none of some texts holds.
+
+    Args:
+        claim: The claim.
+        known: Keys of each text.
+    """
+    return [word.lower for word, keys in claim.demands if all(held.isdisjoint(keys) for held in known)]
 
 
 def missing_words(claim: Claim, known: Set[str]) -> list[str]:

@@ -4,14 +4,19 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
+from turnwise.transforms.text.subsequence import common_subsequence
 from turnwise.transforms.text.words import Word, dates_in_words, read_words, starts_of, tokenize
 
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
 """Number of words in a window."""
+_AROUND = 2 * WINDOW
+_LEAST_PROSE = 0.1
 _LONGEST_CACHED = 16_384
+_weight = attrgetter("weight")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
 
 
@@ -34,11 +39,52 @@ class EvidenceSpan(NamedTuple):
         return self.context[self.start : self.end]
 
 
+def alike(word: Word) -> str:
+    """Returns what equal words have in common: the stem, or the word where it has none."""
+    return word.units[0] if len(word.units) == 1 else word.lower
+
+
+class NumberPlaces(NamedTuple):
+    """Where numbers stand in a piece of evidence, without its first and its last word.
+
+    Attributes:
+        between: Words before and after a number -> places.
+        of: Key of a number -> places.
+    """
+
+    between: dict[tuple[str, str], list[int]]
+    of: dict[str, list[int]]
+
+
+class UnitPlaces(dict[str, int]):
+    """Unit of a word -> bit mask of the places where it stands in a range of words."""
+
+    def __init__(self, found: Iterable[Word]) -> None:
+        place = 1
+        for unit in chain.from_iterable([word.units for word in found]):
+            self[unit] = self.get(unit, 0) | place
+            place <<= 1
+        self._size = place.bit_length() - 1
+
+    def shared(self, units: Iterable[str]) -> int:
+        """Returns how many of some units stand there."""
+        return sum(map(self.__contains__, units))
+
+    def in_order(self, units: Iterable[str]) -> int:
+        """Returns how many of some units stand there in their order: the longest common subsequence."""
+        return common_subsequence((self.get(unit, 0) for unit in units), self._size)
+
+
 class _Piece:
     """A piece of evidence, cut into blocks of 24 words; two neighbouring blocks make a window.
 
     Words of a supported claim stand close together, while those of a false one are scattered over a long
     text. A window has the number of its first block; the first window, -1, holds only block 0.
+
+    Attributes:
+        keys: All keys of its words.
+        grammar: Number of its function words.
+        is_prose: Whether at least 10 % of its words are function words.
     """
 
     def __init__(self, text: str) -> None:
@@ -47,8 +93,12 @@ class _Piece:
         self.words = read_words(self.tokens)
         self.keys = set(chain.from_iterable([word.keys for word in self.words]))
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
+        self.grammar = sum([not word.is_content for word in self.words])
+        self.is_prose = self.grammar >= _LEAST_PROSE * len(self.words)
         self._starts: list[int] = []
         self._windows_of: dict[str, list[int]] = {}
+        self._places_near: dict[int, UnitPlaces] = {}
+        self._numbers: NumberPlaces | None = None
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
             self._index(number, self.words[start : start + _BLOCK])
 
@@ -72,6 +122,26 @@ class _Piece:
                 covered[window] = covered.get(window, 0.0) + weight
         best = max(covered, key=covered.__getitem__, default=0)
         return covered.get(best, 0.0), best
+
+    def places_near(self, window: int) -> UnitPlaces:
+        """Returns where units stand in a window and in a block on either side."""
+        found = self._places_near.get(window)
+        if found is None:
+            first = max(0, (window - 1) * _BLOCK)
+            found = self._places_near[window] = UnitPlaces(self.words[first : first + _AROUND])
+        return found
+
+    def numbers(self) -> NumberPlaces:
+        """Returns where numbers (also in words) and identifiers stand."""
+        if self._numbers is None:
+            self._numbers = NumberPlaces({}, {})
+            for place, word in enumerate(self.words[1:-1], 1):
+                if word.keys[0][0] == "#" or word.demands:
+                    around = alike(self.words[place - 1]), alike(self.words[place + 1])
+                    self._numbers.between.setdefault(around, []).append(place)
+                    for key in word.keys:
+                        self._numbers.of.setdefault(key, []).append(place)
+        return self._numbers
 
     def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
         """Returns the sentence of a window that covers most of a claim."""
@@ -107,6 +177,28 @@ class _Piece:
         return self._starts
 
 
+class EvidencePassage(NamedTuple):
+    """The part of a piece of evidence that covers most of a claim.
+
+    Attributes:
+        weight: Weight of the claim's content that stands together there, more than 0.
+        piece: The piece.
+        window: Number of the window in it.
+    """
+
+    weight: float
+    piece: _Piece
+    window: int
+
+    def span(self, content: Mapping[str, float]) -> EvidenceSpan:
+        """Returns its sentence that covers most of a claim."""
+        return self.piece.span(self.window, content)
+
+    def places(self) -> UnitPlaces:
+        """Returns where units stand in it and around it."""
+        return self.piece.places_near(self.window)
+
+
 _cached_piece = lru_cache(maxsize=64)(_Piece)
 
 
@@ -122,6 +214,25 @@ class Evidence:
         self._pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
         self.keys: set[str] = set().union(*[piece.keys for piece in self._pieces])
 
+    @property
+    def is_prose(self) -> bool:
+        """Whether at least 10 % of all words are function words."""
+        size = sum([len(piece.words) for piece in self._pieces])
+        return sum([piece.grammar for piece in self._pieces]) >= _LEAST_PROSE * size
+
+    def passages(self, content: Mapping[str, float]) -> list[EvidencePassage]:
+        """Returns the best passage of each piece that covers any of a claim, the best first.
+
+        Args:
+            content: Features of the claim with their weights.
+        """
+        found = []
+        for piece in self._pieces:
+            weight, window = piece.best_window(content)
+            if weight > 0:
+                found.append(EvidencePassage(weight, piece, window))
+        return sorted(found, key=_weight, reverse=True)
+
     def look_up(self, content: Mapping[str, float]) -> tuple[EvidenceSpan | None, float]:
         """Finds the best support for a claim.
 
@@ -132,10 +243,5 @@ class Evidence:
             The sentence that covers most of it and the weight covered close to it; None and 0.0: nothing
             is covered.
         """
-        best: _Piece | None = None
-        most, window = 0.0, 0
-        for piece in self._pieces:
-            weight, place = piece.best_window(content)
-            if weight > most:
-                best, most, window = piece, weight, place
-        return (best.span(window, content) if best else None), most
+        passages = self.passages(content)
+        return (passages[0].span(content), passages[0].weight) if passages else (None, 0.0)

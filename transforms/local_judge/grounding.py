@@ -1,10 +1,10 @@
 """Checks sentences against evidence without a model, by their common words.
 
-A sentence is supported if the evidence holds all of its numbers and most of its words. Words far from the
-others count half. A credit of one word keeps a short sentence from failing because of one word.
+Every sentence that claims something has a coverage and with it a probability of being supported. What a
+missing number, date or identifier, or a contradiction, refutes has a coverage of 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from turnwise.transforms.local_judge.claims import (
@@ -15,14 +15,15 @@ from turnwise.transforms.local_judge.claims import (
     read_claim,
 )
 from turnwise.transforms.local_judge.contradictions import contradiction
-from turnwise.transforms.local_judge.evidence import WINDOW, Evidence
+from turnwise.transforms.local_judge.coverage import coverage, probability
+from turnwise.transforms.local_judge.evidence import Evidence
+from turnwise.transforms.local_judge.replaced_numbers import replaced_number
 from turnwise.transforms.local_judge.speech_acts import nothing_claimed, why_no_claim
-from turnwise.transforms.text.features import WORD_WEIGHT
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
 
-_COVERAGE = 0.75
-_CREDIT = WORD_WEIGHT
+PROBABLE = 0.5
+"""Lowest probability of what counts as supported."""
 
 
 class GroundingVerdict(NamedTuple):
@@ -32,54 +33,64 @@ class GroundingVerdict(NamedTuple):
         label: `not_applicable`: it claims nothing.
         quote: Words of the evidence that cover most of it; "": none.
         reason: One sentence for a reviewer.
+        coverage: How much of it the evidence holds, 0..1, 0 if it is refuted; None: it claims nothing.
         is_certain: Whether numbers, dates, identifiers or a negation decided it, not other words.
+        is_comparable: Whether the evidence is prose with a function word of it. A low coverage by records,
+            or by text in another language, says little.
     """
 
     label: GroundingLabel
     quote: str
     reason: str
+    coverage: float | None = None
     is_certain: bool = False
+    is_comparable: bool = True
 
 
-def ground(sentences: Sequence[str], evidence: Sequence[str]) -> list[GroundingVerdict]:
+def ground(
+    sentences: Sequence[str], evidence: Sequence[str], asked: Sequence[str] = ()
+) -> list[GroundingVerdict]:
     """Compares sentences with evidence.
 
     More evidence never makes a supported sentence unsupported. The order of pieces does not matter.
 
     Args:
         sentences: Sentences of the answer, in any language.
-        evidence: Tool results, earlier turns, instructions.
+        evidence: Tool results, sources, instructions.
+        asked: Messages of the user. They support nothing, but a number in them is not invented.
 
     Returns:
         One verdict per sentence, in order.
     """
-    known = Evidence(evidence)
-    return [_verdict(read_claim(sentence), known) for sentence in sentences]
+    known, mentioned = Evidence(evidence), Evidence(asked)
+    return [_verdict(read_claim(sentence), known, mentioned) for sentence in sentences]
 
 
-def _verdict(claim: Claim, known: Evidence) -> GroundingVerdict:
+def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerdict:
     if reason := nothing_claimed(claim):
         return GroundingVerdict("not_applicable", "", reason)
-    span, together = known.look_up(claim.content)
+    passages = known.passages(claim.content)
+    together, span = (passages[0].weight, passages[0].span(claim.content)) if passages else (0.0, None)
     quote = span.quote if span else ""
     if span and (reason := contradiction(claim, span, together, "The evidence")):
-        return GroundingVerdict("contradictory", quote, reason, is_certain=True)
-    if missing := missing_numbers(claim, known.keys):
-        return GroundingVerdict(
-            "unsupported", quote, f"No evidence holds {quoted_names(missing)}.", is_certain=True
-        )
-    covered, total = _covered(claim.weights, known), sum(claim.weights.values())
-    scattered = (_covered(claim.content, known) - together) * min(1.0, WINDOW / len(claim.words))
-    if covered - scattered / 2 + _CREDIT >= _COVERAGE * (total + _CREDIT):
-        return GroundingVerdict("supported", quote, f"The evidence holds {covered / total:.0%} of it.")
+        return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
+    if passages and (reason := replaced_number(claim, passages[0])):
+        return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
+    if missing := missing_numbers(claim, known.keys, mentioned.keys):
+        reason = f"No evidence holds {quoted_names(missing)}."
+        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
+    covered = coverage(claim, known, passages)
+    if probability([covered]) >= PROBABLE:
+        return GroundingVerdict("supported", quote, f"The evidence holds {covered:.0%} of it.", covered)
     if reason := why_no_claim(claim, together):
         return GroundingVerdict("not_applicable", quote, reason)
-    return GroundingVerdict("unsupported", quote, _lack(claim, known))
+    comparable = _is_comparable(claim, known)
+    return GroundingVerdict("unsupported", quote, _lack(claim, known), covered, is_comparable=comparable)
 
 
-def _covered(weights: Mapping[str, float], known: Evidence) -> float:
-    keys = known.keys
-    return sum([weight for key, weight in weights.items() if key in keys])
+def _is_comparable(claim: Claim, known: Evidence) -> bool:
+    grammar = [key for word in claim.words if not word.is_content for key in word.keys]
+    return known.is_prose and not known.keys.isdisjoint(grammar)
 
 
 def _lack(claim: Claim, known: Evidence) -> str:

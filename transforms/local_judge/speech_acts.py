@@ -26,7 +26,6 @@ _QUESTION = re.compile(rf"(?:[?？⸮؟\u037e՞፧]|(?:です|ます|でしょ�
 _INTRODUCTION = re.compile(rf"[:：]{_END}")
 _EXCLAMATION = re.compile(rf"[!！]{_END}")
 _ASKING_WORDS = REQUESTS | OFFERS
-_PERSONS = FIRST_PERSONS | SECOND_PERSONS
 _FEW_WORDS = 2 * WORD_WEIGHT
 _SOME_WORDS = 3 * WORD_WEIGHT
 _SMALL_SHARE = 0.3
@@ -68,8 +67,9 @@ def _asks(claim: Claim) -> bool:
 
 def _is_small_talk(claim: Claim, known: float) -> bool:
     size = sum(claim.content.values())
-    if size <= _SOME_WORDS and _EXCLAMATION.search(claim.text[-_TAIL:]):
+    if known >= _SMALL_SHARE * size:
+        return False
+    if size <= _FEW_WORDS and all(word.is_content for word in claim.words):
         return True
-    is_unknown = size <= _FEW_WORDS and known < _SMALL_SHARE * size
-    is_fragment = all(word.is_content for word in claim.words)
-    return is_unknown and (is_fragment or not _PERSONS.isdisjoint(word.lower for word in claim.words))
+    is_wish = _EXCLAMATION.search(claim.text[-_TAIL:]) and size <= _SOME_WORDS
+    return bool(is_wish) and not SECOND_PERSONS.isdisjoint(word.lower for word in claim.words)

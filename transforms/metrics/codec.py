@@ -6,7 +6,8 @@ import msgspec
 
 from turnwise.transforms.metrics.quantiles import Bins
 from turnwise.transforms.metrics.repeats import Repeats
-from turnwise.transforms.metrics.state import MetricsState, Tally
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
 
 _VERSION = 1
 
@@ -24,6 +25,8 @@ class _EncodedTally(msgspec.Struct, array_like=True):
     passes: int
     fails: int
     sketch: Bins | None
+    voted: int = 0
+    flipped: int = 0
 
 
 class _EncodedSum(msgspec.Struct, array_like=True):
@@ -50,6 +53,7 @@ class _EncodedState(msgspec.Struct, array_like=True):
     repeats: dict[str, dict[str, tuple[int, int]]]
     are_repeats_full: bool
     slices: dict[str, bytes]
+    panels: list[tuple[str, bool, dict[str, int]]] = []
 
 
 def packed(state: MetricsState) -> bytes:
@@ -67,6 +71,7 @@ def packed(state: MetricsState) -> bytes:
             state.repeats.cases,
             state.repeats.is_full,
             {name: packed(own) for name, own in state.slices.items()},
+            [(*key, counts) for key, counts in state.panels.items()],
         )
     )
 
@@ -90,6 +95,7 @@ def unpacked(data: bytes) -> MetricsState:
         Counter(found.sampled_out),
         Repeats(found.repeats, found.are_repeats_full),
         {name: unpacked(own) for name, own in found.slices.items()},
+        {(name, is_whole): Counter(counts) for name, is_whole, counts in found.panels},
     )
 
 
@@ -105,6 +111,8 @@ def _packed_tally(criterion: str, turn: int | None, tally: Tally) -> _EncodedTal
         tally.passes,
         tally.fails,
         tally.sketch,
+        tally.voted,
+        tally.flipped,
     )
 
 
@@ -118,6 +126,8 @@ def _unpacked_tally(found: _EncodedTally) -> Tally:
         found.passes,
         found.fails,
         found.sketch,
+        found.voted,
+        found.flipped,
     )
 
 

@@ -16,9 +16,12 @@ from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.judging.flips import Flips
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.panels import panel_column
 from turnwise.transforms.metrics.score_ids import conversation_key, criterion_key, named_scores
-from turnwise.transforms.metrics.state import ONE, MetricsState, Tally
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import ONE, Tally
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
 from turnwise.transforms.statistics.proportions import wilson_interval
@@ -158,6 +161,7 @@ def _version_row(row: MetricRow, state: MetricsState) -> MetricsByAppVersionRow:
         "turns": state.turns,
         "sampled_out": state.sampled_out[criterion],
         "repeats": state.repeats.figures(criterion) if row["level"] == "conversation" else None,
+        "panel": panel_column(state.panels, criterion, row["level"]),
     }
 
 
@@ -213,6 +217,7 @@ def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally) -> 
     scale = kind.scale if kind else (0.0, 1.0) if criterion == STATUS else None
     gated = tally.passes + tally.fails
     interval = wilson_interval(tally.passes, gated)
+    flips = Flips(tally.voted, tally.flipped if tally.voted else None)
     return {
         "run_id": base.run_id,
         "app_version": base.app_version,
@@ -235,6 +240,9 @@ def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally) -> 
         "p50": tally.quantile(0.5),
         "p90": tally.quantile(0.9),
         "p99": tally.quantile(0.99),
+        "voted": tally.voted,
+        "flipped": flips.flipped,
+        "flip_rate": flips.rate,
         "window_start": base.window_start,
         "window_end": base.window_end,
         "pane": base.pane,

@@ -3,120 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import copysign, sqrt
 
-from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.metrics.quantiles import Bins, add_bins, add_value, rank_of, value_at
+from turnwise.transforms.metrics.panels import PanelCounts, add_panel, merge_panels
 from turnwise.transforms.metrics.repeats import Repeats
+from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
-
-_LIMIT = 1e15
-_FLOAT_ONE = 2.0**100
-ONE = 1 << 100
-"""Values are summed as whole numbers of 2^-100: such sums are exact in any order, and can be taken back."""
-
-
-def _whole(value: float) -> int:
-    """Returns a value as a number of 2^-100, cut off there; beyond 1e15, as 1e15."""
-    return int((value if -_LIMIT < value < _LIMIT else copysign(_LIMIT, value)) * _FLOAT_ONE)
-
-
-@dataclass(slots=True)
-class Tally:
-    """Sums over the scores of one criterion; two tallies add up to the tally of all their scores.
-
-    Attributes:
-        scored: Scores with a value.
-        unscored: Scores without one.
-        errors: Times the criterion raised.
-        total: Sum of the values, in 2^-100.
-        squares: Sum of their squares, in 2^-200.
-        passes: Outcomes PASS.
-        fails: Outcomes FAIL.
-        sketch: Counts of the values for quantiles, for latencies; None elsewhere.
-    """
-
-    scored: int = 0
-    unscored: int = 0
-    errors: int = 0
-    total: int = 0
-    squares: int = 0
-    passes: int = 0
-    fails: int = 0
-    sketch: Bins | None = None
-
-    def add(self, value: float | None, outcome: Outcome | None, with_quantiles: bool = False) -> None:
-        """Counts one score."""
-        if outcome == "PASS":
-            self.passes += 1
-        elif outcome == "FAIL":
-            self.fails += 1
-        if value is None:
-            self.unscored += 1
-            return
-        whole = _whole(value)
-        self.scored += 1
-        self.total += whole
-        self.squares += whole * whole
-        if with_quantiles:
-            if self.sketch is None:
-                self.sketch = {}
-            add_value(self.sketch, value)
-
-    def merge(self, other: "Tally", sign: int = 1) -> None:
-        """Adds another tally to this one, or takes it back (`sign` -1)."""
-        self.scored += sign * other.scored
-        self.unscored += sign * other.unscored
-        self.errors += sign * other.errors
-        self.total += sign * other.total
-        self.squares += sign * other.squares
-        self.passes += sign * other.passes
-        self.fails += sign * other.fails
-        if other.sketch is not None:
-            bins = {} if self.sketch is None else self.sketch
-            add_bins(bins, other.sketch, sign)
-            self.sketch = bins or None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it is empty, because nothing was added or everything was subtracted."""
-        counts = self.scored or self.unscored or self.errors or self.passes or self.fails
-        return not (counts or self.total or self.squares or self.sketch)
-
-    @property
-    def mean(self) -> float | None:
-        """Mean of the values; None without any."""
-        return self.total / (self.scored * ONE) if self.scored else None
-
-    @property
-    def variance(self) -> float | None:
-        """Sample variance; None below two values."""
-        count = self.scored
-        if count < 2:
-            return None
-        return (count * self.squares - self.total**2) / (count * (count - 1) * ONE**2)
-
-    @property
-    def stddev(self) -> float | None:
-        """Sample standard deviation; None below two values."""
-        variance = self.variance
-        return None if variance is None else sqrt(variance)
-
-    def mean_if_unscored(self, value: float) -> float | None:
-        """Mean if everything unscored had this value; None if there is nothing at all."""
-        count = self.scored + self.unscored
-        return (self.total + _whole(value) * self.unscored) / (count * ONE) if count else None
-
-    def quantile(self, share: float) -> float | None:
-        """Smallest value that at least `share` of the values do not exceed; None without a sketch."""
-        if self.sketch is None:
-            return None
-        if self.scored == 1:
-            return self.total / ONE
-        return value_at(self.sketch, rank_of(share, self.scored))
-
 
 SumKey = tuple[int | None, str, str]
 """Key of a pair of sums.
@@ -163,6 +57,7 @@ class MetricsState:
         ces: Sums that a dialect gives: those behind CES's AggregatedMetrics.
         sampled_out: Judged criterion, or `evaluation_status` -> conversations that sampling left out.
         repeats: Runs by case.
+        panels: Verdicts of panels of judges.
         slices: Name of a slice -> the same sums (without CES's) over its turns and their conversations.
     """
 
@@ -175,10 +70,14 @@ class MetricsState:
     sampled_out: Counter[str] = field(default_factory=Counter)
     repeats: Repeats = field(default_factory=Repeats)
     slices: dict[str, "MetricsState"] = field(default_factory=dict)
+    panels: PanelCounts = field(default_factory=dict)
 
     def add(self, scored: ScoredConversation, verdict: Verdict, parts: Iterable[SumPart] = ()) -> None:
         """Counts one conversation, with its verdict and what it adds to the sums of its dialect."""
         self._add_part(scored, verdict, None)
+        for entry in scored.scores:
+            if isinstance(entry.criterion, JudgedCriterion):
+                add_panel(self.panels, entry)
         add_parts(self.ces, parts)
         key = scored.sample.run_of
         if key is not None:
@@ -201,16 +100,27 @@ class MetricsState:
 
     def _add_scores(self, entry: CriterionScores, turns: frozenset[int] | None) -> None:
         criterion = entry.criterion
-        in_seconds, may_not_count = criterion.unit == "seconds", isinstance(criterion, JudgedCriterion)
+        in_seconds, is_judged = criterion.unit == "seconds", isinstance(criterion, JudgedCriterion)
         for turn, score in entry.turns if turns is None else _within(entry.turns, turns):
-            if not may_not_count or criterion.counts(score):
+            if not is_judged or criterion.counts(score):
                 self._tally(criterion.name, turn).add(score.value, score.outcome, in_seconds)
+            if is_judged:
+                self._add_votes(criterion.name, turn, score.judge)
         overall = entry.overall if turns is None else _overall_within(entry, turns)
-        if overall is not None and (not may_not_count or criterion.counts(overall)):
+        if overall is not None and (not is_judged or criterion.counts(overall)):
             self._tally(criterion.name, None).add(overall.value, overall.outcome, in_seconds)
+        if overall is not None and is_judged:
+            self._add_votes(criterion.name, None, overall.judge)
         for place in entry.errors:
             if turns is None or place is None or place in turns:
                 self._tally(criterion.name, place).errors += 1
+
+    def _add_votes(self, criterion: str, turn: int | None, judge: JudgeUse | None) -> None:
+        """Counts the verdicts of a score, also of one that enters no mean."""
+        if judge is not None and judge.voted:
+            tally = self._tally(criterion, turn)
+            tally.voted += judge.voted
+            tally.flipped += judge.flipped or 0
 
     def _tally(self, criterion: str, turn: int | None) -> Tally:
         tally = self.tallies.get((criterion, turn))
@@ -231,6 +141,7 @@ class MetricsState:
             self._merge_tally(key, tally, sign)
         add_sums(self.ces, other.ces, sign)
         self.repeats.merge(other.repeats, sign)
+        merge_panels(self.panels, other.panels, sign)
         for criterion, number in other.sampled_out.items():
             self.sampled_out[criterion] += sign * number
             if not self.sampled_out[criterion]:

@@ -1,8 +1,7 @@
 """Scores conversations: every criterion on every turn, without Beam."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
@@ -24,6 +23,8 @@ from turnwise.transforms.matching.ending import broke_off, end_text
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.findings import record_findings
 from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_gap, withheld
+from turnwise.transforms.scoring.joint.judging import joint_score
+from turnwise.transforms.scoring.joint.members import caught
 from turnwise.transforms.scoring.selection import Selection
 
 
@@ -152,8 +153,8 @@ def _known(criterion: MeasuredCriterion, sample: Sample, pair: TurnPair, score: 
 async def _judge(
     criterion: JudgedCriterion, sample: Sample, failures: list[Failure], ask: Ask
 ) -> CriterionScores:
-    questions = [_caught(_judge_turn(criterion, sample, pair, ask)) for pair in sample.evaluable]
-    about_all = _nothing() if sample.unanswered else _caught(_judge_whole(criterion, sample, ask))
+    questions = [caught(_judge_turn(criterion, sample, pair, ask)) for pair in sample.evaluable]
+    about_all = _nothing() if sample.unanswered else caught(_judge_whole(criterion, sample, ask))
     *turns, whole = await asyncio.gather(*questions, about_all, return_exceptions=True)
     for answer in (*turns, whole):
         if isinstance(answer, AuthenticationError | asyncio.CancelledError):
@@ -169,14 +170,22 @@ async def _judge(
 
 async def _judge_turn(criterion: JudgedCriterion, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
     gap = turn_gap(criterion, sample, pair)
-    judging = criterion.judge(sample, pair, NotAsked(gap) if gap else ask)
-    return _known_judged(criterion, await awaited_score("judge", judging), gap)
+
+    async def run(own: JudgedCriterion, ask: Ask) -> Score | None:
+        return await awaited_score("judge", own.judge(sample, pair, ask))
+
+    score = await (run(criterion, NotAsked(gap)) if gap else joint_score(criterion, run, ask))
+    return _known_judged(criterion, score, gap)
 
 
 async def _judge_whole(criterion: JudgedCriterion, sample: Sample, ask: Ask) -> Score | None:
     gap = conversation_gap(criterion, sample)
-    judging = criterion.judge_conversation(sample, NotAsked(gap) if gap else ask)
-    return _known_judged(criterion, await awaited_score("judge_conversation", judging), gap)
+
+    async def run(own: JudgedCriterion, ask: Ask) -> Score | None:
+        return await awaited_score("judge_conversation", own.judge_conversation(sample, ask))
+
+    score = await (run(criterion, NotAsked(gap)) if gap else joint_score(criterion, run, ask))
+    return _known_judged(criterion, score, gap)
 
 
 def _known_judged(criterion: JudgedCriterion, score: Score | None, gap: str | None) -> Score | None:
@@ -194,14 +203,6 @@ def _known_judged(criterion: JudgedCriterion, score: Score | None, gap: str | No
         score.value, score.outcome, score.threshold = None, None, None
         score.reason = unread_reason(unread)
     return score
-
-
-async def _caught(question: Coroutine[Any, Any, Score | None]) -> Score | SystemExit | None:
-    """Returns a SystemExit in place of raising it: raised in a task it ends the event loop."""
-    try:
-        return await question
-    except SystemExit as error:
-        return error
 
 
 async def _nothing() -> None:

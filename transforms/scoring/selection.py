@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from turnwise.schemas.gate_config import STATUS
-from turnwise.schemas.judge_config import PromptGeneration
+from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
 
@@ -81,7 +81,8 @@ def select(
     criteria: Sequence[Criterion],
     sample_rate: float = 1.0,
     by_dialect: Mapping[str, Sequence[JudgedCriterion]] | None = None,
-    prompts: PromptGeneration = "second",
+    judge: JudgeConfig | None = None,
+    asks_models: bool = True,
 ) -> Selection:
     """Sorts the criteria of a config.
 
@@ -90,14 +91,16 @@ def select(
         sample_rate: Share of conversations that are judged, 0..1.
         by_dialect: Dialect -> the criteria that its cases are always judged by. One of the same name in the
             config takes the place of the default.
-        prompts: Which prompts ask.
+        judge: The run's prompts, panel and cascade; None: the defaults.
+        asks_models: Whether the judge asks models; False: there are no panels and cascades.
     """
+    judge = judge or JudgeConfig()
     names = {criterion.name for criterion in criteria}
     return Selection(
         measured=tuple(c for c in criteria if isinstance(c, MeasuredCriterion)),
-        judged=tuple(c.with_prompts(prompts) for c in criteria if isinstance(c, JudgedCriterion)),
+        judged=tuple(_asking(c, judge, asks_models) for c in criteria if isinstance(c, JudgedCriterion)),
         by_dialect={
-            dialect: tuple(c.with_prompts(prompts) for c in defaults if c.name not in names)
+            dialect: tuple(_asking(c, judge, asks_models) for c in defaults if c.name not in names)
             for dialect, defaults in (by_dialect or {}).items()
         },
         sample_rate=sample_rate,
@@ -105,6 +108,14 @@ def select(
             dialect: frozenset(c.name for c in defaults) for dialect, defaults in (by_dialect or {}).items()
         },
     )
+
+
+def _asking(criterion: JudgedCriterion, judge: JudgeConfig, asks_models: bool) -> JudgedCriterion:
+    """Returns a criterion that asks by the prompts and the models of a run."""
+    own = criterion.judge_model_options
+    options = own.within(judge) if asks_models else own.without_others()
+    asking = criterion if options is own else criterion.asking(options)
+    return asking.with_prompts(judge.prompts)
 
 
 def hash_place(name: str) -> float:

@@ -8,7 +8,8 @@ from turnwise.schemas.alert import Alert, AlertRule, ScoreLevel
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally
-from turnwise.transforms.metrics.state import MetricsState, Tally
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.means import SampleMoments
 from turnwise.transforms.statistics.sequential import always_valid_p, mean_evidence, share_evidence

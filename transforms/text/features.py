@@ -48,12 +48,17 @@ _IS_CHARACTER = re.compile(f"[{CHARACTER_SCRIPTS}]")
 _HAN_DIGITS = {char: f"#{value}" for value, char in enumerate("〇一二三四五六七八九十")}
 
 
+def is_run_of_characters(word: str) -> bool:
+    """Returns whether a word is written in Han, Kana or Hangul."""
+    return _IS_CHARACTER.match(word) is not None
+
+
 def add_features(word: str, features: Features) -> bool:
     """Adds the features of a lower-case word of one script; returns whether it is a content word."""
     if word in NUMBER_WORDS:
         _add(features, f"#{NUMBER_WORDS[word]}", WORD_WEIGHT)
         return True
-    add = _add_characters if _IS_CHARACTER.match(word) else _add_letters
+    add = _add_characters if is_run_of_characters(word) else _add_letters
     return add(word, features)
 
 

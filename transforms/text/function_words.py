@@ -69,7 +69,7 @@ NEGATING = re.compile(
 """Negations inside words."""
 
 MODALS = word_set(
-    "can could will would shall should may might must need let like kann können könnte könnten werde werden",
+    "can could will would shall should may might must need let kann können könnte könnten werde werden",
     "würde würden möchte möchten darf dürfen soll brauche brauchen peux pouvons puis pourrais pourrions vais",
     "allons souhaite souhaitons",
 )

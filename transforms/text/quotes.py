@@ -8,8 +8,8 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.text.sanitize import HIDDEN, sanitize, visible, visible_places
 
 _MARKS = str.maketrans("", "", "\\\"'`*_“”„‘’«»\u200c\u200d")
-_BRACKETS = str.maketrans("‹›⟦⟧", "<>[]")
-"""What `sanitize` writes in place of brackets, which depends on what is around them."""
+_BRACKETS = str.maketrans("‹›⟦⟧♯", "<>[]#")
+"""What `sanitize` writes in place of brackets and heading signs, which depends on what is around them."""
 
 _ELLIPSIS = re.compile(r"\[?(?:\.\.\.|…)\]?")
 

@@ -1,23 +1,43 @@
 """Neutralises control characters, hidden characters and chat markup in judged text."""
 
 import re
+from unicodedata import category, normalize
 
 HIDDEN = "\u200b"
 """What `sanitize` writes in the place of a character without width; `visible` leaves it out."""
 
-_CONTROLS = [*range(0x00, 0x20), *range(0x7F, 0xA0), 0x180E, *range(0x202A, 0x202F), *range(0x2065, 0x2070)]
-_CONTROLS += [*range(0xD800, 0xE000), *range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080)]
+_KEPT = {*"\t\n\u200c\u200d", *"\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2"}
+_KEPT |= {"\U000110bd", "\U000110cd"}
+"""Of control and format characters: tab, newline, joiners, and the signs of Unicode's property
+Prepended_Concatenation_Mark, which are seen."""
 
-_WITHOUT_WIDTH = [0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x180E), 0x180F]
-_WITHOUT_WIDTH += [0x200B, 0x200E, 0x200F, *range(0x2060, 0x2065), 0x3164, *range(0xFE00, 0xFE10), 0xFEFF]
-_WITHOUT_WIDTH += [0xFFA0, *range(0xE0100, 0xE01F0)]
-"""Soft hyphens, zero-width spaces, marks of the writing direction, fillers, variation selectors."""
+_OVERRIDES = frozenset(
+    map(chr, [0x180E, *range(0x202A, 0x202F), *range(0x2065, 0x2070), *range(0xFFF0, 0xFFFC)])
+)
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
+_VARIATION_SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
 
-_SHOWN = {
-    **dict.fromkeys(_CONTROLS, "\ufffd"),
-    **dict.fromkeys(_WITHOUT_WIDTH, HIDDEN),
-    **{0x09: "\t", 0x0A: "\n", 0x0D: " ", 0x2028: "\n", 0x2029: "\n"},
-}
+
+class _Shown(dict[int, str]):
+    """What is shown of a character, found at its first use."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = shown = _shown(chr(code))
+        return shown
+
+
+def _shown(char: str) -> str:
+    kind = category(char)
+    if char in _KEPT:
+        return char
+    if char in _FILLERS or char in _VARIATION_SELECTORS:
+        return HIDDEN
+    if kind in ("Cc", "Cs") or char in _OVERRIDES or "\U000e0000" <= char <= "\U000e0fff":
+        return "\ufffd"
+    return HIDDEN if kind == "Cf" else char
+
+
+_SHOWN = _Shown({0x0D: " ", 0x2028: "\n", 0x2029: "\n"})
 
 _JOINING = (
     "\u0600-\u06ff\u0710-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1807\u1820-\u18af"
@@ -32,28 +52,45 @@ _NEEDLESS_JOINERS = re.compile(
     rf"|(?<=[{_EMOJI}{HIDDEN}].)(?:(?<=\u200c)|(?![{_EMOJI}])))"
 )
 
-_FOLDED = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
-_FOLDED |= {0xFE64: "<", 0xFE65: ">", 0xFFE8: "|"}
-"""Full-width and small forms of ASCII characters, each as that character."""
+
+class _Folded(dict[int, str]):
+    """A character as NFKC writes it, such as a full-width one in ASCII, if that is one character."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        folded = normalize("NFKC", char)
+        self[code] = found = folded if len(folded) == 1 else char
+        return found
+
+
+_FOLDED = _Folded()
 
 _NAMES = (
-    "start_of_turn|end_of_turn|start_of_image|end_of_image|bos|eos|sop|eop|s|pad|unk|mask|cls|sep"
+    r"(?:start|end)_of_\w+|bos|eos|sop|eop|s|pad|unk|mask|cls|sep"
     "|[be]os_token|pad_token|system|developer|user|human|assistant|model|tool"
     "|think|thinking|tools|tool_calls?|tool_responses?|tool_results?|function|function_calls?"
-    r"|unused\d+|reserved_\d+|extra_id_\d+|special_\d+|seed:\w+"
+    r"|unused\d+|reserved_\d+|extra_id_\d+|special_\d+|seed:\w+|fim_\w+"
 )
 _IN_BRACKETS = (
     "INST|gMASK|CLS|SEP|IMG|THINK|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT"
+    "|(?-i:ARGS|CALL_ID|PREFIX|MIDDLE|SUFFIX)"
 )
+_HEADINGS = "instruction|input|response|system|user|human|assistant"
+_GAP = r"[^\S\n]{0,3}"
+_PIPED = rf"{_GAP}\|{_GAP}[\w▁:-]{{1,40}}{_GAP}\|{_GAP}"
+_CLOSED = rf"{_PIPED}|{_GAP}/?{_GAP}(?:{_NAMES}){_GAP}"
+_SYS = rf"<{_GAP}/?{_GAP}SYS{_GAP}>{_GAP}"
 
 _MARKERS = re.compile(
-    rf"[<>\[\]](?:(?<=<)(?=\||/?(?:{_NAMES})>|</?SYS>>)|(?<=\|[>\]])"
-    rf"|(?<=\[)(?=\||/?(?:{_IN_BRACKETS})\]|e~\[)|(?<=\])(?=~!?b[\[\]])|(?<=^\[)(?=[0-9a-f]{{8}}:))",
+    rf"[<>\[\]#](?:(?<=<)(?=\||(?:{_CLOSED}|{_SYS})>)|(?<=\|[>\]])"
+    rf"|(?<=\[)(?=\||(?:{_PIPED}|{_GAP}/?{_GAP}(?:{_IN_BRACKETS}){_GAP})\]|e~\[)"
+    r"|(?<=\])(?=~!?b[\[\]])|(?<=^\[)(?=[0-9a-f]{8}:)"
+    rf"|(?<=#)(?<![#♯]#)(?=#{{1,5}}{_GAP}(?:{_HEADINGS}){_GAP}:))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Brackets of the role markers of models' chat templates, and of lines that look like section headings."""
+"""Brackets and signs of the role markers of chat templates, and of lines that look like section headings."""
 
-_HARMLESS = {"<": "‹", ">": "›", "[": "⟦", "]": "⟧"}
+_HARMLESS = {"<": "‹", ">": "›", "[": "⟦", "]": "⟧", "#": "♯"}
 
 
 def visible(text: str) -> str:
@@ -67,8 +104,9 @@ def sanitize(text: str) -> str:
     Control characters, overrides of the writing direction, invisible tags and lone surrogates become
     U+FFFD. Characters without width become HIDDEN, but joiners stay where they belong to a word or an emoji:
     after a letter of a script that they shape, and between two emoji. The brackets of chat templates' role
-    markers, also in full-width forms and with hidden characters between, and of lines that look like section
-    headings, become similar characters. Newline and tab stay.
+    markers, also in full-width forms and with spaces or hidden characters between, and of lines that look
+    like section headings, become similar characters, and so does the first `#` of `### Response:` and the
+    like. Newline and tab stay.
     """
     shown = _NEEDLESS_JOINERS.sub(HIDDEN, text.translate(_SHOWN))
     found = [(m.start(), m[0]) for m in _MARKERS.finditer(shown.replace(HIDDEN, "").translate(_FOLDED))]

@@ -20,7 +20,7 @@ from turnwise.transforms.text.languages import (
 )
 from turnwise.transforms.text.sanitize import sanitize
 
-_BULLET = re.compile(r"[ \t]*(?:(?P<sign>[-*+•‣◦·–—]|#{1,6})|[0-9]{1,3}[.)]|[A-Za-z][.)])[ \t]+")
+_BULLET = re.compile(r"[ \t]*(?:(?P<sign>[-*+•‣◦·–—]|[#♯]{1,6})|[0-9]{1,3}[.)]|[A-Za-z][.)])[ \t]+")
 _END = re.compile(r"[.!?:;。！？：；۔؟।…][\"'”’)\]]*$")
 
 _TAIL = 60

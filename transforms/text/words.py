@@ -12,6 +12,7 @@ from turnwise.transforms.text.features import (
     WORD_WEIGHT,
     Features,
     add_features,
+    is_run_of_characters,
 )
 from turnwise.transforms.text.function_words import MONTHS, NEGATING, NEGATIONS
 from turnwise.transforms.text.numbers import NUMERAL, Keys, day_key, read_numeral
@@ -32,6 +33,9 @@ class Word(NamedTuple):
         is_content: Whether it is a content word.
         is_negation: Whether it negates a statement.
         month: 1..12 for the name of a month, else 0.
+        units: What stands in an order in a text: the characters of a run of Han, Kana or Hangul, the features
+            of other words without capitals, else the stem or the number.
+        shares: Features with their shares of the weight of the word, 0..1.
     """
 
     lower: str
@@ -41,6 +45,8 @@ class Word(NamedTuple):
     is_content: bool = True
     is_negation: bool = False
     month: int = 0
+    units: Keys = ()
+    shares: tuple[tuple[str, float], ...] = ()
 
 
 def _combining_marks() -> str:
@@ -81,13 +87,41 @@ def _read(token: str) -> Word:
     if token[0].isdecimal():
         numeral = read_numeral(token)
         features = tuple((key, WORD_WEIGHT) for key in numeral.parts)
-        return Word(token.lower(), features, numeral.keys, numeral.demands)
+        return Word(
+            token.lower(),
+            features,
+            numeral.keys,
+            numeral.demands,
+            units=numeral.keys[:1],
+            shares=_shares(features),
+        )
     lower = unicodedata.normalize("NFKC", token).lower().replace("’", "'")
     found: Features = {}
     is_content = add_features(lower, found)
     keys = tuple(found)
     demands = (keys,) if len(keys) == 1 and any(map(str.isdecimal, lower)) else ()
-    return Word(lower, tuple(found.items()), keys, demands, is_content, _negates(lower), MONTHS.get(lower, 0))
+    return Word(
+        lower,
+        tuple(found.items()),
+        keys,
+        demands,
+        is_content,
+        _negates(lower),
+        MONTHS.get(lower, 0),
+        _units(lower, keys),
+        _shares(tuple(found.items())),
+    )
+
+
+def _units(lower: str, keys: Keys) -> Keys:
+    if is_run_of_characters(lower):
+        return tuple(lower)
+    return keys[:1] if lower[0].upper() != lower[0] else keys
+
+
+def _shares(features: tuple[tuple[str, float], ...]) -> tuple[tuple[str, float], ...]:
+    total = sum(weight for _, weight in features)
+    return tuple((key, weight / total) for key, weight in features)
 
 
 def _negates(lower: str) -> bool:

@@ -1,10 +1,14 @@
 """The subcommands `export`, `import` and `backup`."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from contextlib import closing
+from time import time_ns
 
 from turnwise.pipeline.cli.store.base import StoreCommand
+from turnwise.pipeline.cli.store.overwriting import overwritten
 from turnwise.pipeline.io.terminal import complain, printable, say
+from turnwise.pipeline.settings.user import current_user
 from turnwise.schemas.config import ConfigError
 
 
@@ -39,15 +43,22 @@ def _export(options: Namespace) -> int:
 
 def _import(options: Namespace) -> int:
     from turnwise.pipeline.store.engine import open_store
+    from turnwise.pipeline.store.maintenance.enforcing import enforce_erasures
     from turnwise.pipeline.store.maintenance.export_file import ExportFile
     from turnwise.pipeline.store.maintenance.importing import import_store
 
     with closing(ExportFile(options.file)) as file, closing(open_store(options.store, create=True)) as store:
         done = import_store(store, file)
+        enforced = enforce_erasures(store, current_user(), time_ns())
+        left = enforced.left + (overwritten(store) if enforced.rows else [])
     say(printable(f"{options.file}: {_counts_text(done.rows)}"))
-    if done.erased:
-        complain(f"{done.erased} rows are left out: what they are of was erased from this store")
-    return 1 if done.erased else 0
+    if enforced.rows:
+        say(f"erased, as the export or the store says: {_counts_text(enforced.rows)}")
+    if done.left_out or done.emptied:
+        complain(f"{done.left_out} rows are left out and {done.emptied} emptied: what they are of was erased")
+    for line in left:
+        complain(printable(f"left: {line}"))
+    return 1 if done.left_out or done.emptied or left else 0
 
 
 def _backup(options: Namespace) -> int:
@@ -63,7 +74,7 @@ def _backup(options: Namespace) -> int:
     return 0
 
 
-def _counts_text(counts: dict[str, int]) -> str:
+def _counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{table} {number}" for table, number in counts.items())
 
 
@@ -73,6 +84,6 @@ IMPORT = StoreCommand(
     "read an export into a store",
     _add_import_arguments,
     _import,
-    "Exit status: 0, all of it is in the store; 1, something was left out because it was erased here.",
+    "Exit status: 0, all of it is in the store; 1, something was erased and left out, or may quote that.",
 )
 BACKUP = StoreCommand("backup", "copy a SQLite store while others write", _add_new_file, _backup)

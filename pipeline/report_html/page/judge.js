@@ -2,10 +2,10 @@
 
 import { report } from "./data.js";
 import { h, table } from "./dom.js";
-import { NONE, decimal, number, percent, shown } from "./format.js";
+import { NONE, decimal, number, percent, points, shown } from "./format.js";
 
 export function judge() {
-  return [h("h1", null, "Judge"), report.runs.map(run), disagreement()];
+  return [h("h1", null, "Judge"), report.runs.map(run)];
 }
 
 function run({ run_id: name, judge: own, sampled_out: out }) {
@@ -14,7 +14,31 @@ function run({ run_id: name, judge: own, sampled_out: out }) {
     ["conversations sampled out", number(out)], ["cost", own.cost === null || own.cost === undefined ? "unknown (no price of a model, or no figures of tokens)" : decimal(own.cost)]];
   return h("section", { "aria-label": `Judge of ${shown(name)}` }, h("h2", null, shown(name)),
     h("dl", { class: "facts" }, facts.filter(Boolean).map(([term, value]) => h("div", null, h("dt", null, term), h("dd", null, shown(value))))),
-    usage.length ? usageTable(usage) : h("p", null, "No model was asked."));
+    usage.length ? usageTable(usage) : h("p", null, "No model was asked."),
+    panels(Object.entries(own.panels ?? {})), cascades(Object.entries(own.cascades ?? {})), flipsTable(own.flips ?? {}));
+}
+
+function panels(found) {
+  if (!found.length) return null;
+  return [
+    table("Agreement of the panel", ["criterion", "questions", "decided", "agreement", "Krippendorff's alpha"],
+      found.map(([name, one]) => [shown(name), number(one.questions), number(one.decided), percent(one.agreement), decimal(one.alpha)])),
+    table("Members of the panel", ["criterion", "model", "verdicts", "without a verdict", "pass rate", "passes more often than the others"],
+      found.flatMap(([name, one]) => Object.entries(one.members).map(([model, own]) =>
+        [shown(name), shown(model), number(own.verdicts), number(own.unmeasured), percent(own.pass_rate), points(own.bias)])))];
+}
+
+function cascades(found) {
+  if (!found.length) return null;
+  return table("Questions that went on", ["criterion", "asked first", "questions", "went on", "votes differ", "low confidence", "no verdict", "calls saved", "tokens saved", "cost saved"],
+    found.map(([name, { first, questions, went_on: on, unsure, saved }]) => [shown(name), shown(first), number(questions), number(on),
+      number(unsure.votes), number(unsure.confidence), number(unsure.unscored), number(saved.calls), number(saved.tokens), decimal(saved.cost)]));
+}
+
+function flipsTable(flips) {
+  const found = Object.entries(flips).filter(([, own]) => own.voted);
+  return found.length ? table("Verdicts that flip between votes", ["criterion", "verdicts with several votes", "flipped"],
+    found.map(([name, own]) => [shown(name), number(own.voted), `${number(own.flipped)} (${percent(own.flip_rate)})`])) : null;
 }
 
 function usageTable(usage) {
@@ -30,11 +54,4 @@ function tokens(own, counted) {
 function unusable(reasons) {
   const found = Object.entries(reasons ?? {});
   return found.length ? found.map(([reason, count]) => `${number(count)} ${shown(reason)}`).join(", ") : "0";
-}
-
-function disagreement() {
-  const found = report.comparisons.flatMap((one) => one.criteria).filter((one) => one.judge?.scores);
-  if (!found.length) return null;
-  return table("How often the judge disagrees with itself", ["criterion", "scores of several samples", "not unanimous"],
-    found.map((one) => [shown(one.criterion), number(one.judge.scores), `${number(one.judge.split)} (${percent(one.judge.share)})`]));
 }

@@ -48,6 +48,8 @@ function votes(score) {
     ballot(details.votes),
     tally(details.verdicts),
     score.judge ? tally(details.scores) : null,
+    ...(details.panel?.members ?? []).map((one) => `${shown(one.model)}: ${shown(one.verdict ?? one.reason ?? "no verdict")}`),
+    details.cascade ? asked(details.cascade) : null,
     ...rows.map((one) => [shown(one.sentence ?? one.text ?? one.rubric ?? one.property ?? one.category ?? ""), one.reason, ballot(one.votes)]
       .filter(Boolean).map(String).map(shown).join(" · ")),
   ].filter(Boolean);
@@ -56,6 +58,10 @@ function votes(score) {
 
 function ballot(pair) {
   return Array.isArray(pair) && pair.length === 2 ? `votes: ${pair[0]} yes, ${pair[1]} no` : null;
+}
+
+function asked({ first, decided_by: by, why }) {
+  return by === "first" ? `${shown(first.model)} decided alone` : `asked further, because ${shown(first.model)} is unsure: ${shown(why)}`;
 }
 
 function tally(values) {

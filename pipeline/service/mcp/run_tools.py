@@ -98,7 +98,8 @@ def _conversations_to_read(service: Service, request: ListConversationsToReadReq
     parent: projects/P/locations/L/apps/A. Without evaluationRun it is the run that was written last.
     appVersion: only this version. pageSize: 10 if absent, at most 50. why says in one line what is wrong;
     clusterSize how many conversations have the same kind of problem. lostRecordCount: what the run could not
-    read or score; without conversationCount it lost all. get_conversation shows a whole one.
+    read or score; without conversationCount it lost all. unreadRuns: later runs that broke off or have not
+    ended. get_conversation shows a whole one.
     """
     return list_conversations_to_read(service, request)
 

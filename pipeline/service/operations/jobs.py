@@ -14,6 +14,7 @@ from turnwise.pipeline.service.answering import LOG, answered
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.operations.kinds import OperationKind, operation_value
 from turnwise.pipeline.store.engine import OPERATIONS, Store
+from turnwise.pipeline.store.executions import Execution, forget_run, reserve
 from turnwise.pipeline.store.operations import (
     ABORTED,
     CANCELLED,
@@ -31,6 +32,7 @@ from turnwise.pipeline.store.operations import (
 )
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.names import place_of
+from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.values import JsonObject
 
 T = TypeVar("T")
@@ -43,7 +45,10 @@ _CHECK_SECONDS = 0.2
 
 
 class StoppedError(Exception):
-    """The operation was cancelled, or is done already."""
+    """The operation was cancelled, or is done already; the message is that of the operation's error."""
+
+    def __init__(self, message: str = "it was cancelled") -> None:
+        super().__init__(message)
 
 
 class Going:
@@ -96,7 +101,7 @@ class Job(NamedTuple):
         app: The app.
         work: Does it.
         metadata: What the method says of it, by field of its message.
-        run: The evaluation run that it writes; None: none.
+        run: The new evaluation run that it writes; None: none.
     """
 
     kind: OperationKind
@@ -127,7 +132,7 @@ class Jobs:
         """Begins an operation and returns it.
 
         Raises:
-            ServiceError: Too many operations wait.
+            ServiceError: Too many operations wait, or there is a run of the name of its run.
         """
         self.start()
         operation = self._store.write(partial(_added, job))
@@ -137,7 +142,7 @@ class Jobs:
         except Full:
             self._held.discard(operation.name)
             why = f"more than {MOST_WAITING} operations wait; try again later"
-            self._store.write(lambda connection: fail(connection, operation.name, "RESOURCE_EXHAUSTED", why))
+            self._store.write(partial(_refuse, operation, why))
             raise ServiceError("RESOURCE_EXHAUSTED", why) from None
         return operation_value(operation)
 
@@ -192,8 +197,18 @@ def _found(connection: Connection, made: StoredOperation) -> StoredOperation:
     return find_operation(connection, made.name) or made
 
 
+def _refuse(operation: StoredOperation, why: str, connection: Connection) -> None:
+    fail(connection, operation.name, "RESOURCE_EXHAUSTED", why)
+    if operation.run is not None:
+        forget_run(connection, operation.run)
+
+
 def _added(job: Job, connection: Connection) -> StoredOperation:
     now = database_nanos(connection)
+    if job.run is not None:
+        execution = Execution(job.run.rsplit("/", 1)[-1], now, job.app, nanos_timestamp(now)[:10])
+        if not reserve(connection, execution, now):
+            raise ServiceError("ALREADY_EXISTS", "there is a run of that name", "displayName")
     name = f"{place_of(job.app)}/operations/{now}-{uuid4().hex[:12]}"
     operation = StoredOperation(
         name=name,
@@ -218,22 +233,21 @@ def _do(store: Store, operation: StoredOperation, work: OperationWork) -> None:
     name = operation.name
     if not store.write(lambda connection: begin_operation(connection, name)):
         return
-    status, why = CANCELLED, "it was cancelled"
     try:
-        response = answered(partial(_stoppable, work, Going(store, operation)))
-        if response is not None:
-            done = response
+        done = answered(partial(_stoppable, work, Going(store, operation)))
+        if not isinstance(done, StoppedError):
             if not store.write(lambda connection: succeed(connection, name, done)):
                 LOG.warning("%s: %s", name, LAPSED)
             return
+        status, why = CANCELLED, str(done)
     except ServiceError as error:
         status, why = error.status, str(error.to_value()["error"]["message"])
     store.write(lambda connection: fail(connection, name, status, why))
 
 
-def _stoppable(work: OperationWork, going: Going) -> JsonObject | None:
-    """Returns the response; None: the work was stopped."""
+def _stoppable(work: OperationWork, going: Going) -> JsonObject | StoppedError:
+    """Returns the response, or how the work was stopped."""
     try:
         return work(going)
-    except StoppedError:
-        return None
+    except StoppedError as stopped:
+        return stopped

@@ -3,7 +3,7 @@
 from datetime import datetime, timezone
 from functools import partial
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from turnwise.pipeline.service.errors import ServiceError, not_found
 from turnwise.pipeline.service.operations.jobs import Going, Job
@@ -16,7 +16,6 @@ from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.recordings import recordings_of
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.tables import EXECUTIONS
 from turnwise.schemas.ces.run_requests import RunEvaluationRequest
 from turnwise.schemas.values import JsonObject
 
@@ -28,7 +27,8 @@ def run_evaluation(service: Service, request: RunEvaluationRequest) -> JsonObjec
     """Begins a run that scores the recorded conversations of evaluations again.
 
     Raises:
-        ServiceError: The request is invalid, asks for what recordings cannot answer, or there are none.
+        ServiceError: The request is invalid, asks for what recordings cannot answer, there are none, or there
+            is a run of that name.
     """
     service.check_writable()
     check_run(request)
@@ -54,8 +54,6 @@ def run_evaluation(service: Service, request: RunEvaluationRequest) -> JsonObjec
 def _found(
     connection: Connection, *, app: str, names: list[str], run_id: str, version: str | None
 ) -> Rescoring:
-    if connection.execute(select(EXECUTIONS.c.name).where(EXECUTIONS.c.name == run_key(app, run_id))).first():
-        raise ServiceError("ALREADY_EXISTS", "there is a run of that name", "displayName")
     parts = [_part(connection, name, version) for name in names]
     count = sum(len(part.recordings) for part in parts)
     if not count:

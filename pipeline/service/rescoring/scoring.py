@@ -1,5 +1,6 @@
 """Scores recorded conversations again, by the functions of `turnwise.evaluate`, and writes the run."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from functools import partial
@@ -27,8 +28,9 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.run import time_text
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.evaluation.recording import recorded_conversation
+from turnwise.transforms.formats.parsing import parse_case
 from turnwise.transforms.formats.readers import CaseReader
-from turnwise.transforms.matching.cases import CaseIndex
+from turnwise.transforms.matching.cases import USED_CASE, CaseIndex
 from turnwise.transforms.matching.sample import Sample
 
 _PIECE = 500
@@ -82,7 +84,7 @@ def _ending(result: RunResult) -> JsonObject:
         "counts": result.counts,
         "judge": result.judge,
         "problems": list(result.problems),
-        "exit_status": 0 if result.passed else 1,
+        "exit_status": 1 if result.problems else 0,
     }
 
 
@@ -91,29 +93,38 @@ def _samples(
 ) -> Iterator[Sample]:
     reader = CaseReader(settings.config.ces)
     for part in rescoring.parts:
-        index = _index(part, reader)
-        if isinstance(index, Failure) or not part.recordings:
-            collected.fail([index if isinstance(index, Failure) else _unscored(part, rescoring.version)])
-            continue
-        for recording in part.recordings:
-            going.check()
-            found = _sample(going, part.evaluation.name, recording, index)
+        counts = Counter[str]()
+        for found in _of_part(going, part, reader, rescoring.version, counts):
             if isinstance(found, Failure):
                 collected.fail([found])
             else:
                 yield found
+        is_unused = counts["cases"] and not counts["conversations"]
+        collected.count(counts, [part.evaluation.name] if is_unused else ())
 
 
-def _index(part: EvaluationRecordings, reader: CaseReader) -> CaseIndex | Failure:
-    evaluation = part.evaluation
-    record = Record(evaluation.name, 1, dump_json(part.case))
-    try:
-        (case,) = reader.read(record)
-        if isinstance(case, ValueError):
-            raise case
-    except RAISED as error:
-        return record_failure("parse_case", error, record)
-    return CaseIndex([case])
+def _of_part(
+    going: Going, part: EvaluationRecordings, reader: CaseReader, version: str | None, counts: Counter[str]
+) -> Iterator[Sample | Failure]:
+    """Yields the samples of an evaluation, and counts as a run over their log does."""
+    name = part.evaluation.name
+    (case,) = parse_case(reader, Record(name, 1, dump_json(part.case)), counts)
+    if isinstance(case, Failure):
+        yield case
+        return
+    index = CaseIndex([case[1]])
+    if not part.recordings:
+        yield _unscored(part, version)
+    for recording in part.recordings:
+        going.check()
+        counts["records"] += 1
+        found = _sample(going, name, recording, index)
+        if isinstance(found, Failure):
+            counts["lost_records"] += 1
+        else:
+            counts.update(("parsed_records", "conversations"))
+            counts[f"{USED_CASE}{case[1].key.text}"] = 1
+        yield found
 
 
 def _unscored(part: EvaluationRecordings, version: str | None) -> Failure:

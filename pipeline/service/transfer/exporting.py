@@ -46,8 +46,10 @@ def export_evaluations(service: Service, request: ExportEvaluationsRequest) -> J
         if request.include_evaluations:
             yield _evaluation(service, name)
         if request.include_evaluation_results:
-            for result in service.store.read(lambda connection: _result_names(connection, name)):
-                yield _result(service, result)
+            results = service.store.read(lambda connection: _result_names(connection, name))
+            if not results and not request.include_evaluations:
+                raise ServiceError("NOT_FOUND", f"no result of {name} was found")
+            yield from (_result(service, result) for result in results)
 
     return _begin(service, EXPORT, request.names, request.export_options, read)
 

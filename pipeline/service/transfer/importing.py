@@ -1,15 +1,17 @@
 """Imports evaluations."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from turnwise.pipeline.service.answering import answered
 from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
 from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
-from turnwise.pipeline.service.operations.jobs import Going, Job
+from turnwise.pipeline.service.operations.jobs import Going, Job, StoppedError
 from turnwise.pipeline.service.operations.kinds import IMPORT
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.transfer.documents import RESULTS, RUNS
@@ -20,8 +22,10 @@ from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.names import checked_name, is_id
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 from turnwise.schemas.ces.transfers import ConflictResolutionStrategy, ImportEvaluationsRequest, ImportOptions
+from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.values import JsonObject
 
+_SHOWN = 5
 _Strategy = ConflictResolutionStrategy
 _COUNTS = {
     "": "importFailureCount",
@@ -52,13 +56,16 @@ def import_evaluations(service: Service, request: ImportEvaluationsRequest) -> J
 
 
 def _import(into: _Import, request: ImportEvaluationsRequest, going: Going) -> JsonObject:
+    """Reads all of the source, then stores one evaluation after the other; what fails does not end it."""
     made: list[JsonObject] = []
     faults: list[str] = []
     counts: Counter[str] = Counter()
-    for found in found_evaluations(into.service, request):
-        going.check()
+    for found in _each_once(found_evaluations(into.service, request)):
         try:
-            made += _imported(into, found)
+            going.check()
+            made += answered(partial(_imported, into, found))
+        except StoppedError:
+            raise StoppedError(f"it was cancelled; it had imported {len(made)} evaluations") from None
         except ServiceError as error:
             where = f" {error.field}:" if error.field else ""
             faults.append(f"{found.place}:{where} {error.message}")
@@ -70,6 +77,35 @@ def _import(into: _Import, request: ImportEvaluationsRequest, going: Going) -> J
     }
 
 
+def _each_once(found: Iterable[FoundEvaluation]) -> list[FoundEvaluation]:
+    """Returns what a source holds; of evaluations with one id or display name, why none is imported."""
+    everything = list(found)
+    places: dict[tuple[str, str], list[str]] = {}
+    for one in everything:
+        for key in _keys(one):
+            places.setdefault(key, []).append(one.place)
+    return [_if_once(one, places) for one in everything]
+
+
+def _keys(one: FoundEvaluation) -> list[tuple[str, str]]:
+    content = one.content or {}
+    keys = ("id", _own_id(content)), ("displayName", content.get("displayName", ""))
+    return [(what, text) for what, text in keys if text]
+
+
+def _if_once(one: FoundEvaluation, places: Mapping[tuple[str, str], Sequence[str]]) -> FoundEvaluation:
+    for what, text in _keys(one):
+        if len(places[what, text]) > 1:
+            shared = " and ".join(places[what, text][:_SHOWN])
+            return one._replace(content=None, fault=f"{shared} have the same {what} {shown(text)}")
+    return one
+
+
+def _own_id(content: JsonObject) -> str:
+    """Returns the id that the name of an evaluation ends in; "": it has none."""
+    return str(content.get("name", "")).rsplit("/", 1)[-1]
+
+
 def _imported(into: _Import, found: FoundEvaluation) -> list[JsonObject]:
     """Imports an evaluation and returns it in a list; empty: one that is there already is kept.
 
@@ -78,7 +114,7 @@ def _imported(into: _Import, found: FoundEvaluation) -> list[JsonObject]:
     """
     if found.content is None:
         raise ServiceError("INVALID_ARGUMENT", found.fault)
-    own = found.content.get("name", "").rsplit("/", 1)[-1]
+    own = _own_id(found.content)
     if own and not is_id(own):
         raise invalid("name", "its last part must have at most 100 letters, digits and . _ ~ -")
     taken = into.service.store.read(lambda connection: _taken(connection, into.app, own, found.content or {}))

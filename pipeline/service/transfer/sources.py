@@ -63,15 +63,24 @@ def found_evaluations(service: Service, request: ImportEvaluationsRequest) -> It
             except ServiceError as error:
                 yield FoundEvaluation(name, None, error.message)
     elif request.csv_content is not None:
-        for place, golden in table_evaluations(b64decode(request.csv_content)):
-            yield (
-                FoundEvaluation(place, None, str(golden))
-                if isinstance(golden, ValueError)
-                else _read(place, golden)
-            )
+        yield from _of_table("", b64decode(request.csv_content))
     elif request.gcs_uri is not None:
-        for file in files_of(request.gcs_uri, read_file(_URI, request.gcs_uri)):
+        files = files_of(request.gcs_uri, read_file(_URI, request.gcs_uri))
+        if not files:
+            raise invalid(_URI, "the zip file holds no file")
+        for file in files:
             yield from _of_file(file)
+
+
+def _of_table(file: str, content: bytes) -> Iterator[FoundEvaluation]:
+    """Yields the evaluations of a table; raises ServiceError if it is none."""
+    for line, golden in table_evaluations(content):
+        place = f"{file}: {line}" if file else line
+        yield (
+            FoundEvaluation(place, None, str(golden))
+            if isinstance(golden, ValueError)
+            else _read(place, golden)
+        )
 
 
 def _of_file(file: File) -> Iterator[FoundEvaluation]:
@@ -81,13 +90,10 @@ def _of_file(file: File) -> Iterator[FoundEvaluation]:
         yield FoundEvaluation(file.name, None, _NOT_IMPORTED[kind], kind)
         return
     if file.name.lower().endswith(".csv"):
-        for place, golden in table_evaluations(file.content):
-            where = f"{file.name}: {place}"
-            yield (
-                FoundEvaluation(where, None, str(golden))
-                if isinstance(golden, ValueError)
-                else _read(where, golden)
-            )
+        try:
+            yield from _of_table(file.name, file.content)
+        except ServiceError as error:
+            yield FoundEvaluation(file.name, None, error.message)
         return
     try:
         records = records_of(file)

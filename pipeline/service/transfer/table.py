@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.pipeline.service.errors import invalid
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.ces.golden_rows import golden_of_rows, row_groups
+from turnwise.transforms.formats.ces.golden_rows import RowGroup, check_begun_once, golden_of_rows, row_groups
 
 _NEEDED = ("display_name", "turn_index", "action_type")
 _BY_TYPE = {
@@ -34,8 +34,15 @@ def table_evaluations(content: bytes) -> Iterator[tuple[str, JsonObject | ValueE
     Raises:
         ServiceError: It is no such table.
     """
-    for rows in row_groups(list(_rows(content))):
-        yield f"{_FIELD} line {rows[0][_LINE]}", _golden(rows)
+    groups = row_groups([(row[_LINE], row) for row in _rows(content)])
+    if not groups:
+        raise invalid(_FIELD, "the table has a header and no evaluation")
+    for group in groups:
+        place = f"{_FIELD} line {group.begun_at[0]}"
+        try:
+            yield place, _golden(group)
+        except ValueError as error:
+            yield place, error
 
 
 def _rows(content: bytes) -> Iterator[JsonObject]:
@@ -63,18 +70,20 @@ def _check_header(header: Sequence[str]) -> None:
         raise invalid(_FIELD, "a column stands twice")
 
 
-def _golden(rows: Sequence[JsonObject]) -> JsonObject | ValueError:
+def _golden(group: RowGroup) -> JsonObject:
+    """Returns an Evaluation in proto3 JSON; raises ValueError if a row is invalid."""
+    check_begun_once(group.begun_at, _LINE)
+    rows = group.rows
     faults = [f"line {row[_LINE]}: {fault}" for row in rows if (fault := _fault(row))]
     if faults:
-        return ValueError("; ".join(faults))
+        raise ValueError("; ".join(faults))
     if not any(row["action_type"] for row in rows):
-        return ValueError(f"line {rows[0][_LINE]}: the evaluation has no rows of a turn")
+        raise ValueError(f"line {rows[0][_LINE]}: the evaluation has no rows of a turn")
     plain = [{key: text for key, text in row.items() if key != _LINE} for row in rows]
-    try:
-        golden = golden_of_rows(plain)
-    except ValueError as error:
-        return error
-    return ValueError(f"not read: {', '.join(golden.unread)}") if golden.unread else golden.evaluation
+    golden = golden_of_rows(plain)
+    if golden.unread:
+        raise ValueError(f"not read: {', '.join(golden.unread)}")
+    return golden.evaluation
 
 
 def _fault(row: JsonObject) -> str:

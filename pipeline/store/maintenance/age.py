@@ -5,6 +5,7 @@ import re
 from turnwise.schemas.config import ConfigError
 
 DAY_NANOS = 24 * 3600 * 10**9
+MOST_DAYS = 99_999
 _FORM = re.compile(r"([1-9][0-9]{0,4})d")
 
 

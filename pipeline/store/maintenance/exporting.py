@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -15,9 +16,9 @@ from turnwise.pipeline.store.migrations import stored_version
 from turnwise.pipeline.store.tables import EVALUATIONS, EXECUTIONS
 from turnwise.schemas.config import ConfigError
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
-_PIECE = 500
+_IN_PIECES = {"yield_per": 500}
 
 
 def export_store(store: Store, path: str, app: str) -> dict[str, int]:
@@ -66,11 +67,12 @@ def keep(partial: Path, path: str) -> None:
 def _write(connection: Connection, file: ZipFile, app: str) -> dict[str, int]:
     if app and not _has(connection, app):
         raise ConfigError(f"--app {app}: the store has nothing of it")
-    counts = {}
+    counts, digests = {}, {}
     for table in EXPORTED:
         with file.open(f"{table.name}.jsonl", "w", force_zip64=True) as lines:
-            counts[table.name] = _write_rows(connection, lines, table, app)
-    manifest = {"format": FORMAT, "store_version": stored_version(connection), "app": app, "rows": counts}
+            counts[table.name], digests[table.name] = _write_rows(connection, lines, table, app)
+    version = stored_version(connection)
+    manifest = {"format": FORMAT, "store_version": version, "app": app, "rows": counts, "sha256": digests}
     file.writestr(MANIFEST, json.dumps(manifest, indent=2))
     return counts
 
@@ -80,15 +82,18 @@ def _has(connection: Connection, app: str) -> bool:
     return any(connection.execute(query).first() for query in queries)
 
 
-def _write_rows(connection: Connection, lines: IO[bytes], table: Table, app: str) -> int:
-    count = 0
+def _write_rows(connection: Connection, lines: IO[bytes], table: Table, app: str) -> tuple[int, str]:
+    """Writes the rows of a table; returns their number and the SHA-256 of their lines."""
+    count, digest = 0, sha256()
     for row in _rows(connection, table, app):
-        lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
+        lines.write(line)
+        digest.update(line)
         count += 1
-    return count
+    return count, digest.hexdigest()
 
 
 def _rows(connection: Connection, table: Table, app: str) -> Iterator[dict[str, object]]:
-    found = connection.execution_options(yield_per=_PIECE).execute(rows_query(table, app))
+    found = connection.execute(rows_query(table, app), execution_options=_IN_PIECES)
     for row in found.mappings():
         yield dict(row)

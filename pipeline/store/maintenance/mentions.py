@@ -3,10 +3,23 @@
 import json
 import re
 from collections.abc import Collection
+from typing import Protocol
 
-from sqlalchemy import Column, ColumnElement, or_, true
+from sqlalchemy import Column, ColumnElement, false, or_, true
 
 _MOST_FORMS = 200
+_WORD = re.compile(r"[\w-]+")
+_PIECE = re.compile(r"[^\s\"'`,;()<>\[\]{}\\]+")
+
+
+class Finder(Protocol):
+    """Finds ids in texts."""
+
+    def may_be_in(self, column: "Column[str]") -> ColumnElement[bool]:
+        """Returns the condition that a text may mention one."""
+
+    def are_in(self, text: str | None) -> bool:
+        """Returns whether a text mentions one."""
 
 
 class Mentions:
@@ -22,11 +35,16 @@ class Mentions:
         """Returns the condition that a text may mention one; with many ids, any text may."""
         if len(self._forms) > _MOST_FORMS:  # SQLite limits the depth of an expression
             return true()
-        return or_(*(column.contains(form, autoescape=True) for form in self._forms))
+        return or_(false(), *(column.contains(form, autoescape=True) for form in self._forms))
 
     def are_in(self, text: str | None) -> bool:
         """Returns whether a text mentions one."""
         return bool(text and self._forms and self._pattern.search(text))
+
+
+def words_of(text: str) -> set[str]:
+    """Returns what may be an id in a text: its words, and its pieces without spaces, quotes and commas."""
+    return set(_WORD.findall(text)) | set(_PIECE.findall(text))
 
 
 def _forms(name: str) -> set[str]:

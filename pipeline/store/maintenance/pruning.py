@@ -9,7 +9,15 @@ from sqlalchemy import Connection, delete, func, select, update
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.executions import delete_forgotten, forget_run, lock_executions, runs_since
 from turnwise.pipeline.store.maintenance.age import DAY_NANOS
-from turnwise.pipeline.store.tables import CURRENT, EXECUTIONS, METRIC_ROWS, PRUNED, RUN_TABLES, upsert
+from turnwise.pipeline.store.tables import (
+    CURRENT,
+    DELETED_TABLES,
+    EXECUTIONS,
+    METRIC_ROWS,
+    PRUNED,
+    RUN_TABLES,
+    upsert,
+)
 from turnwise.schemas.jsonio import dump_json
 
 
@@ -112,7 +120,7 @@ def _without_quotes(content: str | None) -> str | None:
 def orphans(connection: Connection) -> dict[str, int]:
     """Returns run -> number of rows that belong to no execution of it."""
     found: dict[str, int] = {}
-    for table in RUN_TABLES:
+    for table in DELETED_TABLES:
         own = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
         has_none = ~select(EXECUTIONS.c.name).where(*own).exists()
         query = select(table.c.evaluation_run, func.count()).where(has_none).group_by(table.c.evaluation_run)

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, select
 
 from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.maintenance.age import DAY_NANOS
+from turnwise.pipeline.store.maintenance.age import DAY_NANOS, MOST_DAYS
 from turnwise.pipeline.store.maintenance.pruning import OldRun, Pruning, prune
 from turnwise.pipeline.store.tables import SETTINGS, upsert
+from turnwise.schemas.config import ConfigError
 
 _NAME = "retention"
 _ACTOR = "retention"
@@ -31,9 +32,26 @@ class Retention(NamedTuple):
 
 
 def read_retention(connection: Connection) -> Retention | None:
-    """Returns the retention of a store; None: runs stay."""
+    """Returns the retention of a store; None: runs stay.
+
+    Raises:
+        ConfigError: The store holds something else.
+    """
     value = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.name == _NAME)).scalar()
-    return None if value is None else Retention(**json.loads(value))
+    return None if value is None else _parsed(value)
+
+
+def _parsed(value: str) -> Retention:
+    try:
+        rule = Retention(**json.loads(value))
+    except (TypeError, ValueError):
+        rule = Retention(0, False)
+    is_age = type(rule.days) is int and 0 < rule.days <= MOST_DAYS
+    if not is_age or not isinstance(rule.keep_metrics, bool):
+        raise ConfigError(
+            f"the store's retention is none: {value[:100]!r}; set it by turnwise store retention 90d, or off"
+        )
+    return rule
 
 
 def write_retention(connection: Connection, rule: Retention | None) -> None:
@@ -45,6 +63,6 @@ def write_retention(connection: Connection, rule: Retention | None) -> None:
 
 
 def apply_retention(store: Store, now: int) -> list[OldRun]:
-    """Deletes what a store keeps for no longer; returns the runs."""
+    """Deletes what a store keeps for no longer; returns the runs. Raises ConfigError as `read_retention`."""
     rule = store.read(read_retention)
     return [] if rule is None else prune(store, rule.pruning(_ACTOR, now))

@@ -21,6 +21,7 @@ from turnwise.pipeline.store.tables import (
     PRUNED,
     RECORDING_ROWS,
     RESULT_ROWS,
+    RUN_SUMMARIES,
     SCORE_ROWS,
     SETTINGS,
     TAGS,
@@ -68,6 +69,7 @@ EXPORTED: dict[Table, AppCondition] = {
 """Table -> the condition of its rows of an app (None: all). What others refer to comes first."""
 
 NOT_EXPORTED: dict[Table, str] = {
+    RUN_SUMMARIES: "computed from the other tables again",
     OPERATIONS: "work of a server that is done or in progress",
     TOKENS: "keys to a server",
     SETTINGS: "what a store does, not what it holds",

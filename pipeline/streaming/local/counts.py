@@ -11,6 +11,7 @@ from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
+from turnwise.transforms.scoring.joint.counting import joint_counts
 from turnwise.transforms.streaming.outcome import RecordOutcome
 
 
@@ -77,6 +78,7 @@ def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
     found = _failure_counts(outcome.failures)
     found["results" if outcome.results else "lost_conversations"] += 1
     found.update(f"{GUESS}{guess}" for guess in outcome.guesses)
+    found.update(joint_counts((row["criterion"], row["details"]) for row in outcome.scores))
     return found
 
 

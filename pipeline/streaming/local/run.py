@@ -27,6 +27,7 @@ from turnwise.pipeline.io.directory import (
 )
 from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
 from turnwise.pipeline.report.counts import guesses_by_tool
+from turnwise.pipeline.report.joint import joint_document
 from turnwise.pipeline.report.summary import Figures
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.store.urls import shown_url
@@ -196,7 +197,8 @@ def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequ
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
     guesses, not_stored = guesses_by_tool(store.counts), store.refused_rows()
-    figures = Figures(counts, JUDGING.judged, guesses, unread, not_stored=not_stored)
+    joint = joint_document(settings, store.counts)
+    figures = Figures(counts, JUDGING.judged, guesses, unread, not_stored=not_stored, joint=joint)
     document = run_document(settings, figures, rows, {"folder": "."})
     write_run_file(settings.output, document)
     return report(settings, figures, rows, document)

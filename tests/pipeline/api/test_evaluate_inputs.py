@@ -236,7 +236,7 @@ def test_readers_raise_or_tell() -> None:
 
 TABLES = ("scores", "results", "metrics_by_app_version", "metrics_by_turn", "metrics_by_slice", "failures")
 PANDAS_TYPES = {"string": "string", "int64": "Int64", "double": "Float64"}
-NESTED = {"details", "judge", "result", "repeats", "tags"}
+NESTED = {"details", "judge", "result", "panel", "repeats", "tags"}
 
 
 def test_arrow_tables_have_all_columns_and_values() -> None:

@@ -108,19 +108,17 @@ def test_scores(done: Any) -> None:
         for row in done.rows("scores")
         if row["turn_index"] is not None
     }
+    assert round(scores.pop(("1", "hallucinations_v1")), 2) == 0.96
     assert scores == {
         ("1", "citation_validity"): 0.5,
         ("1", "citation_precision"): 0.5,
         ("1", "citation_recall"): 1.0,
         ("1", "judged_citation_precision"): 0.5,
-        ("1", "hallucinations_v1"): 1.0,
         ("1", "skipped_rate"): 0.0,
         ("2", "skipped_rate"): 1.0,
         ("2", "safety_ratings"): 1.0,
         ("5", "skipped_rate"): 0.0,
-        ("5", "hallucinations_v1"): 1.0,
         ("flat", "skipped_rate"): 0.0,
-        ("flat", "hallucinations_v1"): scores["flat", "hallucinations_v1"],
         **{(name, own): None for name in ("1", "5", "flat") for own in ("grounding_score", "safety_ratings")},
     }
 

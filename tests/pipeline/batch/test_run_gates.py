@@ -153,6 +153,12 @@ def test_a_run_that_accounts_for_everything_does_not_fail() -> None:
     assert gate_problems(settings(), COUNTS, metric_rows(["good"])) == []
 
 
+def test_an_input_that_became_shorter_fails_the_run() -> None:
+    counts = {**COUNTS, "failures": {"read: ShortenedFileError": 1}}
+    (problem,) = gate_problems(settings(output="out"), counts, metric_rows(["good"]))
+    assert "an unknown number of records is missing; see failures-*" in problem
+
+
 @pytest.mark.parametrize("output_format", ["jsonl", "avro"])
 def test_conversations_that_miss_a_gate_are_named(
     turnwise: Callable[..., Any], config: Path, tmp_path: Path, output_format: str

@@ -11,7 +11,9 @@ from typing import Any
 import fastavro
 import pytest
 
-from turnwise.pipeline.io.files import read_records
+from turnwise.pipeline.io.files import file_records, listed_files, read_records
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Record
 
 CONFIG = {"criteria": {"response_match_score": 0.5, "turn_latency": {}}}
 LIMIT_MB = 1 / 64
@@ -295,6 +297,29 @@ def test_a_broken_first_line_of_a_json_file_loses_only_itself(tmp_path: Path) ->
     path = tmp_path / "log.json"
     path.write_text('{"cut": \n{"conversation_id": "b"}\n{"conversation_id": "c"}\n')
     assert [record.position for record in read_records(str(path), 1 << 20)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.jsonl.gz"])
+def test_a_file_that_becomes_shorter_while_it_is_read_is_a_failure(tmp_path: Path, name: str) -> None:
+    path, lines = tmp_path / name, [b'{"conversation_id": "%d"}' % i for i in range(100_000)]
+    text = b"[" + b",".join(lines) + b"]" if name == "log.json" else b"\n".join(lines)
+    path.write_bytes(gzip.compress(text, 0) if name.endswith(".gz") else text)
+    found = file_records(str(path), 1 << 20)
+    next(found)
+    os.truncate(path, path.stat().st_size // 2)
+    *_, last = found
+    assert isinstance(last, Failure) and last.stage == "read"
+    assert last.error_type == ("EOFError" if name.endswith(".gz") else "ShortenedFileError")
+
+
+def test_a_file_that_became_shorter_since_it_was_listed_is_a_failure(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"conversation_id": "a"}\n' * 3)
+    (listed,) = listed_files([str(path)])
+    os.truncate(path, 25)
+    record, failure = file_records(listed, 1 << 20)
+    assert isinstance(record, Record) and isinstance(failure, Failure)
+    assert failure.error_type == "ShortenedFileError"
 
 
 def test_a_file_that_two_paths_name_is_read_once(turnwise: Callable[..., Any], tmp_path: Path) -> None:

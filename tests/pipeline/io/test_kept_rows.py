@@ -2,7 +2,8 @@ from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.io.run_end import kept_rows
 from turnwise.schemas.jsonio import dump_json
 from turnwise.transforms.metrics.rows import version_rows
-from turnwise.transforms.metrics.state import MetricsState, Tally
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
 
 
 def test_kept_rows_are_small_and_come_back_as_they_were():

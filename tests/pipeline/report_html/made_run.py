@@ -19,7 +19,14 @@ DOCUMENT: Row = {
     "criteria": {"tool_trajectory_avg_score": {"threshold": 1.0}},
     "versions": {"turnwise": "0.2.0"},
     "counts": {"records": 0, "parsed_records": 0, "lost_records": 0, "lost_conversations": 0},
-    "judge": {"backend": "local", "sample_rate": 1.0},
+    "judge": {
+        "backend": "local",
+        "sample_rate": 1.0,
+        "flips": {
+            "safety_v1": {"voted": 40, "flipped": 3, "flip_rate": 0.075},
+            "hallucination": {"voted": 0, "flipped": None, "flip_rate": None},
+        },
+    },
     "problems": [],
     "exit_status": 0,
 }

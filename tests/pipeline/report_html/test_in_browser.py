@@ -167,6 +167,14 @@ def test_what_is_not_decided_is_neither_green_nor_nought(browser: Browser, repor
     assert "? not scored" in whole and "the judge gave no answer" in whole and "0.00" not in whole
 
 
+def test_verdicts_that_flip_are_shown_where_there_were_several_votes(browser: Browser, report: Path) -> None:
+    browser.open(report, view="judge")
+    browser.wait(lambda: browser.texts("table caption"))
+    (table,) = browser.texts("table")
+    assert table.startswith("Verdicts that flip between votes") and "safety_v1" in table
+    assert "40" in table and "3 (8" in table and "hallucination" not in table
+
+
 def shown(browser: Browser) -> str:
     return browser.find("#found").text
 
@@ -569,3 +577,31 @@ def test_what_was_not_measured_is_not_scored(browser: Browser, tmp_path: Path) -
     browser.open(run / "report.html", view="missing")
     text = browser.find("section[aria-labelledby=unscored]").text
     assert "1 of 3 eval cases has no recording" in text and "Every score has a value" not in text
+
+
+def test_panels_and_cascades(browser: Browser, tmp_path: Path) -> None:
+    """What is unknown is a dash, and never 0."""
+    member = {"verdicts": 5, "unmeasured": 1, "pass_rate": 0.8, "bias": -0.125}
+    none = {"verdicts": 0, "unmeasured": 6, "pass_rate": None, "bias": None}
+    panel = {
+        "questions": 6,
+        "decided": 4,
+        "agreement": 0.75,
+        "alpha": None,
+        "members": {"a": member, "b": none},
+    }
+    saved = {"calls": 12, "tokens": None, "cost": None}
+    unsure = {"votes": 1, "confidence": 2, "unscored": 0}
+    cascade = {"first": "c", "questions": 20, "went_on": 3, "unsure": unsure, "saved": saved}
+    judge = {"backend": "gemini", "model": "c > a, b", "sample_rate": 1.0, "usage": {}}
+    judge |= {"panels": {"match": panel}, "cascades": {"match": cascade}}
+    run = write_run(tmp_path / "run", [conversation("a")], judge=judge)
+    main(["report", str(run)])
+    browser.open(run / "report.html", view="judge")
+    assert browser.texts("main tbody tr") == [
+        "match 6 4 75% –",
+        "match a 5 1 80% −12.5 points",
+        "match b 0 6 – –",
+        "match c 20 3 1 2 0 12 – –",
+    ]
+    assert "model\nc > a, b" in browser.find("main dl").text

@@ -130,6 +130,8 @@ def attacked_score(row: dict[str, object], text: str) -> dict[str, object]:
         "context_quote": text,
         text: text,
         "sentences": [{"sentence": text, "label": text, "reason": text, "votes": [1, 2]}],
+        "panel": {"members": [{"model": text, "verdict": text}]},
+        "cascade": {"decided_by": text, "why": text, "first": {"model": text}},
     }
     return score(
         row,
@@ -182,7 +184,13 @@ def attacked_run(directory: Path) -> Path:
         problems=[text],
         exit_status=1,
         criteria={text: {text: text}},
-        judge={"backend": text, "model": text, "usage": {text: {"unusable": {text: 1}}}},
+        judge={
+            "backend": text,
+            "model": text,
+            "usage": {text: {"unusable": {text: 1}}},
+            "panels": {text: {"members": {text: {}}}},
+            "cascades": {text: {"first": text, "unsure": {}, "saved": {}}},
+        },
     )
 
 

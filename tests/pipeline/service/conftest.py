@@ -6,7 +6,7 @@ import re
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +103,11 @@ class Server:
         store: The store that it serves.
     """
 
-    def __init__(self, store_url: str, *arguments: str, token: str = "") -> None:
+    def __init__(
+        self, store_url: str, *arguments: str, token: str = "", environment: Mapping[str, str] | None = None
+    ) -> None:
         command = ["serve", "--store", store_url, "--port", "0", *arguments]
-        environment = {**os.environ, **({"TURNWISE_TOKEN": token} if token else {})}
+        environment = {**(environment or os.environ), **({"TURNWISE_TOKEN": token} if token else {})}
         pipe = subprocess.PIPE
         self.process = forked.Process(command, ROOT, environment, stdout=pipe, stderr=pipe)
         line = self.process.stdout.readline()

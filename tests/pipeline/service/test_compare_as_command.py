@@ -62,7 +62,7 @@ def change(tmp_path):
 
     def execute(*statements):
         with closing(sqlite3.connect(tmp_path / "s.db")) as connection, connection:
-            for statement in statements:
+            for statement in (*statements, "DELETE FROM run_summaries"):
                 connection.execute(statement)
 
     return execute

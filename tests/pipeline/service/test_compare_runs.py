@@ -1,16 +1,28 @@
 """The tool that compares two runs: their states, the verdict, and the evaluations that changed."""
 
+from time import time_ns
 from typing import Any
 
 import pytest
 
-from tests.store_rows import put_rows
+from tests.store_rows import ENDED, put_rows
+from turnwise.pipeline.service.conversations import list_conversations_to_read
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.run_comparison import compare_evaluation_runs
+from turnwise.pipeline.service.runs import list_run_summaries
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.trend import get_criterion_trend
+from turnwise.pipeline.store.executions import Execution, complete, write_rows
+from turnwise.pipeline.store.failures import failure_columns, write_replaced
+from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import RESULT_ROWS
+from turnwise.pipeline.store.tables import FAILURE_ROWS, RESULT_ROWS
 from turnwise.schemas.ces.comparison_tools import CompareEvaluationRunsRequest, CompareEvaluationRunsResponse
+from turnwise.schemas.ces.conversation_tools import ListConversationsToReadRequest
+from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
+from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest
+from turnwise.schemas.failure import Failure
+from turnwise.transforms.metrics.rows import failure_rows
 
 APP = "projects/p/locations/l/apps/a"
 
@@ -19,18 +31,18 @@ APP = "projects/p/locations/l/apps/a"
 def put(service: Service) -> Any:
     """Returns a function that writes a run over 10 evaluations, of which some fail."""
 
-    def write(run: str, *fails: int, version: str = "v1", ends: bool = True) -> None:
+    def write(run: str, *fails: int, version: str = "v1", ends: bool = True, conversation: str = "c") -> None:
         rows = []
         for number in range(10):
             result = {
-                "name": f"{APP}/evaluations/e{number}/results/{run}",
+                "name": f"{APP}/evaluations/e{number}/results/{run}-{version}",
                 "evaluationRun": f"{APP}/evaluationRuns/{run}",
                 "executionState": "COMPLETED",
                 "evaluationStatus": "FAIL" if number in fails else "PASS",
                 "appVersion": version,
                 "goldenResult": {},
             }
-            rows.append(result_columns(result, f"c-{number}", 1))
+            rows.append(result_columns(result, f"{conversation}-{number}", 1))
         put_rows(service.store, RESULT_ROWS, rows, ends=ends)
 
     return write
@@ -69,6 +81,51 @@ def test_a_run_that_is_called_as_a_version_is_the_run(service: Service, put: Any
     put("r1", version="r2")
     put("r2", *range(10), version="v9")
     assert compared(service)["verdict"]["candidateValue"] == 0
+
+
+SAME = [
+    (("v1",), "both sides are the same app version: "),
+    (("v1", "v2"), "both sides are of the same 2 app versions: "),
+]
+
+
+@pytest.mark.parametrize(("versions", "said"), SAME)
+def test_a_note_says_what_versions_both_runs_are_of(
+    service: Service, put: Any, versions: Any, said: str
+) -> None:
+    for run in ("r1", "r2"):
+        for version in versions:
+            put(run, version=version, conversation=f"{run}-c")
+    notes = compared(service)["verdict"]["notes"]
+    assert [note.startswith(said) for note in notes if note.startswith("both sides")] == [True]
+
+
+def test_every_tool_counts_the_same_lost_records(service: Service, put: Any) -> None:
+    put("r1")
+    put("r2")
+    execution = Execution("r2", 1, APP, "2026-11-01")
+    lost = [Failure("parse", "ValueError", f"bad {number}", "log", number) for number in range(3)]
+    rows = [row for failure in lost for row in failure_rows(failure, "r2")]
+    for app, own in ((APP, rows[:1]), (LOCAL_APP, rows[1:])):
+        columns = [failure_columns(row, app, time_ns()) for row in own]
+        service.store.write(lambda c, r=columns: write_rows(c, execution, FAILURE_ROWS, r, time_ns()))
+    service.store.write(lambda c: write_replaced(c, execution, 4, time_ns()))
+    service.store.write(lambda c: complete(c, execution, ENDED, time_ns()))
+
+    found = compared(service)
+    listed = list_run_summaries(service, ListEvaluationRunsRequest.from_value({"parent": APP}))
+    to_read = list_conversations_to_read(
+        service, ListConversationsToReadRequest.from_value({"parent": APP, "evaluationRun": "r2"})
+    )
+    (trend,) = (
+        own["run"]
+        for own in get_criterion_trend(service, GetCriterionTrendRequest.from_value({"parent": APP}))["runs"]
+        if own["run"]["runId"] == "r2"
+    )
+    counts = [found["candidate"], listed["evaluationRuns"][1], to_read, trend]
+    assert [own["lostRecordCount"] for own in counts] == [7] * 4
+    assert found["verdict"]["candidateLostRecordCount"] == 7
+    assert "lostRecordCount" not in found["base"] and "baseLostRecordCount" not in found["verdict"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 """Recorded conversations of evaluations are scored again, as a new run."""
 
+import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
 from time import sleep, time_ns
 from typing import Any
 
@@ -15,6 +18,8 @@ from turnwise.pipeline.service.changes import update_evaluation
 from turnwise.pipeline.service.conversations import list_conversations_to_read
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation
+from turnwise.pipeline.service.operations.jobs import MOST_WAITING, Job
+from turnwise.pipeline.service.operations.kinds import EXPORT
 from turnwise.pipeline.service.operations.methods import cancel_operation, get_operation
 from turnwise.pipeline.service.rescoring.run import run_evaluation
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures
@@ -146,8 +151,79 @@ def test_what_cannot_be_scored_again_is_a_failure_and_no_pass(
     assert get_evaluation_run(service, name)["progress"]["passedCount"] == 1
     found = sorted(failures(service, "both"))
     assert len(found) == 2 and "kept no recording" in found[1] and "no run of the store scored it" in found[0]
-    exits = text("SELECT exit_status FROM evaluation_runs WHERE run_id = 'both'")
-    assert service.store.read(lambda c: c.execute(exits).scalar()) == 1
+    status, (problem,) = ending(service, "both")
+    assert (
+        status == 1 and "0 failed, 2 not decided (1 record lost, 1 eval case without a recording" in problem
+    )
+
+
+def ending(service: Service, run: str) -> tuple[int, list[str]]:
+    """Returns the exit status of a run, and its problems."""
+    query = text("SELECT exit_status, content FROM evaluation_runs WHERE run_id = :run")
+    status, content = service.store.read(lambda c: c.execute(query, {"run": run}).one())
+    return status, json.loads(content)["problems"]
+
+
+def waiting_operations(service: Service) -> int:
+    waiting = text("SELECT count(*) FROM operations WHERE begin_nanos IS NULL")
+    return int(service.store.read(lambda c: c.execute(waiting).scalar()) or 0)
+
+
+def test_the_exit_status_says_whether_all_passed(service: Service, create: Callable[..., Any]) -> None:
+    create("one", golden=golden("hello"))
+    record(service, said(1), said(2, "v8"), said(3, "v8", words="bye"))
+    done(service, begun(service, displayName="good", appVersion="v7"))
+    assert ending(service, "good") == (0, [])
+    done(service, begun(service, displayName="bad"))
+    status, (problem,) = ending(service, "bad")
+    assert status == 1 and "every conversation passes: failed: 1 failed, 0 not decided: c-3" in problem
+
+
+def test_of_requests_for_one_run_at_a_time_one_begins_it(
+    service: Service, create: Callable[..., Any]
+) -> None:
+    create("one", golden=golden("hello"))
+    record(service, said(1), said(2))
+    ready = Barrier(6)
+
+    def ask(_: int) -> Any:
+        ready.wait(30)
+        try:
+            return begun(service, displayName="again")
+        except ServiceError as error:
+            return error.to_value()["error"]
+
+    with ThreadPoolExecutor(6) as threads:
+        answers = list(threads.map(ask, range(6)))
+    (one,) = (answer for answer in answers if "name" in answer)
+    refused = [answer for answer in answers if answer is not one]
+    assert {(each["code"], each["status"]) for each in refused} == {(409, "ALREADY_EXISTS")}
+    assert done(service, one)["response"]["evaluationRun"] == f"{APP}/evaluationRuns/again"
+    executions = text("SELECT count(*) FROM run_executions WHERE run_id = 'again'")
+    assert service.store.read(lambda c: c.execute(executions).scalar()) == 1
+    assert get_evaluation_run(service, f"{APP}/evaluationRuns/again")["progress"]["totalCount"] == 2
+
+
+def test_a_name_is_taken_while_its_run_waits_and_free_if_it_is_refused(
+    service: Service, create: Callable[..., Any]
+) -> None:
+    create("one", golden=golden("hello"))
+    record(service, said(1))
+    held = Event()
+    jobs = [Job(EXPORT, APP, lambda going: {"x": held.wait(60)}, {}) for _ in range(2 + MOST_WAITING)]
+    for job in jobs[:2]:
+        service.begin(job)
+    while waiting_operations(service):
+        sleep(0.01)
+    begun(service, displayName="waits")
+    with pytest.raises(ServiceError, match="there is a run of that name"):
+        begun(service, displayName="waits")
+    for job in jobs[3:]:
+        service.begin(job)
+    for _ in range(2):
+        with pytest.raises(ServiceError, match="try again later"):
+            begun(service, displayName="refused")
+    held.set()
 
 
 def test_the_last_run_counts_also_if_it_kept_no_recording(

@@ -5,18 +5,21 @@ import json
 import zipfile
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
+from functools import partial
+from threading import Event
 from time import sleep
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import func, select
 
 from tests import object_store
 from tests.object_store import OBJECTS, StoredObject
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation
-from turnwise.pipeline.service.operations.methods import get_operation
+from turnwise.pipeline.service.operations.methods import cancel_operation, get_operation
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.transfer.documents import ExportedDocument, File, files_of, records_of, zipped
 from turnwise.pipeline.service.transfer.exporting import (
@@ -26,6 +29,9 @@ from turnwise.pipeline.service.transfer.exporting import (
 )
 from turnwise.pipeline.service.transfer.importing import import_evaluations
 from turnwise.pipeline.service.transfer.table import table_evaluations
+from turnwise.pipeline.service.transfer.waiting import bounded
+from turnwise.pipeline.store.evaluations import find_evaluation
+from turnwise.pipeline.store.tables import EVALUATIONS
 from turnwise.schemas.ces.transfers import (
     ExportEvaluationResultsRequest,
     ExportEvaluationRunsRequest,
@@ -33,6 +39,9 @@ from turnwise.schemas.ces.transfers import (
     ExportFormat,
     ImportEvaluationsRequest,
 )
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.readers import CaseReader
 
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
 OTHER = "projects/acme-cx/locations/us/apps/other"
@@ -275,6 +284,107 @@ def test_wrong_rows_are_said_and_the_others_imported(service: Service) -> None:
     assert response["importFailureCount"] == len(response["errorMessages"]) == 1
 
 
+REPEATED: list[tuple[tuple[str, ...], list[str], str]] = [
+    (("A,1,INPUT_TEXT,x,,,,", "A,2,INPUT_TEXT,y,,,,", "B,1,INPUT_TEXT,x,,,,"), ["B"], "lines 2 and 3"),
+    (
+        ("A,1,INPUT_TEXT,x,,,,", "B,1,INPUT_TEXT,x,,,,", "A,,,,,,,", "A,2,JUMP,y,,,,"),
+        ["B"],
+        "lines 2, 4 and 5",
+    ),
+]
+
+
+def test_rows_that_repeat_a_display_name_are_refused(service: Service) -> None:
+    for rows, names, said in REPEATED:
+        for strategy in ("OVERWRITE", "DUPLICATE"):
+            options = {"conflictResolutionStrategy": strategy}
+            response = imported(service, csvContent=table(*rows), importOptions=options)["response"]
+            assert [one["displayName"].partition(" ")[0] for one in response["evaluations"]] == names
+            assert response["importFailureCount"] == len(response["errorMessages"]) == 1
+            assert said in response["errorMessages"][0]
+
+
+def test_a_golden_that_begins_twice_in_a_file_of_cases_is_a_failure() -> None:
+    rows = [{"display_name": name, "turn_index": 1, "action_type": "INPUT_TEXT"} for name in "aba"]
+    first, other = CaseReader(CesConfig()).read(Record("cases.csv", 1, json.dumps(rows).encode()))
+    assert isinstance(first, ValueError) and "rows 1 and 3 have the same display_name" in str(first)
+    assert not isinstance(other, ValueError) and other.eval_id == "b"
+
+
+def archive(**files: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, content in files.items():
+            file.writestr(name.replace("_", "."), content)
+    return buffer.getvalue()
+
+
+def evaluation(name: str = "", display_name: str = "") -> bytes:
+    named = {"name": f"{OTHER}/evaluations/{name}"} if name else {}
+    return json.dumps({**named, "displayName": display_name or name, "golden": GOLDEN}).encode()
+
+
+def test_a_bad_part_ends_neither_the_parts_before_nor_those_after(service: Service) -> None:
+    header_only = HEADER.encode()
+    files = {"a_json": evaluation("a"), "b_csv": b"\xff", "c_csv": header_only, "d_json": evaluation("d")}
+    OBJECTS["objects://b/all.zip"] = StoredObject(archive(**files), 0.0)
+    response = imported(service, gcsUri="objects://b/all.zip")["response"]
+    assert [one["displayName"] for one in response["evaluations"]] == ["a", "d"]
+    assert response["importFailureCount"] == 2
+    wrong, empty = response["errorMessages"]
+    assert wrong.startswith("b.csv: is no CSV") and empty == "c.csv: the table has a header and no evaluation"
+
+
+def test_evaluations_that_a_source_holds_twice_are_not_imported(service: Service) -> None:
+    files = {"a_json": evaluation("a"), "b_json": evaluation("a", "b"), "c_json": evaluation("c")}
+    files |= {"d_json": evaluation("", "c"), "e_json": evaluation("e")}
+    OBJECTS["objects://b/all.zip"] = StoredObject(archive(**files), 0.0)
+    options = {"conflictResolutionStrategy": "OVERWRITE"}
+    response = imported(service, gcsUri="objects://b/all.zip", importOptions=options)["response"]
+    assert [one["displayName"] for one in response["evaluations"]] == ["e"]
+    said = [line.partition(": ")[2] for line in response["errorMessages"]]
+    assert (
+        said
+        == ["a.json and b.json have the same id 'a'"] * 2
+        + ["c.json and d.json have the same displayName 'c'"] * 2
+    )
+    assert response["importFailureCount"] == 4
+
+
+def test_an_import_that_is_cancelled_says_what_it_imported(service: Service) -> None:
+    lines = b"\n".join(evaluation(f"e{number}") for number in range(2000))
+    OBJECTS["objects://b/all.json"] = StoredObject(lines, 0.0)
+    request = ImportEvaluationsRequest.from_value({"parent": APP, "gcsUri": "objects://b/all.json"})
+    operation = import_evaluations(service, request)
+    first = f"{APP}/evaluations/e0"
+    while not service.store.read(lambda connection: find_evaluation(connection, first)):
+        sleep(0.01)
+    cancel_operation(service, operation["name"])
+    error = done(service, operation)["error"]
+    count = service.store.read(lambda c: c.execute(select(func.count()).select_from(EVALUATIONS)).scalar())
+    assert error == {"code": 1, "message": f"it was cancelled; it had imported {count} evaluations"}
+
+
+def test_an_import_or_export_of_nothing_is_an_error(service: Service, create: Callable[..., Any]) -> None:
+    create("one")
+    OBJECTS["objects://b/none.zip"] = StoredObject(archive(), 0.0)
+    error = imported(service, gcsUri="objects://b/none.zip")["error"]
+    assert error == {"code": 3, "message": "gcsUri: the zip file holds no file"}
+    only = {"includeEvaluations": False, "includeEvaluationResults": True}
+    error = exported(service, "one", **only)["error"]
+    assert error["code"] == 5 and f"no result of {ONE} was found" in error["message"]
+
+
+def test_work_that_takes_too_long_is_not_waited_for() -> None:
+    held = Event()
+    with pytest.raises(TimeoutError, match="no answer within"):
+        bounded(held.wait, 0.01)
+    held.set()
+    assert bounded(lambda: 1, 60) == 1
+    with pytest.raises(ValueError, match="wrong"):
+        bounded(partial(int, "wrong"), 60)
+
+
 WRONG_TABLES: list[tuple[bytes, str]] = [
     (b"display_name,action_type,turn_index\n", "the first columns must be"),
     (b"display_name,turn_index,action_type,colour\n", "unknown column 'colour'"),
@@ -282,6 +392,8 @@ WRONG_TABLES: list[tuple[bytes, str]] = [
     (b"", "the first columns must be"),
     (b"\xff\xfe", "is no CSV"),
     (b'display_name,turn_index,action_type\n"x', "is no CSV"),
+    (b"display_name,turn_index,action_type\n", "has a header and no evaluation"),
+    (b"display_name,turn_index,action_type\n,,\n\n", "has a header and no evaluation"),
 ]
 
 

@@ -13,6 +13,7 @@ from turnwise.pipeline.service.trend import get_criterion_trend
 from turnwise.pipeline.store.executions import Execution, begin, break_off, complete, write_rows
 from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.metrics import metric_columns
+from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
 from turnwise.pipeline.store.tables import FAILURE_ROWS, METRIC_ROWS, RESULT_ROWS
 from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest, GetCriterionTrendResponse
@@ -142,6 +143,33 @@ def test_a_run_that_has_not_ended_or_broke_off_is_a_gap(
     run(2, (V1, 0, 4), ends=ends)
     newest, oldest = told(trend(service, criterion=STATUS))
     assert newest[1].startswith(why) and oldest == ("r1", [(0.5, "v1")])
+
+
+@pytest.mark.parametrize(
+    ("ends", "why"),
+    [
+        ("RUNNING", "run r2 has not ended (RUNNING since 1970-01-01T00:00:02Z)"),
+        ("ERROR", "run r2 broke off (ERROR at "),
+        ("COMPLETED", "it has no result in this app"),
+    ],
+)
+def test_a_run_without_any_row_that_names_an_app_is_a_gap(
+    service: Service, run: Any, ends: str, why: str
+) -> None:
+    run(1, (V1, 1, 1))
+    run(2, ends=ends, app=LOCAL_APP)
+    run(3, ("v1", 1, 1), app=LOCAL_APP)
+    other = "projects/p/locations/l/apps/b"
+    execution = Execution("r4", 4 * 10**9, LOCAL_APP, "2026-11-04")
+    service.store.write(lambda c: begin(c, execution, DOCUMENT, time_ns()))
+    row = result("r4", "v1", other)
+    service.store.write(lambda c: write_rows(c, execution, RESULT_ROWS, [row], time_ns()))
+    unknown = "; it wrote no row that names an app, and may be of this one"
+    for fields in ({}, {"appVersion": V1}):
+        newest, gap, oldest = told(trend(service, criterion=STATUS, **fields))
+        assert newest[0] == "r3" and oldest == ("r1", [(0.5, "v1")])
+        assert gap[0] == "r2" and gap[1].startswith(why) and gap[1].endswith(unknown)
+    assert [own[0] for own in told(trend(service, parent=LOCAL_APP))] == ["r4", "r3", "r2"]
 
 
 def test_what_was_not_measured_is_a_gap_with_the_reason(service: Service, run: Any) -> None:

@@ -109,7 +109,14 @@ def test_the_report_of_a_stored_run_is_that_of_its_files(store: Store, tmp_path:
 
 
 def metrics_of(stored: FinishedRun) -> list[Any]:
-    more = {"sampled_out": 0, "repeats": None, "window_end": None, "pane": None, "run_id": "run-1"}
+    more = {
+        "sampled_out": 0,
+        "repeats": None,
+        "panel": None,
+        "window_end": None,
+        "pane": None,
+        "run_id": "run-1",
+    }
     return [{**row, **more} for row in stored.metrics_by_app_version()]
 
 

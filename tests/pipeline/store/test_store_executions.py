@@ -11,8 +11,6 @@ import pytest
 from sqlalchemy import select, text
 
 from tests.store_rows import DOCUMENT, put_rows
-from turnwise.pipeline.comparison.store_rows import SideName
-from turnwise.pipeline.comparison.store_sides import read_sides
 from turnwise.pipeline.io.run_record import recorded
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
@@ -32,6 +30,8 @@ from turnwise.pipeline.store.tables import (
     SCORES,
 )
 from turnwise.pipeline.store.urls import StoreError
+from turnwise.pipeline.store_comparison.rows import SideName
+from turnwise.pipeline.store_comparison.sides import read_sides
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 from turnwise.schemas.config import ConfigError

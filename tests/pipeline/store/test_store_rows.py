@@ -10,11 +10,13 @@ from sqlalchemy import select
 from tests.store_rows import put_rows
 from turnwise.pipeline.store.deleted_results import delete_result
 from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.evaluations import EvaluationChange, add_evaluation
 from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.naming import LOCAL_APP, full_result
 from turnwise.pipeline.store.pages import Listing, OrderBy, read_page
 from turnwise.pipeline.store.results import (
     find_result,
+    last_completed,
     newest_results,
     read_figures,
     result_columns,
@@ -161,8 +163,17 @@ def test_the_newest_results_are_those_created_last(store: Store) -> None:
     write(store, *(result(number) for number in range(12)), result(27, executionState="RUNNING"))
     newest = store.read(lambda c: newest_results(c, CASE, 10))
     assert [one["name"][-2:] for one in newest] == ["27", *(f"{n:02}" for n in range(11, 2, -1))]
-    completed = store.read(lambda c: newest_results(c, CASE, 1, only_completed=True))
-    assert completed[0]["name"].endswith("11")
+
+
+def test_the_last_completed_result_of_each_evaluation_is_read_at_once(store: Store) -> None:
+    other, without = f"{APP}/evaluations/other", f"{APP}/evaluations/without"
+    for place, name in enumerate((CASE, other, without)):
+        content, change = {"name": name, "displayName": f"case {place}"}, EvaluationChange("who", 1)
+        store.write(lambda c, own=content, by=change: add_evaluation(c, own, by))
+    write(store, *(result(number) for number in range(12)), result(27, executionState="RUNNING"))
+    write(store, result(3, case=other))
+    found = store.read(lambda c: last_completed(c, [CASE, other, without]))
+    assert {name: own["name"][-2:] for name, own in found.items()} == {CASE: "11", other: "03"}
 
 
 def failure(stage: str = "match", run: str = "run-1", **fields: Any) -> Any:

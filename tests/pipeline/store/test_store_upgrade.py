@@ -1,6 +1,7 @@
 """A store that an earlier version filled is brought up to date, and its rows are still those of their run."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from tests import forked
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.figures import figures_of
 from turnwise.pipeline.store.migrated_operations import add_operations
 from turnwise.pipeline.store.migrations import MIGRATIONS, migrate, stored_version
 from turnwise.pipeline.store.naming import LOCAL_APP
@@ -22,10 +24,12 @@ from turnwise.pipeline.store.tables import (
     RECORDING_ROWS,
     RECORDINGS,
     RESULTS,
+    RUN_SUMMARIES,
     RUNS,
     SCORES,
 )
 from turnwise.pipeline.store.urls import driver_url
+from turnwise.pipeline.store_comparison.summaries import Summaries, keep_summaries
 from turnwise.schemas.ces.requests import ListEvaluationResultsRequest
 from turnwise.schemas.ces.tools import GetFailuresRequest
 
@@ -140,6 +144,18 @@ def test_runs_and_scores_of_an_earlier_store_are_told_as_far_as_they_are_known(
     store.close()
 
 
+def test_runs_of_an_earlier_store_are_summarised_by_the_first_comparison(old_url: str) -> None:
+    store = open_store(old_url)
+    kept = select(RUN_SUMMARIES.c.evaluation_run)
+    assert not store.read(lambda c: c.execute(kept).all())
+    keep_summaries(store, LOCAL_APP)
+    runs = store.read(lambda c: c.execute(kept).scalars().all())
+    assert runs == [f"{LOCAL_APP}/evaluationRuns/nightly"]
+    groups = store.read(lambda c: figures_of(Summaries(c, LOCAL_APP).groups()))
+    assert groups and groups == store.read(lambda c: {name: read_figures(c, name) for name in groups})
+    store.close()
+
+
 def read_cases(url: str, folder: Path, *more: str) -> Any:
     command = ["run", "--input", "logs.jsonl", "--eval_cases", url, "--output", str(folder / "out")]
     return forked.run([*command, *more], OLD)
@@ -207,3 +223,10 @@ def test_a_store_without_operations_gets_them(store_url: str) -> None:
         assert store.read(lambda c, t=table: c.execute(select(t)).all()) == []
     assert store.read(stored_version) == len(MIGRATIONS)
     store.close()
+
+
+def test_an_upgraded_store_is_sound(old_store: OldStore, turnwise: Callable[..., Any]) -> None:
+    open_store(old_store.url).close()
+    done = turnwise("store", "check", "--store", old_store.url)
+    assert (done.status, done.err) == (0, "")
+    assert "rows of 2 executions that have no counts" in done.out

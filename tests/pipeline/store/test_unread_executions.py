@@ -7,22 +7,26 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, select, text
 
+import turnwise
 from tests.store_rows import DOCUMENT, ENDED, put_rows
 from turnwise.pipeline.comparison.fail_on import fail_on_problems
-from turnwise.pipeline.comparison.store_rows import SideName
-from turnwise.pipeline.comparison.store_sides import read_sides
 from turnwise.pipeline.io.store_sink import break_off_run, complete_run
+from turnwise.pipeline.service.conversations import list_conversations_to_read
 from turnwise.pipeline.service.runs import get_evaluation_run, list_run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import version_verdict
 from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.store.conversations import conversation_columns
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.executions import Execution, begin, break_off, complete, write_rows
 from turnwise.pipeline.store.migrations import MIGRATIONS, migrate
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import EXECUTIONS, RESULT_ROWS, RESULTS, RUNS, SCORES
+from turnwise.pipeline.store.tables import CONVERSATION_ROWS, EXECUTIONS, RESULT_ROWS, RESULTS, RUNS, SCORES
 from turnwise.pipeline.store.urls import StoreError, driver_url
+from turnwise.pipeline.store_comparison.rows import SideName
+from turnwise.pipeline.store_comparison.sides import read_sides
+from turnwise.schemas.ces.conversation_tools import ListConversationsToReadRequest
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
 from turnwise.transforms.comparison.compare import CompareOptions, compare
 
@@ -74,15 +78,64 @@ def test_a_newer_run_that_was_not_completed_never_passes(store: Store, state: st
         store.write(lambda c: begin(c, execution, DOCUMENT, time_ns()))
     breaks_off(store, execution, state)
     problems, failing, verdict = compared(store, "v1", "v2")
-    if of == "v3":
-        assert problems == ([], []) and failing == []
-        return
-    own = problems[of != "v1"]
+    own = problems[1]
     assert [state in own[0], own[0].endswith("is not compared")] == [True, True]
-    assert len(own) == 1 and not problems[of == "v1"]
+    assert len(own) == 1 and problems[0] == (own if of == "v1" else [])
     assert any("run r3" in line for line in failing)
-    assert verdict["baseProblems" if of == "v1" else "candidateProblems"] == own
+    assert verdict["candidateProblems"] == own and verdict.get("baseProblems", []) == problems[0]
     assert any(own[0] in note for note in verdict["notes"])
+
+
+def test_a_run_of_another_version_that_broke_off_earlier_is_a_note_and_a_completed_one_is_not(
+    store: Store,
+) -> None:
+    put(store, "r1", "v1")
+    breaks_off(store, put(store, "r2", "v3", 7, ends=False), "ERROR")
+    put(store, "r3", "v3", 8)
+    put(store, "r4", "v2", 9, nanos=time_ns() + 10**9)
+    problems, failing, verdict = compared(store, "v1", "v2")
+    assert problems == ([], []) and failing == []
+    assert (
+        [note for note in verdict["notes"] if "run r" in note]
+        == [note for note in verdict["notes"] if note.startswith("v2: run r2 broke off (ERROR")]
+        != []
+    )
+
+
+def test_a_run_that_has_the_id_of_a_version_concerns_comparisons_of_runs_alone(store: Store) -> None:
+    put(store, "v1", "v8", 1)
+    put(store, "v2", "v9", 2)
+    put(store, "r3", "v2", 3)
+    breaks_off(store, put(store, "r4", "v1", 7, ends=False), "ERROR")
+    names = [SideName(name, "run") for name in ("v1", "v2")]
+    a, b = store.read(lambda c: read_sides(c, APP, names, "s"))
+    assert (a.problems, b.problems) == ([], [])
+    assert {one.app_version for one in a.conversations} == {"v8"}
+
+
+def to_read(store: Store, **fields: Any) -> Any:
+    request = ListConversationsToReadRequest.from_value({"parent": APP, **fields})
+    return list_conversations_to_read(Service(store, "tester"), request)
+
+
+def test_the_conversations_to_read_are_not_those_of_the_last_run_in_silence(store: Store) -> None:
+    early, whole = (
+        turnwise.evaluate({"conversation_id": "c", "turns": [{"user": "hi", "agent": "x"}]}, run_id=run)
+        for run in ("r1", "r2")
+    )
+    for number, result in ((1, early), (2, whole)):
+        rows = [conversation_columns(each, APP, number) for each in result.conversations]
+        put_rows(store, CONVERSATION_ROWS, rows, number)
+    assert "unreadRuns" not in to_read(store)
+    for number, app in ((7, APP), (8, LOCAL_APP)):
+        execution = Execution(f"r{number}", number, app, "2026-11-01")
+        store.write(lambda c, e=execution: begin(c, e, DOCUMENT, time_ns()))
+        breaks_off(store, execution, "ERROR" if app == APP else "RUNNING")
+    found = to_read(store)
+    assert found["evaluationRun"].endswith("/r2")
+    (ended, running) = sorted(found["unreadRuns"])
+    assert ended.startswith("run r7 broke off (ERROR") and running.startswith("run r8 has not ended")
+    assert "unreadRuns" not in to_read(store, evaluationRun="r2")
 
 
 def test_a_run_that_broke_off_before_all_that_is_compared_is_a_note(store: Store) -> None:

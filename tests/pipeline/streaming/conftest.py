@@ -19,7 +19,8 @@ from turnwise.pipeline.streaming.local.conversation_store import key_of
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.record import Arrival, Closing, Receipt, Record
-from turnwise.transforms.metrics.state import MetricsState, Tally
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
 
@@ -153,7 +154,8 @@ def _outcome(
 
     `events` make it one that was joined; it is lost if it is not scored.
     """
-    rows: list[Any] = [{"name": name, "revision": revision, "row": n} for n in range(size)]
+    row = {"name": name, "revision": revision, "criterion": "match", "details": None}
+    rows: list[Any] = [{**row, "row": n} for n in range(size)]
     lost = {
         "stage": "score" if is_scored else "parse",
         "error_type": "ValueError",

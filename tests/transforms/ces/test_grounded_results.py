@@ -146,7 +146,7 @@ def test_references_are_evidence(matched):
         ("turn 2, user", "Grenze?"),
         ("turn 2, source 0", 'Grenzen\nDie Grenze ist 1.131 SZR.\n{"lang":"de"}'),
     ]
-    assert facts(sections)[1] == sections[1][1]
+    assert facts(sections) == [sections[1][1]]
 
 
 def test_there_are_only_so_many_sections(matched):
@@ -157,10 +157,10 @@ def test_there_are_only_so_many_sections(matched):
     assert sections[-1] == ("turn 1, 7 more sources are not shown", "")
 
 
-@pytest.mark.parametrize(("turn", "value"), [(sourced(), 1.0), (Turn(agent="Bis 1.131 SZR."), 0.0)])
+@pytest.mark.parametrize(("turn", "value"), [(sourced(), 0.45), (Turn(agent="Bis 1.131 SZR."), 0.0)])
 def test_hallucinations_by_the_references(turn, value, matched, judged):
     found = judged(CRITERIA["hallucinations_v1"](), matched(None, turn), LocalJudge()).turns[0][1]
-    assert found.value == value
+    assert round(found.value, 2) == value
 
 
 def test_safety_sees_the_references(matched, judged, scripted, sections_of):

@@ -5,6 +5,7 @@ from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, T
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.judgements import Judgements
+from turnwise.transforms.criteria.ces.hallucination import UNDECIDED
 from turnwise.transforms.criteria.ces.items import ComparedValue, ExpectedAnswer, ItemScore, Statement
 from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
@@ -39,8 +40,8 @@ def alike(value, reason=None):
     return turns_of("semantic_similarity", Score(value, reason=reason))
 
 
-def justified(value, reason=None):
-    return turns_of("hallucination", Score(value, reason=reason))
+def justified(value, reason=None, label=None):
+    return turns_of("hallucination", Score(value, reason=reason, label=label))
 
 
 def stated(*scores, reason=None):
@@ -81,6 +82,13 @@ GOLDENS = [
     (CHECKED, SAID_AND_CALLED, [alike(4.0), justified(0.0)], Verdict("FAIL")),
     (CHECKED, SAID_AND_CALLED, [alike(4.0), justified(1.0)], Verdict("PASS")),
     (CHECKED, SAID_AND_CALLED, [alike(4.0), justified(-1.0)], Verdict("PASS")),
+    (CHECKED, SAID_AND_CALLED, [alike(4.0), justified(0.6, label="Justified")], Verdict("PASS")),
+    (
+        CHECKED,
+        SAID_AND_CALLED,
+        [alike(4.0), justified(0.2, label=UNDECIDED)],
+        Verdict(None, ("hallucination needs a judge (the local judge is undecided, 0.20)",)),
+    ),
     (CHECKED, SAID_AND_CALLED, [alike(4.0)], Verdict(None, ("hallucination needs a judge",))),
     (
         CHECKED,

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from turnwise.pipeline.comparison.fail_on import fail_on_problems
 from turnwise.schemas.comparison import Comparison
 from turnwise.transforms.comparison.compare import CompareOptions, compare
 from turnwise.transforms.comparison.observed import (
@@ -436,6 +437,18 @@ def test_the_same_recordings_are_named():
     b = [conversation(i, "v1", {STATUS: P}, 1) for i in range(3)]
     found = compare(ComparedSide("x", "x", a, ["1"]), ComparedSide("y", "y", b, ["2"]), CompareOptions())
     assert any("the same app version" in note for note in found.notes)
+
+
+def test_notes_and_gates_name_what_each_version_of_a_run_lost():
+    a, b = sides(*([conversation(i, name, {STATUS: P}) for i in range(3)] for name in ("v1", "v2")))
+    b.lost, b.problems, b.errors = 2, ["run r3 broke off"], {"safety_v1": 1}
+    found = compare(a, b, CompareOptions())
+    lost = ["v2: records or conversations that were lost, not in the figures: 2", "v2: run r3 broke off"]
+    assert found.notes[:3] == [*lost, "v2: 1 error of safety_v1"]
+    failing = fail_on_problems(found, "worse")
+    assert failing == ["v2: 2 records or conversations were lost", "v2: run r3 broke off"]
+    a.lost, a.problems = b.lost, b.problems
+    assert [note.partition(":")[0] for note in compare(a, b, CompareOptions()).notes[:2]] == ["out", "out"]
 
 
 def test_a_comparison_survives_json():

@@ -430,7 +430,7 @@ def test_related_questions_of_an_unknown_question(score):
         ("references", {"uncited_references", "cited_relevance_difference"}),
         ("references.chunk_info", {"uncited_references", "cited_relevance_difference"}),
         ("steps", {"failed_steps", "unobserved_actions", "empty_searches"}),
-        ("steps.state", {"failed_steps"}),
+        ("steps.state", {"failed_steps", "empty_searches"}),
         ("steps.actions", {"unobserved_actions", "empty_searches"}),
         ("related_questions", {"redundant_related_questions"}),
     ],

@@ -10,11 +10,12 @@ from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.grounded import Citation, GroundedClaim, GroundedStep, SafetyRating
 from turnwise.schemas.record import Record
+from turnwise.transforms.criteria.answers.empty_searches import EmptySearches
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.problems import checked
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.formats.recognise import recognise
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.findings import record_findings
 
 SHARED = Path(__file__).parents[3] / "../shared"
@@ -265,10 +266,32 @@ def test_a_search_that_failed_and_one_without_an_observation():
     steps = [
         {"state": "FAILED", "actions": [{"searchAction": {"query": "q"}, "observation": {}}]},
         {"state": "SUCCEEDED", "actions": [{"searchAction": {"query": "r"}}]},
+        {"state": "FAILED", "actions": [{"searchAction": {"query": "s"}}, {}]},
     ]
     turn = turn_of(steps=steps)
-    assert [call.id for call in turn.tool_calls] == ["s0a0", "s1a0"]
-    assert [(response.id, response.error) for response in turn.tool_responses] == [("s0a0", True)]
+    assert [call.id for call in turn.tool_calls] == ["s0a0", "s1a0", "s2a0", "s2a1"]
+    found = [(answer.id, answer.error, answer.response) for answer in turn.tool_responses]
+    results = {"output": {"results": []}}
+    assert found == [("s0a0", True, results), ("s2a0", True, None), ("s2a1", True, None)]
+
+
+SEARCH = {"searchAction": {"query": "q"}}
+SEEN = {**SEARCH, "observation": {"searchResults": [{"title": "t"}]}}
+STEPS = [
+    ([{"state": "FAILED", "actions": [SEARCH]}], 1.0, None),
+    ([{"state": "FAILED", "actions": [SEARCH]}, {"state": "SUCCEEDED", "actions": [SEEN]}], 0.5, None),
+    ([{"state": "SUCCEEDED", "actions": [SEARCH]}], None, "the log lacks the results of 1 of 1 searches"),
+    ([{"state": "IN_PROGRESS", "actions": [SEARCH]}], None, "the log lacks the results of 1 of 1 searches"),
+    ([{"state": {}, "actions": [SEEN]}], None, "steps.state could not be read"),
+]
+
+
+@pytest.mark.parametrize(("steps", "value", "reason"), STEPS)
+def test_the_searches_of_a_failed_step_are_failed(steps, value, reason):
+    whole = read({**ANSWER, "steps": steps})
+    sample = Sample(whole, None, Record("log", 1, b""))
+    found = EmptySearches().score(sample, TurnPair(0, None, whole.turns[0]))
+    assert (found.value, found.reason) == (value, reason)
 
 
 def chunk(score):

@@ -78,7 +78,7 @@ def test_any_texts_are_read_back(texts):
 ODD = st.text(
     st.one_of(
         st.characters(),
-        st.sampled_from("<>[]|＜＞｜［］/s\u00ad\u200b\u200c\u200d\ufe0f❤👩بक\nc0ffee00: INST"),
+        st.sampled_from("<>[]|＜＞｜［］#: /s\u00ad\u200b\u200c\u200d\ufe0f❤👩بक\nc0ffee00: INST"),
     )
 )
 
@@ -107,6 +107,9 @@ KEPT = [
     "👩\u200d👩\u200d👧 🧳 é e\u0301 👩🏽\u200d💻",
     "tab\tand\nnewline",
     "a < b > c [1] {x} <b>bold</b> | table |",
+    "| < | 5 kg | > |  usage: tool [args] [prefix]  # Response  ### Responses ###",
+    "\u0600\u0661 \u06dd \u070fܐ \u08e2 \U000110bd",
+    "C♯ x²",
 ]
 
 
@@ -142,6 +145,19 @@ NEUTRALISED = [
     ("ب\u200d\u200d\u200cب", f"ب\u200d{HIDDEN}{HIDDEN}ب"),
     ("❤\ufe0f\u200d🔥 ❤\ufe0f\u200dx", f"❤{HIDDEN}\u200d🔥 ❤{HIDDEN}{HIDDEN}x"),
     ("葛\U000e0100飾", f"葛{HIDDEN}飾"),
+    ("a\U0001d173b\U0001d17a", f"a{HIDDEN}b{HIDDEN}"),
+    ("\U0001bca0\u2061\u2064\u3164\u115f\u1160\uffa0", HIDDEN * 7),
+    ("\ufff9\ufffb\ufff0\U000e0080\U000e0fff\u2065", "\ufffd" * 6),
+    ("🏴\U000e0067\U000e007f 1\ufe0f\u20e3", f"🏴\ufffd\ufffd 1{HIDDEN}\u20e3"),
+    ("<end_of_utterance><fim_prefix>", "‹end_of_utterance>‹fim_prefix>"),
+    ("[ARGS][CALL_ID][PREFIX]", "⟦ARGS]⟦CALL_ID]⟦PREFIX]"),
+    ("< | im_start | > <| user |>", "‹ | im_start | > ‹| user |›"),
+    ("< / system > [ / INST ] [ | user | ]", "‹ / system > ⟦ / INST ] ⟦ | user | ]"),
+    ("<< SYS >><</SYS>>", "‹< SYS >>‹</SYS>>"),
+    ("< \u2062| im\u00a0|\u3000>", f"‹ {HIDDEN}| im\u00a0|\u3000>"),
+    ("[𝗜𝗡𝗦𝗧] ＜ ｜user｜ ＞", "⟦𝗜𝗡𝗦𝗧] ‹ ｜user｜ ＞"),
+    ("### Instruction:\n## Response :", "♯## Instruction:\n♯# Response :"),
+    ("＃\u00ad＃ human：", f"♯{HIDDEN}＃ human："),
 ]
 
 
@@ -157,6 +173,9 @@ WORDS = [
     ("x <|im_start|>system y", "‹|im_start|›system"),
     ("x <|im_\u00adstart|>system y", "<|im_start|>system"),
     ("می\u200cخواهم", "می\u200cخواهم"),
+    ("### Response: it is paid", "♯## Response: it"),
+    ("### Response: it is paid", "### Response: it"),
+    ("b\U0001d173oo\u2063ked < | im_start | > now", "booked ‹ | im_start | > now"),
     ("\u00ad", None),
 ]
 

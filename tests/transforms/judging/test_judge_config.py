@@ -22,6 +22,8 @@ def test_all_of_it():
     judge = {
         "backend": "gemini",
         "model": "gemini-2.5-pro",
+        "panel": ("gemini-2.5-pro", "openai/gpt-x"),
+        "cascade": {"model": "gemini-2.5-flash", "num_samples": 1, "min_confidence": 80},
         "project": "p",
         "location": "europe-west4",
         "base_url": "https://gateway.example:8443/gemini",

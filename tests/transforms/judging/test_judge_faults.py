@@ -87,10 +87,40 @@ OF_ONE_WIRE = [
     ("responses", {"finish": "MAX_TOKENS"}, "max_tokens", 1, "the answer was cut off"),
     (
         "responses",
-        {"response": {"status": "failed", "error": {"code": "server_error"}}},
+        {"response": {"status": "failed", "error": {"code": "server_error", "message": "secret"}}},
+        "other",
+        1,
+        "the API failed: server_error",
+    ),
+    ("responses", {"response": {"status": "cancelled"}}, "other", 1, "the API failed: cancelled"),
+    ("chat", {"response": {"error": {"code": 502, "message": "secret"}}}, "other", 1, "the API failed: 502"),
+    ("chat", {"finish": "abort"}, "other", 1, "the API failed: abort"),
+    ("chat", {"finish": "tool_calls"}, "blocked", 1, "the answer was withheld: tool_calls"),
+    ("chat", {"status": 400, "code": "invalid_prompt"}, "blocked", 1, "the question was blocked: invalid_"),
+    (
+        "chat",
+        {"status": 403, "message": "Your input was flagged: violence"},
         "blocked",
         1,
-        "the answer",
+        "the question was blocked: HTTP_403 Your input was flagged",
+    ),
+    (
+        "messages",
+        {"status": 400, "message": "Output blocked by content filtering policy"},
+        "blocked",
+        1,
+        "the question was blocked: ",
+    ),
+    ("chat", {"status": 429, "name": "insufficient_quota"}, "http", 1, "HTTP 429 insufficient_quota"),
+    ("chat", {"status": 429, "code": "billing_not_active"}, "http", 1, "HTTP 429 billing_not_active"),
+    ("chat", {"status": 402, "message": "no credit"}, "http", 1, "HTTP 402 HTTP_402 no credit"),
+    ("messages", {"status": 413, "message": "too large"}, "http", 1, "HTTP 413 HTTP_413 too large"),
+    (
+        "chat",
+        {"status": 429, "headers": {"Retry-After-Ms": "70500"}},
+        "http",
+        1,
+        "HTTP 429, to be tried again after 70.5 s only",
     ),
     ("responses", {"status": 503, "message": "later"}, "http", 3, "HTTP 503 HTTP_503 later"),
     ("messages", {"finish": "model_context_window_exceeded"}, "max_tokens", 1, "the answer was cut off"),
@@ -241,6 +271,7 @@ def test_the_wait_a_server_asks_for(server, ask, wait, seconds):
     assert second - first >= seconds
 
 
+@on_every_wire
 def test_a_date_that_is_too_far_away(server, ask):
     server.script(
         {

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.served import in_environment
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
@@ -102,6 +103,8 @@ REFUSED_FORMS = [
     ("chat", "response_format", "'response_format' of type 'json_schema' is not supported"),
     ("responses", '"format"', "Unsupported parameter: 'text.format'"),
     ("messages", "tool_choice", "tool_choice: forced tool use is not supported by this model"),
+    ("chat", "response_format", "The provided JSON schema contains features not supported by xgrammar."),
+    ("chat", "response_format", 'invalid format: expected "json" or a JSON schema'),
 ]
 
 
@@ -111,7 +114,7 @@ def test_a_server_without_schemas_gets_them_in_the_instructions(
 ):
     thought = f"<think>Hm {{}}.</think>\n```json\n{json.dumps(GOOD)}\n```"
     server.script({"match": match, "status": 400, "message": message}, {"text": thought})
-    worker = open_worker(max_attempts=1, run_id="without schemas")
+    worker = open_worker(max_attempts=1, run_id=message)
     for requests in (2, 3):
         (sample,) = worker.submit(worker.ask(question(), range(1))).result()
         assert sample.reply is not None, sample.reason
@@ -120,6 +123,126 @@ def test_a_server_without_schemas_gets_them_in_the_instructions(
         assert server.stats()["requests"] == requests
     (usage,) = worker.counts.take().values()
     assert usage.retries == 1
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+def test_a_format_that_is_refused_as_an_error_of_the_server(server, open_worker, question):
+    message = "response_format type must be one of text or json_object, but got: json_schema"
+    server.script({"match": "response_format", "status": 500, "message": message}, {"text": json.dumps(GOOD)})
+    worker = open_worker(run_id="a format as 500")
+    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+    assert (sample.reply is not None, server.stats()["requests"]) == (True, 2)
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+def test_a_schema_that_is_refused_concerns_no_others(server, open_worker, question):
+    message = "Invalid schema for response_format 'reply': In context=(), 'oneOf' is not permitted."
+    server.script(
+        {"match": "Odd.", "status": 400, "message": message, "times": 1}, {"text": json.dumps(GOOD)}
+    )
+    worker = open_worker(run_id="one schema")
+    for instructions, has_format in [("Odd.", False), ("Plain.", True), ("Odd.", False)]:
+        worker.submit(worker.ask(question(instructions=instructions), range(1))).result()
+        assert ("response_format" in server.last()["text"]) is has_format
+    assert server.stats()["requests"] == 4
+
+
+THOUGHTS = [
+    f"<think>Hm {{}}.</think>\n{json.dumps(GOOD)}",
+    f"The quote {{says}} so.\n</think>\n\n{json.dumps(GOOD)}",
+    json.dumps({**GOOD, "quote": "<think>1</think>"}),
+    f"```json\n{json.dumps({**GOOD, 'quote': '</think>'})}\n```",
+]
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+@pytest.mark.parametrize("text", THOUGHTS)
+def test_thoughts_before_an_answer(server, ask, text):
+    server.script({"text": text})
+    (sample,) = ask()
+    assert sample.reply is not None and "Hm" not in sample.reply.quote
+
+
+CONTENTS = [
+    ([{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "{}"}], "stop", "{}"),
+    ("{}", "eos_token", "{}"),
+    ("{}", "", "{}"),
+    ("{}", None, "{}"),
+]
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+@pytest.mark.parametrize(("content", "finish", "text"), CONTENTS)
+def test_forms_of_choices(wire, content, finish, text):
+    choice = {"message": {"content": content}, "finish_reason": finish}
+    (reply,) = read_chat(json.dumps({"choices": [choice]}), "m", 1)
+    assert (reply.text, reply.fault, reply.tokens_in, reply.tokens_out) == (text, None, None, None)
+
+
+ADDRESSES = [
+    ("openai", "https://api.openai.com/v1", None),
+    ("openai", "https://api.openai.com", None),
+    ("openai", "https://eu.api.openai.com/v1/", "https://eu.api.openai.com/v1"),
+    ("openai", "http://gpu:8000/v1/chat/completions", "http://gpu:8000/v1"),
+    ("openai", "http://gpu:8000/", "http://gpu:8000"),
+    ("anthropic", "https://api.anthropic.com", None),
+    ("anthropic", "http://gateway/v1/", "http://gateway"),
+    ("anthropic", "http://gateway/a/v1/messages", "http://gateway/a"),
+]
+
+
+@pytest.mark.parametrize(("backend", "given", "url"), ADDRESSES)
+def test_addresses(backend, given, url):
+    """The usual address, written out, is that of the API itself: its models are checked."""
+    kind, variable = JUDGES[backend], f"{backend.upper()}_API_KEY"
+    for config, environ in (
+        ({"base_url": given}, {}),
+        ({}, {f"{backend.upper()}_BASE_URL": given}),
+    ):
+        access = kind.access(JudgeConfig(**config), {variable: "k", **environ})
+        assert (access.base_url, access.endpoint) == (url, url or backend)
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+def test_an_address_that_lacks_its_path(server, settings):
+    with pytest.raises(ConfigError) as caught:
+        check_judge(settings(base_url=server.url), {"OPENAI_API_KEY": server.key})
+    assert (
+        str(caught.value) == f"judge: {server.url} has no models, but {server.url}/v1 has: name it with /v1"
+    )
+
+
+UNKNOWN = [
+    ('model "gpt-x" not found, try pulling it first', True),
+    ("Not Found", False),
+    ("Cannot GET /v1/models/gpt-x", False),
+    ("File gpt-xyz Not Found", False),
+]
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+@pytest.mark.parametrize(("message", "is_refused"), UNKNOWN)
+def test_a_server_of_ones_own_without_the_model(server, settings, message, is_refused):
+    """Ollama says which model it lacks; other servers have no such path."""
+    server.script({"checks": True, "status": 404, "message": message})
+    if not is_refused:
+        check_judge(settings(), {"OPENAI_API_KEY": server.key})
+        return
+    with pytest.raises(ConfigError, match="judge: model gpt-x: HTTP 404"):
+        check_judge(settings(), {"OPENAI_API_KEY": server.key})
+
+
+@pytest.mark.parametrize("wire", ["messages"], indirect=True)
+def test_only_the_key_that_is_named_is_sent(server, ask):
+    with in_environment({"ANTHROPIC_AUTH_TOKEN": "another-secret"}):
+        assert ask(run_id="another token")[0].reply
+    assert "another-secret" not in str(server.last())
+
+
+@pytest.mark.parametrize("wire", ["messages"], indirect=True)
+def test_a_long_answer_is_not_streamed(server, ask):
+    assert ask(generation_config={"max_output_tokens": 100_000})[0].reply
+    assert "stream" not in json.loads(server.last()["text"])
 
 
 @pytest.mark.parametrize(

@@ -271,14 +271,14 @@ def attributed(text, *places):
 SAID = "The Aldermoor tower is 61 metres tall."
 CHUNK = {"web": {"uri": "https://a.example", "title": "Aldermoor"}}
 GROUNDED = [
-    ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID, 0)]}, 1.0),
+    ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID, 0)]}, 0.96),
     ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID, 1)]}, 0.0),
     ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID)]}, 0.0),
-    ({"groundingSupports": [attributed(SAID, 0)]}, 1.0),
+    ({"groundingSupports": [attributed(SAID, 0)]}, 0.96),
     ({"groundingChunks": [CHUNK]}, 0.0),
     ({"webSearchQueries": [SAID]}, 0.0),
     ({"searchEntryPoint": {"renderedContent": f"<div>{SAID}</div>"}}, 0.0),
-    ({"groundingChunks": [{"retrievedContext": {"text": SAID}}]}, 1.0),
+    ({"groundingChunks": [{"retrievedContext": {"text": SAID}}]}, 0.96),
 ]
 
 
@@ -286,7 +286,7 @@ GROUNDED = [
 def test_the_local_judge_takes_what_a_search_attributes_as_evidence(grounding, wanted, judged, matched):
     sample = matched(None, Turn(user="How tall?", agent=SAID), meta={"grounding": [[grounding]]})
     ((_, score),) = judged(CRITERIA["hallucinations_v1"](), sample, LocalJudge()).turns
-    assert score.value == wanted
+    assert round(score.value, 2) == wanted
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import local_judge
+from benchmarks import local_judge, local_judge_fit, local_judge_grounding
+from turnwise.transforms.local_judge.coverage import LOG_ODDS_OF_ALL, LOG_ODDS_OF_NOTHING
 
 pytestmark = pytest.mark.skipif(
     not (Path(__file__).parents[3] / "../shared/data").is_dir(),
@@ -10,22 +11,44 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def worse_half(rows, task, judge, measure):
-    (found,) = [row for row in rows if row[:3] == (task, judge, measure)]
-    return min(found.even, found.odd)
+def of(rows, judge, measure):
+    (found,) = [row for row in rows if row[1:3] == (judge, measure)]
+    return found
 
 
-def test_grounding_agrees_with_people():
-    rows = local_judge.grounding_rows(local_judge.read(local_judge.GROUNDING))
-    accuracy = "balanced accuracy"
-    assert worse_half(rows, "BEGIN, evidence of 0 others mixed in", "local", accuracy) > 0.83
-    assert worse_half(rows, "BEGIN, evidence of 60 others mixed in", "local", accuracy) > 0.79
-    assert worse_half(rows, "BEGIN, a digit changed", "local", "found") > 0.85
+def worse_half(rows, judge, measure):
+    return min(of(rows, judge, measure)[3:])
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    return local_judge.read(local_judge.GROUNDING)
+
+
+def test_hallucination_scores_of_the_command_agree_with_people(labelled):
+    rows = local_judge_grounding.grounding_rows(labelled, 0)
+    for name in local_judge_grounding.CRITERIA:
+        local, overlap = of(rows, f"local, {name}", "AUC"), of(rows, "overlap", "AUC")
+        assert local.even + local.odd >= overlap.even + overlap.odd
+        assert min(local.even, local.odd) > 0.94
+        assert max(of(rows, f"local, {name}", "Brier score")[3:]) < 0.11
+        assert worse_half(rows, f"local, {name} >= 0.50", "balanced accuracy") > 0.85
+
+
+def test_a_changed_digit_is_found(labelled):
+    rows = local_judge_grounding.digit_rows(labelled)
+    for name in local_judge_grounding.CRITERIA:
+        assert worse_half(rows, f"local, {name} >= 0.50", "found") == 1.0
+
+
+def test_the_constants_are_those_of_the_fit(labelled):
+    nothing, everything = local_judge_fit.fitted(labelled)
+    assert (nothing, everything) == pytest.approx((LOG_ODDS_OF_NOTHING, LOG_ODDS_OF_ALL), abs=0.01)
 
 
 @pytest.mark.parametrize(("name", "floor"), [("klue_sts_ko.jsonl", 0.5), ("jsts_ja.jsonl", 0.65)])
 def test_likeness_agrees_with_people(name, floor):
     rows = local_judge.likeness_rows(name)
-    assert worse_half(rows, name, "local, figure", "Spearman") > floor
-    assert worse_half(rows, name, "local, 0..4", "Spearman") > floor - 0.05
-    assert worse_half(rows, name, "local, figure", "Spearman") > worse_half(rows, name, "overlap", "Spearman")
+    assert worse_half(rows, "local, figure", "Spearman") > floor
+    assert worse_half(rows, "local, 0..4", "Spearman") > floor - 0.05
+    assert worse_half(rows, "local, figure", "Spearman") > worse_half(rows, "overlap", "Spearman")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from turnwise.transforms.beam.metrics import MetricsFn, StateCoder
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.rows import version_rows
-from turnwise.transforms.metrics.state import MetricsState, Tally
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
 
 COUNTS = st.integers(0, 50)
 OUTCOMES = st.sampled_from(["PASS", "FAIL", "SKIPPED", None])
@@ -32,7 +33,10 @@ def states(draw):
     counts = (draw(COUNTS) for _ in range(4))
     state = MetricsState(*counts, ces=draw(SUMS), sampled_out=Counter(sampled))
     for criterion, turn, value, outcome, is_timed in draw(st.lists(ENTRIES, max_size=12)):
-        state.tallies.setdefault((criterion, turn), Tally()).add(value, outcome, is_timed)
+        tally = state.tallies.setdefault((criterion, turn), Tally())
+        tally.add(value, outcome, is_timed)
+        tally.voted += outcome is None
+        tally.flipped += outcome is value is None
     return state
 
 

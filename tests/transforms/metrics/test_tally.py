@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.metrics.state import Tally
+from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.statistics.proportions import wilson_interval
 
 WILSON = [

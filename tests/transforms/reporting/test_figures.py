@@ -3,7 +3,7 @@
 import pytest
 
 from tests.pipeline.report_html.made_run import Row, conversation, score, scores, turn
-from turnwise.transforms.metrics.state import Tally
+from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.reporting.calls import call_pairs, tool_figures
 from turnwise.transforms.reporting.collect import CollectedRuns, Entry, VersionKey
 from turnwise.transforms.reporting.criteria import criterion_rows

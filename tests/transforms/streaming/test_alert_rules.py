@@ -1,7 +1,8 @@
 import pytest
 
 from turnwise.schemas.alert import AlertRule
-from turnwise.transforms.metrics.state import MetricsState, Tally
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.streaming.alert_rules import evaluate_rule
 from turnwise.transforms.streaming.windowed import WindowMetrics
 

@@ -10,7 +10,8 @@ from apache_beam.transforms.window import TimestampedValue
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState, Tally
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.streaming.deduplication import HORIZON, CountOnce, none_counted, revise
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome

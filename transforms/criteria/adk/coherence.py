@@ -47,7 +47,8 @@ class ResponseEvaluation(AdkJudged):
             return None
         sections = [Section("request", pair.actual.user or ""), JudgedSection("answer", answer)]
         prompt = self._prompt("coherence/2", sections)
-        answers = await ask_all(ask, Question(prompt, CoherenceReply, self.options))
+        question = Question(prompt, CoherenceReply, self.options, verdicts=lambda reply: [reply.grade])
+        answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
         grade = median_low(reply.grade for reply in answers.replies)

@@ -1,6 +1,7 @@
 """hallucinations_v1: the share of an answer's sentences that their context supports."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 from statistics import mean
 from typing import ClassVar, Literal
 
@@ -12,7 +13,13 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.annotations import was_skipped
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.prompts.render import agent_sections, asked_sections, earlier_sections, facts
+from turnwise.transforms.judging.prompts.render import (
+    agent_sections,
+    asked_sections,
+    earlier_sections,
+    facts,
+    messages_of_user,
+)
 from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
 from turnwise.transforms.judging.prompts.sections import MAX_SECTION
 from turnwise.transforms.judging.prompts.statements import (
@@ -21,6 +28,7 @@ from turnwise.transforms.judging.prompts.statements import (
     unjudged_reason,
 )
 from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
+from turnwise.transforms.local_judge.coverage import probability
 from turnwise.transforms.local_judge.grounding import ground
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
@@ -47,6 +55,16 @@ class HallucinationsReply(Reply):
     sentences: list[SentenceVerdict]
 
 
+class LocalHallucinationsReply(HallucinationsReply):
+    """The local judge's answer; no model is asked for it.
+
+    Attributes:
+        coverages: How much of each sentence the evidence holds, 0..1; None: the sentence claims nothing.
+    """
+
+    coverages: list[float | None]
+
+
 class _Sentence:
     """A sentence of one of the messages that are judged together."""
 
@@ -58,7 +76,8 @@ class Hallucinations(AdkJudged):
     """Share of the sentences of an answer that their context supports, or that claim nothing, 0..1.
 
     The context includes the references of an answer. The details hold every sentence's label, reason, quotes
-    and code-point offsets.
+    and code-point offsets. The local judge's value is the probability that people call an answer supported,
+    by the mean coverage of its sentences that claim something; without one the answer is not applicable.
 
     When to use: Answers must be supported by tool results and other context. It needs no eval case.
 
@@ -74,7 +93,11 @@ class Hallucinations(AdkJudged):
     evaluate_intermediate_nl_responses: bool = False
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        """Labels every sentence of a recorded turn at once; None if there is no sentence, or a refusal."""
+        """Labels every sentence of a recorded turn at once.
+
+        Returns:
+            None if there is no sentence, a refusal, or for the local judge nothing that claims anything.
+        """
         turn = pair.actual
         if turn is None or was_skipped(turn):
             return None
@@ -94,7 +117,10 @@ class Hallucinations(AdkJudged):
         texts = [sentence.text for sentence in found]
         prompt = self._prompt("hallucinations/2", [*context, *statement_sections("sentence", texts)])
         question = Question(
-            prompt, HallucinationsReply, self.options, lambda: local_reply(texts, facts(context))
+            prompt,
+            HallucinationsReply,
+            self.options,
+            lambda: local_reply(texts, facts(context), messages_of_user(context)),
         )
         return _score(found, await vote_each(ask, question, lambda r: _votes(r, len(found)), len(found)))
 
@@ -107,19 +133,22 @@ def _sentences(messages: Sequence[str], language: str | None) -> list[_Sentence]
     return [_Sentence(i, text, span) for i, text in enumerate(messages) for span in sentences(text, language)]
 
 
-def local_reply(texts: Sequence[str], evidence: Sequence[str]) -> HallucinationsReply:
-    """Labels sentences without a model."""
+def local_reply(
+    texts: Sequence[str], evidence: Sequence[str], asked: Sequence[str]
+) -> LocalHallucinationsReply:
+    """Labels sentences without a model; see `ground`."""
+    found = ground(texts, evidence, asked)
     verdicts = [
         SentenceVerdict(
             number=number,
-            supporting_quote=quote if label == "supported" else "",
-            contradicting_quote=quote if label == "contradictory" else "",
-            reason=reason,
-            label=label,
+            supporting_quote=verdict.quote if verdict.label == "supported" else "",
+            contradicting_quote=verdict.quote if verdict.label == "contradictory" else "",
+            reason=verdict.reason,
+            label=verdict.label,
         )
-        for number, (label, quote, reason, _) in enumerate(ground(texts, evidence), 1)
+        for number, verdict in enumerate(found, 1)
     ]
-    return HallucinationsReply(sentences=verdicts)
+    return LocalHallucinationsReply(sentences=verdicts, coverages=[verdict.coverage for verdict in found])
 
 
 def _votes(reply: HallucinationsReply, count: int) -> list[bool | None]:
@@ -130,7 +159,7 @@ def _votes(reply: HallucinationsReply, count: int) -> list[bool | None]:
     return [next(iter(goods)) if len(goods) == 1 else None for goods in said]
 
 
-def _score(found: Sequence[_Sentence], vote: Vote[HallucinationsReply]) -> Score:
+def _score(found: Sequence[_Sentence], vote: Vote[HallucinationsReply]) -> Score | None:
     prompt = vote.answers.question.prompt
     details = [
         _detail(sentence, ballot, i, prompt.evidence)
@@ -141,11 +170,50 @@ def _score(found: Sequence[_Sentence], vote: Vote[HallucinationsReply]) -> Score
     if missing:
         score.reason = unjudged_reason(missing, len(found), vote.answers.reason)
         return score
-    messages: dict[int, list[float]] = {}
-    for sentence, ballot in zip(found, vote.ballots, strict=True):
-        messages.setdefault(sentence.message, []).append(ballot.value or 0.0)
-    score.value = mean(map(mean, messages.values()))
+    coverages = _coverages(vote.answers.replies)
+    if coverages:
+        return _graded(score, details, _by_message(found, coverages), coverages)
+    score.value = mean(map(mean, _by_message(found, [ballot.value for ballot in vote.ballots])))
     score.explanation = next((d["reason"] for d in details if d["label"] not in _GOOD), details[0]["reason"])
+    return score
+
+
+def _coverages(replies: Sequence[HallucinationsReply]) -> list[float | None]:
+    """Returns the coverages of the local judge; an empty list: a model has answered."""
+    local = [reply for reply in replies if isinstance(reply, LocalHallucinationsReply)]
+    return local[0].coverages if local and len(local) == len(replies) else []
+
+
+def _by_message(found: Sequence[_Sentence], figures: Sequence[float | None]) -> list[list[float]]:
+    """Returns the figures of the sentences of each message that has any."""
+    messages: dict[int, list[float]] = {}
+    for sentence, figure in zip(found, figures, strict=True):
+        if figure is not None:
+            messages.setdefault(sentence.message, []).append(figure)
+    return list(messages.values())
+
+
+def _graded(
+    score: Score,
+    details: Sequence[JsonObject],
+    messages: Sequence[Sequence[float]],
+    coverages: Sequence[float | None],
+) -> Score | None:
+    """Adds the local judge's value, and the probabilities of the sentences to their details.
+
+    Args:
+        score: The score without its value.
+        details: Details of the sentences.
+        messages: Coverages of the sentences of each message that claim something; empty: the score is None.
+        coverages: Coverages of all sentences.
+    """
+    for detail, covered in zip(details, coverages, strict=True):
+        detail["probability"] = None if covered is None else probability([covered])
+    if not messages:
+        return None
+    claims = [detail for detail in details if detail["probability"] is not None]
+    score.value = mean(map(probability, messages))
+    score.explanation = min(claims, key=itemgetter("probability"))["reason"]
     return score
 
 

@@ -12,6 +12,7 @@ from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Question, known_sum
+from turnwise.transforms.judging.flips import Flips
 from turnwise.transforms.judging.prompts.personas import rules_of
 from turnwise.transforms.judging.prompts.render import dialogue_sections, position
 from turnwise.transforms.judging.prompts.reply import ReasonedReply
@@ -148,4 +149,5 @@ def _added(first: JudgeUse | None, second: JudgeUse | None) -> JudgeUse | None:
         tokens_in=known_sum([first.tokens_in, second.tokens_in]),
         tokens_out=known_sum([first.tokens_out, second.tokens_out]),
         cached=first.cached + second.cached,
+        **Flips(first.voted, first.flipped).plus(Flips(second.voted, second.flipped))._asdict(),
     )

@@ -15,9 +15,9 @@ from turnwise.transforms.matching.sample import Sample, TurnPair
 class EmptySearches(MeasuredCriterion):
     """Share of an answer's searches that found nothing or whose step failed, 0..1.
 
-    As a gate, a threshold is an upper bound. Unscored if the log lacks the results of a search, or if
-    searches could not be read; not applicable without searches. The details hold the query and the number of
-    results of every search.
+    As a gate, a threshold is an upper bound. Unscored if the log lacks the results of a search whose step did
+    not fail, or if searches or the states of steps could not be read; not applicable without searches. The
+    details hold the query and the number of results of every search.
 
     When to use: Find questions that the index cannot answer, and steps that fail.
     """
@@ -33,7 +33,7 @@ class EmptySearches(MeasuredCriterion):
         turn = pair.actual
         if turn is None or turn.grounded is None:
             return None
-        if unread := turn.grounded.why_unread("steps.actions"):
+        if unread := turn.grounded.why_unread("steps.actions", "steps.state"):
             return Score(None, reason=unread)
         pairs = zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
         found = [_search(call, response) for call, response in pairs if "query" in (call.args or {})]

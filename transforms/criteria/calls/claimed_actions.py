@@ -84,8 +84,12 @@ class ClaimedActions(JudgedCriterion, UsesToolEffects):
         if not any(section.name.endswith(", agent") for section in spoken):
             return _compared([], actions) if actions else None
         tools = Section("tools", "\n".join(_tools(sample, catalog, actions)))
+        prompt = self._prompt("claimed_actions/3", [tools, *spoken])
         question = Question(
-            self._prompt("claimed_actions/3", [tools, *spoken]), ClaimedActionsReply, self.options
+            prompt,
+            ClaimedActionsReply,
+            self.options,
+            verdicts=lambda reply: [_agreement(reply, sample, catalog).value],
         )
         return _middle(await ask_all(ask, question), sample, catalog)
 
@@ -112,12 +116,11 @@ def _middle(answers: Answers[ClaimedActionsReply], sample: Sample, catalog: Tool
     """Returns the score with the median value; an answer with a wrong quote is discarded."""
     scores, reason = [], answers.reason
     for reply in answers.replies:
-        claims = _located(reply, sample)
-        if len(claims) == len(reply.claims):
-            scores.append(_compared(claims, actions_of(sample.conversation, catalog)))
+        score = _agreement(reply, sample, catalog)
+        if score.value is None:
+            reason = score.reason or reason
         else:
-            missed = len(reply.claims) - len(claims)
-            reason = f"{missed} of {len(reply.claims)} quotes are not the agent's words"
+            scores.append(score)
     if not scores:
         return Score(None, reason=reason, judge=answers.use)
     called = (call for turn in sample.conversation.turns for call in turn.tool_calls)
@@ -127,6 +130,15 @@ def _middle(answers: Answers[ClaimedActionsReply], sample: Sample, catalog: Tool
     score.judge = answers.use
     score.details = {**(score.details or {}), **guesses, **left_out(answers.question.prompt)}
     return score
+
+
+def _agreement(reply: ClaimedActionsReply, sample: Sample, catalog: ToolCatalog) -> Score:
+    """Returns what one answer comes to; None as value: a quote of it is wrong."""
+    claims = _located(reply, sample)
+    if len(claims) == len(reply.claims):
+        return _compared(claims, actions_of(sample.conversation, catalog))
+    missed = len(reply.claims) - len(claims)
+    return Score(None, f"{missed} of {len(reply.claims)} quotes are not the agent's words")
 
 
 def _located(reply: ClaimedActionsReply, sample: Sample) -> list[ActionClaim]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -11,12 +12,19 @@ from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.prompts.render import agent_sections, asked_sections, earlier_sections, facts
+from turnwise.transforms.judging.prompts.render import (
+    agent_sections,
+    asked_sections,
+    earlier_sections,
+    facts,
+    messages_of_user,
+)
 from turnwise.transforms.judging.prompts.reply import ReasonedReply
 from turnwise.transforms.judging.prompts.sections import MAX_SECTION, JudgedSection
 from turnwise.transforms.judging.prompts.statements import left_out
 from turnwise.transforms.judging.vote import ask_all
-from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.local_judge.coverage import probability
+from turnwise.transforms.local_judge.grounding import PROBABLE, ground
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.quotes import quoted
@@ -25,6 +33,10 @@ from turnwise.transforms.text.sentences import sentences
 NO_CLAIM = -1
 LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim To Assess"}
 """CES's labels of the scores."""
+UNDECIDED = "Undecided"
+"""Label of a value of the local judge that no number or negation decides, and that is not probable."""
+INCOMPARABLE = "the local judge cannot tell: the evidence is no prose in the language of the answer"
+"""Why the local judge leaves an answer unscored."""
 
 Justification = Literal["justified", "not_justified", "no_claim"]
 _SCORES: dict[Justification, int] = {"not_justified": 0, "no_claim": NO_CLAIM, "justified": 1}
@@ -41,11 +53,24 @@ class HallucinationReply(ReasonedReply):
     verdict: Justification
 
 
+class LocalHallucinationReply(HallucinationReply):
+    """The local judge's answer; no model is asked for it.
+
+    Attributes:
+        probability: Probability that people call the answer supported, 0..1; None: it claims nothing.
+        cannot_tell: Whether the evidence is no prose in the language of the answer.
+    """
+
+    probability: float | None
+    cannot_tell: bool
+
+
 class Hallucination(JudgedCriterion):
     """CES's hallucination score of a turn with tool calls: 1 justified, 0 not justified, -1 no claim.
 
     A score of -1 is outside the scale: it enters no mean and has no outcome. Of several samples
-    the most frequent verdict counts, and of equally frequent ones the worst.
+    the most frequent verdict counts, and of equally frequent ones the worst. The local judge's value is the
+    probability that people call the answer supported.
 
     When to use: CES's own hallucination figure is needed.
     """
@@ -74,7 +99,11 @@ class Hallucination(JudgedCriterion):
         prompt = self._prompt("hallucination/2", [*context, JudgedSection("answer", answer)])
         language = sample.conversation.language
         question = Question(
-            prompt, HallucinationReply, self.options, lambda: local_reply(answer, language, facts(context))
+            prompt,
+            HallucinationReply,
+            self.options,
+            lambda: local_reply(answer, language, facts(context), messages_of_user(context)),
+            lambda reply: [reply.verdict],
         )
         return await self._ask(question, ask)
 
@@ -84,16 +113,15 @@ class Hallucination(JudgedCriterion):
             return Score(None, reason=answers.reason, judge=answers.use)
         verdict = _most_frequent([reply.verdict for reply in answers.replies])
         reply = next(reply for reply in answers.replies if reply.verdict == verdict)
-        score, prompt = _SCORES[verdict], question.prompt
-        details = {
+        score, prompt = _score(reply), question.prompt
+        score.judge = answers.use
+        score.details = {
             **quoted(reply.claim_quote, prompt.evidence, "claim_quote"),
             **quoted(reply.context_quote, prompt.evidence, "context_quote"),
             "verdicts": [reply.verdict for reply in answers.replies],
             **left_out(prompt),
         }
-        return Score(
-            float(score), label=LABELS[score], explanation=reply.reason, details=details, judge=answers.use
-        )
+        return score
 
     def gated(self, score: Score) -> Score:
         """Applies the threshold, except to a score without a claim."""
@@ -104,25 +132,72 @@ class Hallucination(JudgedCriterion):
         return super().overall([score for score in turns if self.counts(score)])
 
 
-def local_reply(answer: str, language: str | None, evidence: Sequence[str]) -> HallucinationReply:
-    """Judges an answer without a model, by its first 20,000 characters.
+def _score(reply: HallucinationReply) -> Score:
+    """Returns value, label and explanation of an answer of a judge."""
+    score = _SCORES[reply.verdict]
+    value, label = float(score), LABELS[score]
+    if isinstance(reply, LocalHallucinationReply):
+        if reply.cannot_tell:
+            return Score(None, reason=reply.reason)
+        if reply.probability is not None:
+            value, label = reply.probability, UNDECIDED if score == NO_CLAIM else label
+    return Score(value, label=label, explanation=reply.reason)
 
-    The verdict is `not_justified` if a sentence contradicts the evidence, or has a number, date or identifier
-    that the evidence does not hold. Other words can only justify a sentence, because answers paraphrase tool
-    results.
+
+def local_reply(
+    answer: str, language: str | None, evidence: Sequence[str], asked: Sequence[str]
+) -> LocalHallucinationReply:
+    """Judges an answer without a model, by its first 20,000 characters; see `ground`.
+
+    The verdict is `not_justified` only if a sentence contradicts the evidence, or has a number, date or
+    identifier that the evidence does not hold; the probability is then 0. Other words can only justify an
+    answer, because answers paraphrase tool results.
     """
     texts = [answer[start:end] for start, end in sentences(answer[:MAX_SECTION], language)]
-    verdicts = list(zip(texts, ground(texts, evidence), strict=True))
-    refuted = [found for found in verdicts if found[1].is_certain]
-    supported = [found for found in verdicts if found[1].label == "supported"]
-    if not refuted and not supported:
-        reason = "No sentence claims what the evidence could tell."
-        return HallucinationReply(claim_quote="", context_quote="", reason=reason, verdict="no_claim")
-    text, found = (refuted or supported)[0]
-    verdict: Justification = "not_justified" if refuted else "justified"
-    return HallucinationReply(
-        claim_quote=text, context_quote=found.quote, reason=found.reason, verdict=verdict
+    verdicts = ground(texts, evidence, asked)
+    claims = [
+        (verdict, text, verdict.coverage)
+        for text, verdict in zip(texts, verdicts, strict=True)
+        if verdict.coverage is not None
+    ]
+    if not claims:
+        return _local("No sentence claims anything.", "no_claim")
+    least, text, _ = min(claims, key=lambda claim: (not claim[0].is_certain, claim[2]))
+    if least.is_certain:
+        return _local(least.reason, "not_justified", 0.0, text, least.quote)
+    value = probability([covered for _, _, covered in claims])
+    if value >= PROBABLE:
+        return _local(least.reason, "justified", value, text, least.quote)
+    cannot_tell = not any(verdict.is_comparable for verdict, _, _ in claims)
+    reason = INCOMPARABLE if cannot_tell else least.reason
+    return _local(reason, "no_claim", value, text, least.quote, cannot_tell=cannot_tell)
+
+
+def _local(
+    reason: str,
+    verdict: Justification,
+    value: float | None = None,
+    claim: str = "",
+    context: str = "",
+    cannot_tell: bool = False,
+) -> LocalHallucinationReply:
+    return LocalHallucinationReply(
+        claim_quote=claim,
+        context_quote=context,
+        reason=reason,
+        verdict=verdict,
+        probability=value,
+        cannot_tell=cannot_tell,
     )
+
+
+def in_ces_terms(score: Score) -> Score:
+    """Returns a score as CES has it, 1, 0 or -1; one without a value if the local judge is undecided."""
+    if score.value is None:
+        return score
+    if score.label == UNDECIDED:
+        return replace(score, value=None, reason=f"the local judge is undecided, {score.value:.2f}")
+    return replace(score, value=float(score.value if score.value < 0 else score.value >= PROBABLE))
 
 
 def no_claim(explanation: str) -> Score:

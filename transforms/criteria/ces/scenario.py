@@ -63,7 +63,10 @@ class ScenarioRubrics(JudgedCriterion):
         texts = [rubric.text for rubric in rubrics]
         sections = [*dialogue_sections(sample.conversation), *statement_sections("rubric", texts)]
         prompt = self._prompt(f"{self.name}/2", sections)
-        answers = await ask_all(ask, Question(prompt, RubricsReply, self.options))
+        question = Question(
+            prompt, RubricsReply, self.options, verdicts=lambda reply: _grades(reply, len(texts))
+        )
+        answers = await ask_all(ask, question)
         found = [{"rubric": text, **_graded(answers, i, prompt.evidence)} for i, text in enumerate(texts, 1)]
         scores = [rubric["score"] for rubric in found if rubric["score"] is not None]
         score = Score(None, judge=answers.use, details={"rubrics": found, **left_out(prompt)})
@@ -74,10 +77,20 @@ class ScenarioRubrics(JudgedCriterion):
         return with_items(score, [JudgedRubric(r["rubric"], r["score"], r["reason"]) for r in found])
 
 
+def _grade(reply: RubricsReply, number: int) -> RubricGrade | None:
+    """Returns the grade of a rubric; None: it has none, or several."""
+    found = [grade for grade in reply.rubrics if grade.number == number]
+    return found[0] if len(found) == 1 else None
+
+
+def _grades(reply: RubricsReply, count: int) -> list[int | None]:
+    grades = (_grade(reply, number) for number in range(1, count + 1))
+    return [None if grade is None else grade.grade for grade in grades]
+
+
 def _graded(answers: Answers[RubricsReply], number: int, evidence: str) -> JsonObject:
     """Returns a rubric's median grade as a score 0..1; an answer that grades it twice does not count."""
-    grades = [[g for g in reply.rubrics if g.number == number] for reply in answers.replies]
-    usable = [found[0] for found in grades if len(found) == 1]
+    usable = [grade for reply in answers.replies if (grade := _grade(reply, number))]
     if not usable:
         return {"score": None, "reason": None}
     middle = median_low(grade.grade for grade in usable)
@@ -119,7 +132,8 @@ class UserGoalSatisfaction(JudgedCriterion):
         sections = [Section("task", scenario.task)]
         sections += [Section("what the user knows", f"{f.name}: {f.value}") for f in scenario.user_facts]
         prompt = self._prompt(f"{self.name}/2", [*sections, *dialogue_sections(sample.conversation)])
-        answers = await ask_all(ask, Question(prompt, GoalReply, self.options))
+        question = Question(prompt, GoalReply, self.options, verdicts=lambda reply: [reply.verdict])
+        answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)
         score = _goal_score(answers)

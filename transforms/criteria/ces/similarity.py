@@ -95,7 +95,13 @@ class SemanticSimilarity(JudgedCriterion):
     async def _ask(self, ask: Ask, expected: str, actual: str) -> Score:
         sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
         prompt = self._prompt("semantic_similarity/2", sections)
-        question = Question(prompt, SimilarityReply, self.options, lambda: local_reply(expected, actual))
+        question = Question(
+            prompt,
+            SimilarityReply,
+            self.options,
+            lambda: local_reply(expected, actual),
+            lambda reply: [reply.score],
+        )
         answers = await ask_all(ask, question)
         if not answers.replies:
             return Score(None, reason=answers.reason, judge=answers.use)

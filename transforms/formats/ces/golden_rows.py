@@ -1,6 +1,6 @@
 """Goldens in the CSV form that CES imports: rows of evaluations, and below each the rows of its turns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.case import EvalCase
@@ -35,22 +35,54 @@ class GoldenRows(NamedTuple):
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[EvalCase | ValueError]:
     found: list[EvalCase | ValueError] = []
-    for rows in row_groups(list(objects(value if isinstance(value, list) else [value], "rows"))):
+    rows = list(enumerate(objects(value if isinstance(value, list) else [value], "rows"), 1))
+    for own in row_groups(rows):
         try:
-            found.append(_case(golden_of_rows(rows), settings))
+            check_begun_once(own.begun_at, "row")
+            found.append(_case(golden_of_rows(own.rows), settings))
         except ValueError as error:
             found.append(error)
     return found
 
 
-def row_groups(rows: Sequence[JsonObject]) -> list[list[JsonObject]]:
-    """Returns the rows of each golden: one with a display name, and those below it without."""
-    groups: list[list[JsonObject]] = []
-    for row in rows:
+class RowGroup(NamedTuple):
+    """The rows of a golden.
+
+    Attributes:
+        begun_at: Places of the rows that have its display name; more than one: it is not clear which of the
+            rows below are its own.
+        rows: The rows of the first of these places.
+    """
+
+    begun_at: list[int]
+    rows: list[JsonObject]
+
+
+def row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
+    """Returns the rows of each golden: one with a display name, and those below it without.
+
+    Args:
+        rows: The rows of a table, each with its place.
+    """
+    groups: dict[str, RowGroup] = {}
+    name = ""
+    for place, row in rows:
         if row.get("display_name") or not groups:
-            groups.append([])
-        groups[-1].append(row)
-    return groups
+            name = str(row.get("display_name") or "")
+            groups.setdefault(name, RowGroup([], [])).begun_at.append(place)
+        if len(groups[name].begun_at) == 1:
+            groups[name].rows.append(row)
+    return list(groups.values())
+
+
+def check_begun_once(begun_at: Sequence[int], unit: str) -> None:
+    """Raises ValueError if a golden begins at several places of a table, of a unit such as `line`."""
+    if len(begun_at) > 1:
+        places = ", ".join(map(str, begun_at[:-1]))
+        raise ValueError(
+            f"the {unit}s {places} and {begun_at[-1]} have the same display_name: state it in the first row "
+            "of an evaluation only, and another one for each evaluation"
+        )
 
 
 def _case(golden: GoldenRows, settings: ReadSettings) -> EvalCase:

@@ -68,7 +68,7 @@ def answer_turn(
         tool_responses=[
             _response(place, step, action, tool_name)
             for place, step, action in _actions(answer.steps)
-            if action.observation is not None
+            if action.observation is not None or step.state == StepState.FAILED
         ],
         timestamp=answer.create_time,
         latency_ms=latency if latency is not None and latency >= 0 else None,
@@ -127,11 +127,13 @@ def _call(place: str, action: StepAction, tool_name: str) -> ToolCall:
 
 
 def _response(place: str, step: AnswerStep, action: StepAction, tool_name: str) -> ToolResponse:
-    found = action.observation.to_value() if action.observation else {}
+    """Returns what came back of an action; without an observation that the step failed."""
+    seen = action.observation
+    results = None if seen is None else {"output": {"results": seen.to_value().get("searchResults", [])}}
     return ToolResponse(
         name=tool_name if action.search_action is not None else None,
         id=place,
-        response={"output": {"results": found.get("searchResults", [])}},
+        response=results,
         error=True if step.state == StepState.FAILED else None,
     )
 

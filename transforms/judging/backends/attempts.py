@@ -72,8 +72,12 @@ class Attempts:
 
 
 def asked_wait(headers: Mapping[str, str], body: Any) -> float:
-    """Returns the seconds that an error asks to wait: `Retry-After`, or Google's `RetryInfo`; 0: none."""
-    return _seconds(headers.get("Retry-After")) or _retry_info(body)
+    """Returns the seconds that an error asks to wait; 0: none.
+
+    They stand in `Retry-After`, in `Retry-After-Ms` (Azure's), or in Google's `RetryInfo`.
+    """
+    exact = _seconds(headers.get("Retry-After-Ms")) / 1000
+    return exact or _seconds(headers.get("Retry-After")) or _retry_info(body)
 
 
 def _seconds(header: str | None) -> float:

@@ -1,6 +1,7 @@
 """Calls of a model's API: retried until the deadline, and sent twice where an answer is late."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -112,9 +113,13 @@ class ApiBackend:
         attempts = Attempts(2, self._config.retry_delay_s)
         try:
             await self._within(limit, partial(self._api.find, model), attempts, model)
+        except ConfigError:
+            raise
         except Exception as error:
             fault = self._fault(error, attempts)
-            is_unknown = self._api.lists_models and self._api.failure(error).status == 404
+            is_unknown = self._api.failure(error).status == 404 and (
+                self._api.lists_models or _names(fault.reason, model)
+            )
             if fault.kind in ("connection", "timeout") or is_unknown:
                 raise ConfigError(f"judge: model {model}: {fault.reason}") from None
 
@@ -191,6 +196,12 @@ class ApiBackend:
             return Fault("timeout", reason)
         last = self._fault(attempts.last, attempts).reason
         return Fault("timeout", one_line(f"{reason}; the last error: {last}"))
+
+
+def _names(reason: str, model: str) -> bool:
+    """Returns whether an error is about a model: a server without a list of models says so of the path."""
+    name = re.escape(model.rpartition("/")[2])
+    return re.search(rf"(?<!\w){name}(?!\w)", reason) is not None and "/models/" not in reason
 
 
 async def _first_result(tasks: Sequence[asyncio.Task[T]]) -> T:

@@ -10,8 +10,9 @@ from turnwise.transforms.judging.backends.base import Fault, RequestTemplate, wi
 from turnwise.transforms.judging.backends.calling import ApiFailure
 
 _REFUSED_PART = (400, 422, 501)
-_NO_CREDIT = "insufficient_quota"
-_BLOCKED = ("content_filter", "content_policy_violation")
+_NO_CREDIT = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
+_BLOCKED = {"content_filter", "content_policy_violation", "invalid_prompt"}
+_BLOCKED_WORDS = ("content filtering policy", "was flagged", "requires moderation")
 
 
 class ClientErrors(NamedTuple):
@@ -49,11 +50,12 @@ class ClientErrors(NamedTuple):
         said = _details(error.body)
         words = " ".join(str(said[name]) for name in ("code", "type", "message") if said.get(name))
         reason = self._clean(f"HTTP {status} {words or f'{response.reason_phrase} {response.text}'}")
-        if status == 400 and said.get("code") in _BLOCKED:
-            return ApiFailure(Fault("blocked", self._clean(f"the question was blocked: {said['code']}")))
+        kinds = {str(said.get("code")), str(said.get("type"))}
+        if status in (400, 403) and (kinds & _BLOCKED or any(word in words for word in _BLOCKED_WORDS)):
+            return ApiFailure(Fault("blocked", self._clean(f"the question was blocked: {words}")))
         return ApiFailure(
             Fault("http", reason),
-            may_pass=status in PASSING_STATUSES and said.get("code") != _NO_CREDIT,
+            may_pass=status in PASSING_STATUSES and not kinds & _NO_CREDIT,
             status=status,
             asked_s=asked_wait(response.headers, None),
             refusal=f"the credentials are refused: {reason}" if status in (401, 403) else None,

@@ -1,10 +1,13 @@
 """Asks models by OpenAI's chat completions and Responses API, through openai; nothing else loads openai."""
 
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import openai
 from openai import AsyncOpenAI
 
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.backends.base import OneCandidateError, RawReply, Request
 from turnwise.transforms.judging.backends.calling import ApiFailure, OtherFormError
@@ -14,7 +17,11 @@ from turnwise.transforms.judging.backends.openai_settings import RESPONSES, sett
 from turnwise.transforms.judging.backends.strict_schema import strict_schema
 from turnwise.transforms.judging.judges.base import Access
 
-_FORMAT_WORDS = ("response_format", "json_schema", "text.format", "structured output", "grammar")
+_FORMAT_WORDS = (
+    *("response_format", "json_schema", "json schema", "text.format", "structured output", "grammar"),
+    *("guided decoding", "guided_json"),
+)
+_WRONG_SCHEMA = ("invalid schema", "features not supported", "schema conversion")
 _COUNT_WORDS = ("'n'", '"n"', "choice", "best_of")
 
 
@@ -31,7 +38,7 @@ class OpenAiApi:
         self._access, self._is_newest = access, is_newest
         self._errors = ClientErrors(openai.APIStatusError, openai.APIConnectionError, access.api_key)
         self._client: AsyncOpenAI | None = None
-        self._without_format: set[str] = set()
+        self._without_format: set[str | bytes] = set()
 
     @property
     def lists_models(self) -> bool:
@@ -44,23 +51,47 @@ class OpenAiApi:
 
     async def generate(self, request: Request, count: int) -> bytes:
         """Returns the body of the response; see Api."""
-        model = request.template.model
-        has_format = model not in self._without_format
+        model, kind = request.template.model, request.template.digest
+        has_format = self._without_format.isdisjoint((model, kind))
         try:
             if model.startswith(RESPONSES):
                 return await self._respond(request, count, has_format)
             return await self._complete(request, count, has_format)
         except openai.APIStatusError as error:
-            if has_format and self._errors.refuses(error, *_FORMAT_WORDS):
-                self._without_format.add(model)
+            if has_format and self._refuses_format(error):
+                is_of_schema = self._errors.refuses(error, *_WRONG_SCHEMA)
+                self._without_format.add(kind if is_of_schema else model)
                 raise OtherFormError from None
             if count > 1 and self._errors.refuses(error, *_COUNT_WORDS):
                 raise OneCandidateError from None
             raise
 
     async def find(self, model: str) -> None:
-        """Asks for a model."""
-        await self._opened().models.with_raw_response.retrieve(model.removeprefix(RESPONSES))
+        """Asks for a model.
+
+        Raises:
+            ConfigError: The address lacks its path.
+        """
+        try:
+            await self._opened().models.with_raw_response.retrieve(model.removeprefix(RESPONSES))
+        except openai.NotFoundError:
+            await self._check_path()
+            raise
+
+    async def _check_path(self) -> None:
+        url = self._access.base_url or ""
+        if urlsplit(url).path:
+            return
+        with suppress(openai.APIError):
+            found = await self._opened().with_options(base_url=f"{url}/v1").models.with_raw_response.list()
+            if "json" not in found.headers.get("content-type", ""):
+                return
+            raise ConfigError(f"judge: {url} has no models, but {url}/v1 has: name it with /v1")
+
+    def _refuses_format(self, error: openai.APIStatusError) -> bool:
+        if error.status_code == 500:  # as some versions of llama.cpp have it
+            return "response_format" in error.response.text
+        return self._errors.refuses(error, *_FORMAT_WORDS)
 
     def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
         """Returns the replies out of the body of a response."""

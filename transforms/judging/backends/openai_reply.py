@@ -8,12 +8,14 @@ from turnwise.transforms.judging.backends.replied import (
     ReadAnswer,
     TokenFigures,
     cut_off,
+    failed,
     replies_of,
     withheld,
     without_thoughts,
 )
 
-_FINISHED = (None, "stop")
+_FINISHED = (None, "", "stop", "end_turn", "eos", "eos_token", "stop_sequence")
+_BROKEN_OFF = ("abort", "error")
 
 
 def read_chat(body: str | bytes, model: str, count: int) -> list[RawReply]:
@@ -28,19 +30,33 @@ def read_response(body: str | bytes, model: str) -> list[RawReply]:
 
 def _completion(answer: JsonObject) -> ReadAnswer:
     texts = [_choice(choice) for choice in answer.get("choices") or []]
-    return ReadAnswer(texts, _tokens(answer, "prompt_tokens", "completion_tokens"), answer.get("model"))
+    tokens = _tokens(answer, "prompt_tokens", "completion_tokens")
+    if not texts and answer.get("error"):  # a gateway's, whose status is 200
+        return ReadAnswer(
+            [], tokens, answer.get("model"), failed(answer["error"], "an error in place of an answer")
+        )
+    return ReadAnswer(texts, tokens, answer.get("model"))
 
 
 def _choice(choice: JsonObject) -> str | Fault:
     finish = choice.get("finish_reason")
     if finish == "length":
         return cut_off(finish)
+    if finish in _BROKEN_OFF:
+        return failed(choice.get("error"), finish)
     if finish not in _FINISHED:
         return withheld(finish)
     message = choice["message"]
     if message.get("refusal"):
         return withheld("refusal")
-    return without_thoughts(message.get("content") or "")
+    return without_thoughts(_content(message.get("content") or ""))
+
+
+def _content(content: str | list[dict[str, Any]]) -> str:
+    """Returns the text of a message; some servers divide it into parts, thoughts among them."""
+    if isinstance(content, str):
+        return content
+    return "".join(part["text"] for part in content if part["type"] == "text")
 
 
 def _response(answer: JsonObject) -> ReadAnswer:
@@ -55,7 +71,7 @@ def _output(answer: JsonObject) -> str | Fault:
         why = (answer.get("incomplete_details") or {}).get("reason")
         return cut_off(why) if why == "max_output_tokens" else withheld(str(why))
     if status != "completed":
-        return withheld(str((answer.get("error") or {}).get("code") or status))
+        return failed(answer.get("error"), str(status))
     parts = _parts(answer)
     if any(part["type"] == "refusal" for part in parts):
         return withheld("refusal")

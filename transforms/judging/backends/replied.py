@@ -10,6 +10,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.backends.base import Fault, RawReply, one_line
 
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_UNOPENED = re.compile(r"\s*[^\s{\[`].*?</think>", re.DOTALL)
 EMPTY = Fault("empty", "the model gave no answer")
 
 TokenFigures: TypeAlias = "tuple[int, int] | None"
@@ -68,14 +69,29 @@ def cut_off(word: str) -> Fault:
     return Fault("max_tokens", f"the answer was cut off at its token limit ({word})")
 
 
+def failed(error: object, word: str) -> Fault:
+    """Returns the fault of an answer in whose place an error came, with a good status.
+
+    Args:
+        error: The error; only its code is quoted, because the rest of it might hold secrets.
+        word: What is said of an error without a code.
+    """
+    code = (error.get("code") or error.get("type")) if isinstance(error, dict) else None
+    return Fault("other", one_line(f"the API failed: {code or word}"))
+
+
 def withheld(word: str) -> Fault:
     """Returns the fault of an answer that the API or the model refuses."""
     return Fault("blocked", one_line(f"the answer was withheld: {word}"))
 
 
 def without_thoughts(text: str) -> str:
-    """Returns an answer without the thoughts that some servers leave before it."""
-    return _THOUGHTS.sub("", text, count=1) if _THOUGHTS.match(text) else text
+    """Returns an answer without the thoughts that some servers leave before it.
+
+    Where the model's template opens them, they only have an end.
+    """
+    found = _THOUGHTS.match(text) or _UNOPENED.match(text)
+    return text[found.end() :] if found else text
 
 
 def _share(total: int | None, count: int, number: int) -> int | None:

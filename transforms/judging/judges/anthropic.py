@@ -7,14 +7,15 @@ from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.calling import ApiBackend
 from turnwise.transforms.judging.judges.base import Access, JudgeKind, register_judge
 from turnwise.transforms.judging.judges.checking import check_models
-from turnwise.transforms.judging.judges.keys import keyed_access, needing, with_key
+from turnwise.transforms.judging.judges.keys import api_url, keyed_access, needing, with_key
 
 _NAME = "anthropic"
 
 
 def _access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
-    url = config.base_url or environ.get("ANTHROPIC_BASE_URL") or None
-    return keyed_access(_NAME, "ANTHROPIC_API_KEY", config, environ, url)
+    url = config.base_url or environ.get("ANTHROPIC_BASE_URL")
+    own = api_url(url, "api.anthropic.com", "/messages", "/v1")
+    return keyed_access(_NAME, "ANTHROPIC_API_KEY", config, environ, own)
 
 
 def _connect(config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable[[str], None]) -> ApiBackend:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
@@ -33,6 +34,22 @@ def needing(extra: str) -> Iterator[None]:
             raise
         what = f"needs turnwise[{extra}], which is not installed: pip install 'turnwise[{extra}]'"
         raise ConfigError(f"judge {extra}: {what}") from None
+
+
+def api_url(url: str | None, usual: str, *added: str) -> str | None:
+    """Returns the address of an API as its client needs it; None: it is the usual one.
+
+    Args:
+        url: The address that is given.
+        usual: The host of the usual address.
+        added: Ends of the path that the client adds itself, and that are often given too, the last one first.
+    """
+    if not url or urlsplit(url).hostname == usual:
+        return None
+    url = url.rstrip("/")
+    for end in added:
+        url = url.removesuffix(end)
+    return url
 
 
 def keyed_access(

@@ -1,6 +1,7 @@
 """The judges `openai` and `azure`: OpenAI's API, at OpenAI, at Azure, or of a server of one's own."""
 
 from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import urlsplit
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
@@ -8,14 +9,15 @@ from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.calling import ApiBackend
 from turnwise.transforms.judging.judges.base import Access, JudgeKind, register_judge
 from turnwise.transforms.judging.judges.checking import check_models
-from turnwise.transforms.judging.judges.keys import keyed_access, needing, with_key
+from turnwise.transforms.judging.judges.keys import api_url, keyed_access, needing, with_key
 
 _Find = Callable[[JudgeConfig, Mapping[str, str]], Access]
 
 
 def _openai(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
-    url = config.base_url or environ.get("OPENAI_BASE_URL") or None
-    return keyed_access("openai", "OPENAI_API_KEY", config, environ, url)
+    url = config.base_url or environ.get("OPENAI_BASE_URL")
+    own = api_url(url, "api.openai.com", "/chat/completions", "/responses")
+    return keyed_access("openai", "OPENAI_API_KEY", config, environ, own)
 
 
 def _azure(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
@@ -29,6 +31,12 @@ def _azure(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
     return access
 
 
+def _is_of_openai(url: str) -> bool:
+    """Returns whether an address is a region of OpenAI's, or Azure's."""
+    host = urlsplit(url).hostname or ""
+    return host.endswith((".openai.com", ".openai.azure.com"))
+
+
 def _kind(name: str, help_line: str, find: _Find, speaks_newest: bool) -> JudgeKind:
     def connect(
         config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable[[str], None]
@@ -37,7 +45,8 @@ def _kind(name: str, help_line: str, find: _Find, speaks_newest: bool) -> JudgeK
             from turnwise.transforms.judging.backends.openai import OpenAiApi
 
         access = with_key(find(config, environ), environ)
-        return ApiBackend(config, OpenAiApi(access, access.base_url is None or speaks_newest), on_retry)
+        is_newest = speaks_newest or access.base_url is None or _is_of_openai(access.base_url)
+        return ApiBackend(config, OpenAiApi(access, is_newest), on_retry)
 
     def check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:
         from turnwise.transforms.judging.backends.openai_settings import check_settings

@@ -9,7 +9,10 @@ from turnwise.transforms.judging.requests import Requests
 
 
 class Estimator:
-    """Counts questions: as `calls` the minimum (if votes agree), as `samples` the maximum."""
+    """Counts questions: as `calls` the minimum (if votes agree, and the first judge of a cascade is sure).
+
+    The maximum is counted as `samples`.
+    """
 
     def __init__(
         self, config: JudgeConfig, requests: Requests, counts: JudgeCounts, cache: ReplyCache | None
@@ -24,7 +27,7 @@ class Estimator:
         if request.key not in self._seen:
             self._seen.add(request.key)
             kept = await self._cache.get(request.key) if self._cache else {}
-            missing = sum(number not in kept for number in samples)
+            missing = 0 if question.if_unsure else sum(number not in kept for number in samples)
             most = sum(number not in kept for number in range(question.options.num_samples))
             calls = min(missing, 1) if self._candidates else missing
             prompt = estimated_tokens(request.template.instructions, request.evidence)

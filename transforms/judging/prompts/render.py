@@ -12,7 +12,8 @@ from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.responses import pair_responses
 
-_OF_THE_AGENT = (", agent", ", agent shows", ", searched for")
+_OF_THE_USER = ", user"
+_NO_EVIDENCE = (", agent", ", agent shows", ", searched for", _OF_THE_USER)
 MAX_REFERENCES = 100
 """Maximum number of references per turn."""
 
@@ -107,8 +108,13 @@ def reference_text(reference: Reference) -> str:
 
 
 def facts(sections: Iterable[Section]) -> list[str]:
-    """Returns the texts of the sections that are evidence: all but the agent's messages and queries."""
-    return [text for name, text in sections if text and not name.endswith(_OF_THE_AGENT)]
+    """Returns the texts of the sections that are evidence: all but messages and the agent's queries."""
+    return [text for name, text in sections if text and not name.endswith(_NO_EVIDENCE)]
+
+
+def messages_of_user(sections: Iterable[Section]) -> list[str]:
+    """Returns the texts of the sections that are messages of the user."""
+    return [text for name, text in sections if text and name.endswith(_OF_THE_USER)]
 
 
 def words(turn: Turn, number: int) -> list[Section]:

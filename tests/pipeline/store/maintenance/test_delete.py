@@ -90,10 +90,10 @@ def test_evaluations_that_quote_it_are_told_and_erased_with_their_history(
             put_evaluation(store, *one)
             for one in (("made", told_of("c-1").upper()), ("named", "from c-1"), ("kept", told_of("c-1")))
         )
-    options = ("--evaluations", made, named)
+    options = ("--erase", made, named)
     dry = tend("delete", "conversation", "c-1", "--dry_run")
     assert dry.status == 1 and all(f"left: {name}: " in dry.err for name in (made, named, kept))
-    done = tend("delete", "conversation", "c-1", *options, "--keep_evaluations", kept)
+    done = tend("delete", "conversation", "c-1", *options, "--keep", kept)
     assert done.status == 0 and "evaluation_history: 2 erased" in done.out
     with closing(open_store(filled)) as store:
         assert made not in str(rows_of(store)) and kept in str(rows_of(store))
@@ -158,7 +158,7 @@ def test_judge_caches_of_its_runs_are_told_and_emptied(
         (["user", "nobody"], 1, "nothing of user nobody was found"),
         (["conversation", " "], 2, "ID is empty"),
         (["user", "u-1", "--app", APP], 2, "in all apps"),
-        (["conversation", "c-1", "--evaluations", "made-up"], 2, "no such evaluation"),
+        (["conversation", "c-1", "--erase", "made-up"], 2, "no such evaluation"),
         (["conversation", "c-1", "--judge_cache", "/nowhere"], 2, "no such file"),
         (["run", "old"], 2, "invalid choice"),
     ],

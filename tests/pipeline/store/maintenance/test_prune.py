@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 from time import time_ns
 from typing import Any
 
@@ -22,7 +23,7 @@ from tests.store_rows import DOCUMENT
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.executions import Execution, begin, complete
 from turnwise.pipeline.store.maintenance.retention import Retention, apply_retention, write_retention
-from turnwise.pipeline.store.tables import EXECUTIONS, METRICS, RESULTS
+from turnwise.pipeline.store.tables import EXECUTIONS, METRICS, RESULTS, SETTINGS, upsert
 
 AGE = f"{(time_ns() - OLD) // DAY - 1}d"
 ROWS = ("result_rows", "conversation_rows", "score_rows", "failure_rows", "recording_rows", "metric_rows")
@@ -78,7 +79,7 @@ def test_a_killed_deletion_leaves_nothing_that_is_read_and_the_next_one_ends_it(
         store.write(lambda c: c.execute(text("DELETE FROM current_runs WHERE name LIKE '%/old'")))
         assert run_ids(store) == ["new"]
         found = tend("check")
-        assert found.status == 1 and "evaluationRuns/old: 16 rows belong to no execution" in found.err
+        assert found.status == 1 and "evaluationRuns/old: 17 rows belong to no execution" in found.err
         assert tend("prune", "--older_than", "9999d").status == 0
         assert {name: len(rows_of(store)[name]) for name in ROWS} == COUNTS
     assert tend("check").status == 0
@@ -118,3 +119,29 @@ def test_what_is_no_age_is_refused(
 ) -> None:
     done = tend(*arguments)
     assert done.status == 2 and why in done.err and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+def test_a_retention_that_is_none_is_refused_before_anything_runs(
+    filled: str,
+    tend: Callable[..., Any],
+    turnwise: Callable[..., Any],
+    sample_arguments: list[str],
+    tmp_path: Path,
+) -> None:
+    ages = (f'{{"days": {days}, "keep_metrics": false}}' for days in ('"x"', "0", "true", "1e9"))
+    bad = ["{", "[]", "null", '{"days": 30}', *ages]
+    why = "the store's retention is none"
+    with closing(open_store(filled)) as store:
+        for value in bad:
+            row = {"name": "retention", "value": value}
+            store.write(lambda c, row=row: upsert(c, SETTINGS, [row]))
+            before = rows_of(store)
+            done = tend("prune")
+            assert done.status == 2 and why in done.err and done.err.count("\n") == 1
+            assert rows_of(store) == before
+        assert tend("retention").status == 2 and tend("check").status == 1
+        done = turnwise(*sample_arguments, "--store", filled, output=tmp_path / "out")
+        assert done.status == 2 and why in done.err and done.err.count("\n") == 1
+        assert rows_of(store) == before and not (tmp_path / "out").exists()
+    assert tend("retention", "off").status == 0 and tend("check").status == 0

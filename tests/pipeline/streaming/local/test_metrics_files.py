@@ -6,7 +6,8 @@ import pytest
 
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
-from turnwise.transforms.metrics.state import MetricsState, Tally
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 

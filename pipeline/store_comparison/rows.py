@@ -1,7 +1,7 @@
 """Reads which conversations and results of a store belong to a side of a comparison."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 from sqlalchemy import ColumnElement, Connection, Table, case, select
 
@@ -12,6 +12,7 @@ from turnwise.pipeline.store.results import COMPLETED, version_id
 from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, key_text
 from turnwise.schemas.config import ConfigError
+from turnwise.transforms.comparison.observed import ComparedConversation
 
 _SHOWN = 10
 _COLUMNS = ("name", "conversation_id", "version_id", "evaluation_run", "update_nanos")
@@ -66,8 +67,30 @@ class ComparedRecord(NamedTuple):
         return self.run, self.conversation, self.version
 
 
+class SideReader(Protocol):
+    """Reads what sides of comparisons consist of, of one app."""
+
+    def records(self, kind: SideKind, name: str) -> list[ComparedRecord]:
+        """Returns the conversations of an app version (its id) or run (its name), and results without one."""
+
+    def conversations(
+        self, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
+    ) -> list[ComparedConversation]:
+        """Returns what criteria gave conversations, and adds to `rulers` which judges did."""
+
+
+def stored_records(connection: Connection, app: str, kind: SideKind, name: str) -> list[ComparedRecord]:
+    """Returns the conversations of an app version (its id) or run (its name), and results without one."""
+    column = "version_id" if kind == "version" else "evaluation_run"
+    return _stored(connection, app, RESULTS.c[column] == name, CONVERSATIONS.c[column] == name)
+
+
 def read_conversations(
-    connection: Connection, app: str, names: Sequence[SideName], evaluations: Collection[str] | None
+    connection: Connection,
+    app: str,
+    names: Sequence[SideName],
+    evaluations: Collection[str] | None,
+    reader: SideReader,
 ) -> list[list[ComparedRecord]]:
     """Returns the conversations of each side, and the results that have none; each in its last run only.
 
@@ -76,11 +99,12 @@ def read_conversations(
         app: Name of the app.
         names: App version or run of each side.
         evaluations: Names of the evaluations that count; None: all.
+        reader: Reads the records.
 
     Raises:
         ConfigError: A side has neither conversations nor results.
     """
-    sides = [_side(connection, app, name, evaluations) for name in names]
+    sides = [_side(connection, app, name, evaluations, reader) for name in names]
     cases = {own.evaluation: own.case for side in sides for own in side if not own.is_result}
     return [
         [own._replace(case=cases.get(own.case, own.case)) if own.is_result else own for own in side]
@@ -89,18 +113,13 @@ def read_conversations(
 
 
 def _side(
-    connection: Connection, app: str, side: SideName, evaluations: Collection[str] | None
+    connection: Connection, app: str, side: SideName, evaluations: Collection[str] | None, reader: SideReader
 ) -> list[ComparedRecord]:
     """Returns what is of an app version or else of a run; raises ConfigError if there is nothing."""
     name, kind = side
-    version, run = key_text(version_id(name)), run_key(app, name)
-    choices: dict[SideKind, Callable[[Table], ColumnElement[bool]]] = {
-        "version": lambda table: table.c.version_id == version,
-        "run": lambda table: table.c.evaluation_run == run,
-    }
-    for is_chosen in choices.values() if kind == "either" else (choices[kind],):
-        results, conversations = (is_chosen(table) for table in (RESULTS, CONVERSATIONS))
-        found = _stored(connection, app, results, conversations)
+    choices: dict[SideKind, str] = {"version": key_text(version_id(name)), "run": run_key(app, name)}
+    for chosen in choices if kind == "either" else (kind,):
+        found = reader.records(chosen, choices[chosen])
         if evaluations is not None:
             found = [own for own in found if own.evaluation in evaluations]
         if found:
@@ -114,7 +133,8 @@ def _side(
 
 def _uncounted(connection: Connection, app: str, name: str) -> str:
     """Returns what is said of runs that do not count."""
-    told = [state.told() for state in unread_runs(connection, app, key_text(version_id(name)))]
+    named = key_text(version_id(name))
+    told = [state.told() for state in unread_runs(connection, app, named, named)]
     return f"; {'; '.join(told[:_SHOWN])}" if told else ""
 
 
@@ -187,8 +207,10 @@ def _last(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 
-def _last_runs(stored: Iterable[ComparedRecord]) -> list[ComparedRecord]:
+def _last_runs(stored: Sequence[ComparedRecord]) -> list[ComparedRecord]:
     """Returns each conversation in its last run only, ordered by name."""
+    if len({own.run for own in stored}) == 1:
+        return sorted(stored, key=lambda own: own.name)
     last: dict[tuple[str, str, str], str] = {}
     newest_first = sorted(stored, key=lambda own: (own.nanos, own.name), reverse=True)
     found = [

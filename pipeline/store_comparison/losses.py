@@ -2,22 +2,27 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.comparison.store_rows import ComparedRecord
 from turnwise.pipeline.store.failures import REPLACED
 from turnwise.pipeline.store.lost import RunLoss, lost_records
 from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, key_text
+from turnwise.pipeline.store_comparison.rows import ComparedRecord
 from turnwise.transforms.comparison.observed import ComparedSide
 
 
 def add_losses(
-    connection: Connection, app: str, side: ComparedSide, stored: Sequence[ComparedRecord], is_b: bool
+    connection: Connection,
+    app: str,
+    side: ComparedSide,
+    stored: Sequence[ComparedRecord],
+    *,
+    version: str | None,
+    is_b: bool,
 ) -> None:
     """Adds to a side what its runs lost.
 
@@ -30,54 +35,63 @@ def add_losses(
         app: Name of the app.
         side: The side.
         stored: Its conversations.
+        version: Id of the app version that the side is; None: it is a run.
         is_b: Whether it is the candidate.
     """
-    version = key_text(version_id(side.name))
-    is_version = all(own.version == version for own in stored)
-    versions = _versions_of_runs(connection, app)
+    all_lost = list(lost_records(connection, app, is_counted(FAILURES)))
+    versions = _versions_of_runs(connection, app) if all_lost else {}
     measured: dict[str, int] = {}
     for own in stored:
         measured[own.conversation] = max(own.nanos, measured.get(own.conversation, 0))
     oldest = min(measured.values())
 
     def is_of_side(lost: RunLoss) -> bool:
-        if lost.run in side.run_ids or not is_version:
+        if lost.run in side.run_ids or version is None:
             return lost.run in side.run_ids
         if lost.version:
             return lost.version == version and lost.nanos >= measured.get(lost.conversation, 0)
         own = versions.get(lost.run)
         return lost.nanos >= oldest and (is_b if own is None else version in own)
 
-    counts = Counter(lost.run for lost in _lost(connection, app) if is_of_side(lost))
+    counts = Counter[str]()
+    for lost in all_lost:
+        if is_of_side(lost):
+            counts[lost.run] += lost.number
     side.lost = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
-        lost = f"{counts[run]} records or conversations"
-        side.notes.append(f"{side.name}: run {run} has {nothing}, and lost {lost}")
+        what = f"{counts[run]} records or conversations"
+        side.notes.append(f"{side.name}: run {run} has {nothing}, and lost {what}")
     side.run_ids = sorted({*side.run_ids, *counts})
-    _add_replaced(connection, app, side)
+    _note_replaced(connection, app, side)
 
 
 def add_unread(
-    connection: Connection, app: str, side: ComparedSide, stored: Sequence[ComparedRecord], is_b: bool
+    connection: Connection,
+    app: str,
+    side: ComparedSide,
+    stored: Sequence[ComparedRecord],
+    *,
+    version: str | None,
+    is_b: bool,
 ) -> None:
     """Adds the runs of a side that have not ended or broke off, and are not compared.
 
-    They are problems of the side unless all that is compared was measured later. A run without any result
-    counts for B.
+    They are problems of the side unless all that is compared was measured later. A run that has not ended or
+    broke off counts for B whatever versions its rows are of: it may have been to measure B, too.
 
     Args:
         connection: Connection to the store.
         app: Name of the app.
         side: The side.
         stored: Its conversations.
+        version: Id of the app version that the side is; None: it is a run.
         is_b: Whether it is the candidate.
     """
     oldest = min(own.nanos for own in stored)
-    is_version = all(own.version == key_text(version_id(side.name)) for own in stored)
-    name = key_text(version_id(side.name))
+    run = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
     problems = []
-    for state in unread_runs(connection, app, name, and_unknown=is_b and is_version):
+    for state in unread_runs(connection, app, version, run, and_unknown=is_b and version is not None):
         told = f"{state.told()}, and is not compared" if not state.is_counted else state.told()
         if state.unread_nanos < oldest:
             side.notes.append(f"{side.name}: {told}")
@@ -85,10 +99,6 @@ def add_unread(
         problems.append(told)
         side.run_ids = sorted({*side.run_ids, state.run_id})
     side.problems = [*side.problems, *problems]
-
-
-def _lost(connection: Connection, app: str) -> Iterator[RunLoss]:
-    return lost_records(connection, app, is_counted(FAILURES))
 
 
 def _versions_of_runs(connection: Connection, app: str) -> dict[str, set[str]]:
@@ -101,13 +111,12 @@ def _versions_of_runs(connection: Connection, app: str) -> dict[str, set[str]]:
     return found
 
 
-def _add_replaced(connection: Connection, app: str, side: ComparedSide) -> None:
-    """Counts as lost what other results of the same run replaced."""
+def _note_replaced(connection: Connection, app: str, side: ComparedSide) -> None:
+    """Notes what other results of the same run replaced."""
     runs = [f"{own}/evaluationRuns/{run}" for own in (app, LOCAL_APP) for run in side.run_ids]
     query = select(FAILURES.c.content).where(
         FAILURES.c.evaluation_run.in_(runs), FAILURES.c.error_type == REPLACED
     )
     for content in connection.execute(query).scalars():
         row = json.loads(content)
-        side.lost = (side.lost or 0) + row["replaced"]
         side.notes.append(f"{side.name}: run {row['run_id']}: {row['message']}")

@@ -8,8 +8,6 @@ from typing import cast
 
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.comparison.store_losses import add_losses, add_unread
-from turnwise.pipeline.comparison.store_rows import ComparedRecord, SideName, read_conversations
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
@@ -17,13 +15,23 @@ from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import runs_with_rows
 from turnwise.pipeline.store.tables import FAILURES, SCORES, key_text
 from turnwise.pipeline.store.urls import StoreError
+from turnwise.pipeline.store_comparison.losses import add_losses, add_unread
+from turnwise.pipeline.store_comparison.rows import (
+    ComparedRecord,
+    SideKind,
+    SideName,
+    SideReader,
+    read_conversations,
+    stored_records,
+)
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
 from turnwise.transforms.comparison.errors import add_errors, raised_errors
-from turnwise.transforms.comparison.observed import ComparedSide
+from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
 
 _SHOWN = 10
+_AT_ONCE = 2_000
 _SCORE_COLUMNS = (
     "turn_index",
     "criterion",
@@ -67,6 +75,7 @@ def read_sides(
     names: Sequence[SideName],
     source: str,
     evaluations: Collection[str] | None = None,
+    reader: SideReader | None = None,
 ) -> tuple[ComparedSide, ComparedSide]:
     """Returns base and candidate.
 
@@ -76,16 +85,49 @@ def read_sides(
         names: App version or run of A and of B.
         source: Address of the store, without password.
         evaluations: Names of the evaluations that count; None: all.
+        reader: Reads the sides; None: of the rows.
 
     Raises:
         ConfigError: The store holds no result of a version or run.
     """
-    stored = read_conversations(connection, app, names, evaluations)
-    a, b = (_side(connection, app, name.name, source, own) for name, own in zip(names, stored, strict=True))
-    for side, records, is_b in ((a, stored[0], False), (b, stored[1], True)):
-        add_losses(connection, app, side, records, is_b=is_b)
-        add_unread(connection, app, side, records, is_b=is_b)
+    reader = reader or RowReader(connection, app)
+    stored = read_conversations(connection, app, names, evaluations, reader)
+    a, b = (
+        _side(connection, app, ComparedSide(name.name, source, [], []), own, reader)
+        for name, own in zip(names, stored, strict=True)
+    )
+    for side, name, records in zip((a, b), names, stored, strict=True):
+        version = _version(name, records)
+        add_losses(connection, app, side, records, version=version, is_b=side is b)
+        add_unread(connection, app, side, records, version=version, is_b=side is b)
     return a, b
+
+
+def _version(side: SideName, stored: Sequence[ComparedRecord]) -> str | None:
+    """Returns the id of the app version that a side is; None: it is a run."""
+    version = key_text(version_id(side.name))
+    is_version = side.kind == "version" or (
+        side.kind == "either" and all(own.version == version for own in stored)
+    )
+    return version if is_version else None
+
+
+class RowReader:
+    """Reads the rows of conversations, results and scores."""
+
+    def __init__(self, connection: Connection, app: str) -> None:
+        self._connection, self._app = connection, app
+
+    def records(self, kind: SideKind, name: str) -> list[ComparedRecord]:
+        """Returns what is of an app version or run."""
+        return stored_records(self._connection, self._app, kind, name)
+
+    def conversations(
+        self, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
+    ) -> list[ComparedConversation]:
+        """Returns the conversations."""
+        scores = _scores(self._connection, self._app, stored, rulers)
+        return collect(scores, map(record_summary, stored))
 
 
 def _app(connection: Connection, app: str | None) -> str:
@@ -100,15 +142,20 @@ def _app(connection: Connection, app: str | None) -> str:
 
 
 def _side(
-    connection: Connection, app: str, name: str, source: str, stored: Sequence[ComparedRecord]
+    connection: Connection,
+    app: str,
+    side: ComparedSide,
+    stored: Sequence[ComparedRecord],
+    reader: SideReader,
 ) -> ComparedSide:
-    side = ComparedSide(name, source, [], sorted({own.run for own in stored}))
-    side.conversations = collect(_scores(connection, app, stored, side.rulers), map(_summary, stored))
+    side.run_ids = sorted({own.run for own in stored})
+    side.conversations = reader.conversations(stored, side.rulers)
     _add_errors(connection, app, side)
     return side
 
 
-def _summary(own: ComparedRecord) -> Summary:
+def record_summary(own: ComparedRecord) -> Summary:
+    """Returns the verdict of a conversation."""
     verdict = own.verdict if own.verdict in ("PASS", "FAIL") else None
     return Summary(
         own.conversation,
@@ -141,20 +188,28 @@ def _scores(
     connection: Connection, app: str, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
 ) -> Iterator[ScoreRow]:
     """Yields the scores of conversations, and notes which judges gave them."""
+    for _, score in record_scores(connection, app, stored):
+        ruler = ruler_of(score)
+        if ruler is not None:
+            rulers.setdefault(score["criterion"], set()).add(ruler)
+        yield score
+
+
+def record_scores(
+    connection: Connection, app: str, stored: Sequence[ComparedRecord]
+) -> Iterator[tuple[ComparedRecord, ScoreRow]]:
+    """Yields conversations with their scores, those of one in a row."""
     wanted = {own.name: own for own in stored}
     columns = (*(SCORES.c[name] for name in ("conversation", *_SCORE_COLUMNS, "content")),)
     order = SCORES.c.conversation, SCORES.c.criterion, SCORES.c.turn_index.is_(None), SCORES.c.turn_index
     runs = {f"{app}/evaluationRuns/{own.run}" for own in stored}
     is_theirs = SCORES.c.app == app, SCORES.c.evaluation_run.in_(sorted(runs))
-    found = connection.execute(select(*columns).where(*is_theirs).order_by(*order))
+    query = select(*columns).where(*is_theirs).order_by(*order)
+    found = connection.execute(query, execution_options={"yield_per": _AT_ONCE})
     for conversation, *values, content in found:
         own = wanted.get(conversation)
         if own is None:
             continue
         place = {"conversation_id": own.conversation, "app_version": own.version or None, "run_id": own.run}
         row = dict(zip(_SCORE_COLUMNS, values, strict=True)) | json.loads(content) | place
-        score = cast(ScoreRow, {**row, "eval_id": own.case or None})
-        ruler = ruler_of(score)
-        if ruler is not None:
-            rulers.setdefault(score["criterion"], set()).add(ruler)
-        yield score
+        yield own, cast(ScoreRow, {**row, "eval_id": own.case or None})

@@ -1,0 +1,68 @@
+"""Fits the probabilities of the local judge to labelled answers, and prints its constants.
+
+Usage: python -m benchmarks.local_judge_fit
+
+Logistic regression by maximum likelihood (Platt 1999): log odds of the label against the mean coverage of the
+sentences that claim something, on the even lines of BEGIN, each with the evidence of 0, 20 and 60 others
+mixed in. The odd lines are held out for `benchmarks.local_judge`.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from math import exp
+from pathlib import Path
+from statistics import fmean
+
+from benchmarks.local_judge_grounding import MIXED_IN, Json, cases_of, is_attributable
+from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.text.sentences import sentences
+
+DATA = Path(__file__).parents[1] / "../shared/data/begin_wow_dev.jsonl"
+_STEPS = 30
+
+
+def fitted(records: Sequence[Json]) -> tuple[float, float]:
+    """Returns the log odds where the coverage is 0, and where it is 1, by the even ones of some records."""
+    points = [
+        (coverage, is_attributable(record))
+        for mixed_in in MIXED_IN
+        for case, record in list(zip(cases_of(records, mixed_in), records, strict=True))[::2]
+        if (coverage := _coverage(case.answer, case.evidence, case.user)) is not None
+    ]
+    nothing = slope = 0.0
+    for _ in range(_STEPS):
+        nothing, slope = _newton(points, nothing, slope)
+    return nothing, nothing + slope
+
+
+def _coverage(answer: str, evidence: Sequence[str], user: str) -> float | None:
+    texts = [answer[start:end] for start, end in sentences(answer, None)]
+    found = [verdict.coverage for verdict in ground(texts, evidence, [user]) if verdict.coverage is not None]
+    return fmean(found) if found else None
+
+
+def _newton(points: Sequence[tuple[float, bool]], nothing: float, slope: float) -> tuple[float, float]:
+    """Returns the next estimate, by Newton's method."""
+    g0 = g1 = h00 = h01 = h11 = 0.0
+    for x, label in points:
+        p = 1 / (1 + exp(-nothing - slope * x))
+        g0, g1 = g0 + label - p, g1 + (label - p) * x
+        w = p * (1 - p)
+        h00, h01, h11 = h00 + w, h01 + w * x, h11 + w * x * x
+    scale = h00 * h11 - h01 * h01
+    return nothing + (h11 * g0 - h01 * g1) / scale, slope + (h00 * g1 - h01 * g0) / scale
+
+
+def main() -> int:
+    """Prints the constants of `transforms/local_judge/coverage.py`."""
+    if not DATA.is_file():
+        print(f"no labelled data at {DATA.resolve()}", file=sys.stderr)
+        return 3
+    nothing, everything = fitted([json.loads(line) for line in DATA.read_text("utf-8").splitlines()])
+    print(f"LOG_ODDS_OF_NOTHING = {nothing:.2f}\nLOG_ODDS_OF_ALL = {everything:.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

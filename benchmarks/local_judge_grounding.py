@@ -1,0 +1,188 @@
+"""Hallucination scores of the local judge on labelled answers, made by the command `turnwise run`."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.agreement import area_under_curve, balanced_accuracy
+from turnwise.transforms.text.rouge import rouge_tokens
+from turnwise.transforms.text.subsequence import common_subsequence
+
+CRITERIA = ("hallucinations_v1", "hallucination")
+MIXED_IN = (0, 20, 60)
+LEAST = 0.5
+"""Lowest probability that is taken as supported."""
+LEAST_OVERLAP = 0.75
+"""Threshold of the overlap of tokens with the best balanced accuracy on the even lines."""
+_LAST_DIGIT = re.compile(r"\d(?=\D*$)")
+
+Json = dict[str, Any]
+Measure = Callable[[Sequence[Any], Sequence[Any]], float]
+
+
+class Row(NamedTuple):
+    """The same measure on the even and on the odd lines."""
+
+    task: str
+    judge: str
+    measure: str
+    even: float
+    odd: float
+
+
+class Case(NamedTuple):
+    """An answer, the user's message before it, and its evidence."""
+
+    user: str
+    answer: str
+    evidence: list[str]
+
+    def conversation(self, name: str) -> Json:
+        """Returns it as a canonical conversation in which a tool finds the evidence."""
+        calls = [{"name": "search", "args": {}} for _ in self.evidence]
+        responses = [{"name": "search", "response": piece} for piece in self.evidence]
+        turn = {
+            "user": self.user,
+            "agent": self.answer,
+            "tool_calls": calls,
+            "tool_responses": responses,
+        }
+        return {"conversation_id": name, "turns": [turn]}
+
+
+def halves(measure: Measure, judged: Sequence[Any], labels: Sequence[Any]) -> tuple[float, float]:
+    """Returns a measure of the even and of the odd lines."""
+    return measure(judged[::2], labels[::2]), measure(judged[1::2], labels[1::2])
+
+
+def cases_of(records: Sequence[Json], mixed_in: int) -> list[Case]:
+    """Returns the answers with their own evidence, and that of so many others."""
+    cases = []
+    for number, record in enumerate(records):
+        rng = random.Random(number)
+        places = [number, *(rng.randrange(len(records)) for _ in range(mixed_in))]
+        evidence = [piece["content"] for place in places for piece in records[place]["references"]]
+        cases.append(Case(record["query"], record["answer"], evidence))
+    return cases
+
+
+def is_attributable(record: Json) -> bool:
+    """Returns whether people called an answer fully attributable to its evidence."""
+    return bool(record["labels"]["attribution"] == "Fully attributable")
+
+
+def scores_of(cases: Sequence[Case]) -> dict[str, list[float | None]]:
+    """Runs the command, and returns the value of every answer by each criterion; None: it has none."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lines = [json.dumps(case.conversation(str(number))) for number, case in enumerate(cases)]
+        (folder / "logs.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        (folder / "config.json").write_text(json.dumps({"criteria": {key: {} for key in CRITERIA}}))
+        command = [sys.executable, "-m", "turnwise", "run", "--judge", "local", "--input", "logs.jsonl"]
+        command += ["--config", "config.json", "--output", "out"]
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        return _values(list((folder / "out").rglob("scores-*.jsonl")), len(cases))
+
+
+def _values(files: Sequence[Path], count: int) -> dict[str, list[float | None]]:
+    values: dict[str, list[float | None]] = {name: [None] * count for name in CRITERIA}
+    for row in [json.loads(line) for path in files for line in path.read_text().splitlines()]:
+        if row["turn_index"] is not None and row["value"] is not None and row["value"] >= 0:
+            values[row["criterion"]][int(row["conversation_id"])] = row["value"]
+    return values
+
+
+def overlap(case: Case) -> float:
+    """Returns the share of the tokens of an answer that the evidence has, 0..1."""
+    known, said = (
+        {token for piece in case.evidence for token in rouge_tokens(piece)},
+        rouge_tokens(case.answer),
+    )
+    return sum(token in known for token in said) / max(1, len(said))
+
+
+def in_order(case: Case) -> float:
+    """Returns the largest share of the tokens that a piece of evidence has in their order, 0..1."""
+    said = rouge_tokens(case.answer)
+    places: dict[str, int] = {}
+    for place, token in enumerate(said):
+        places[token] = places.get(token, 0) | 1 << place
+    common = (
+        common_subsequence((places.get(token, 0) for token in rouge_tokens(piece)), len(said))
+        for piece in case.evidence
+    )
+    return max(common, default=0) / max(1, len(said))
+
+
+def brier(probabilities: Sequence[float], labels: Sequence[bool]) -> float:
+    """Returns the mean squared difference of probabilities from labels, 0..1; 0 is best."""
+    return sum((p - label) ** 2 for p, label in zip(probabilities, labels, strict=True)) / len(labels)
+
+
+def grounding_rows(records: Sequence[Json], mixed_in: int) -> list[Row]:
+    """Measures agreement with so much other evidence. An answer without a value counts as 0."""
+    task, labels = f"BEGIN, evidence of {mixed_in} others mixed in", list(map(is_attributable, records))
+    cases = cases_of(records, mixed_in)
+    values = scores_of(cases)
+    figures = {f"local, {name}": [value or 0.0 for value in values[name]] for name in CRITERIA}
+    plain = {"overlap": list(map(overlap, cases)), "longest common subsequence": list(map(in_order, cases))}
+    rows = [
+        Row(task, judge, "AUC", *halves(area_under_curve, found, labels))
+        for judge, found in (figures | plain).items()
+    ]
+    for judge, found in figures.items():
+        rows.append(Row(task, judge, "Brier score", *halves(brier, found, labels)))
+    for judge, found, least in [
+        *((judge, found, LEAST) for judge, found in figures.items()),
+        ("overlap", plain["overlap"], LEAST_OVERLAP),
+    ]:
+        accepted = [figure >= least for figure in found]
+        both = halves(balanced_accuracy, accepted, labels)
+        rows.append(Row(task, f"{judge} >= {least:.2f}", "balanced accuracy", *both))
+    for name in CRITERIA:
+        missing = [value is None for value in values[name]]
+        rows.append(Row(task, f"local, {name}", "share without a value", *halves(_share, missing, labels)))
+    return rows
+
+
+def _share(flags: Sequence[bool], _: Sequence[bool]) -> float:
+    return sum(flags) / len(flags)
+
+
+def digit_rows(records: Sequence[Json]) -> list[Row]:
+    """Returns the share of the accepted, attributable answers that are refused with another last digit."""
+    right = [
+        case
+        for case, record in zip(cases_of(records, 0), records, strict=True)
+        if is_attributable(record) and _LAST_DIGIT.search(case.answer)
+    ]
+    wrong = [case._replace(answer=_LAST_DIGIT.sub(_next_digit, case.answer)) for case in right]
+    before, after = scores_of(right), scores_of(wrong)
+    accepted = {
+        f"local, {name} >= {LEAST:.2f}": [
+            [(value or 0.0) >= LEAST for value in values[name]] for values in (after, before)
+        ]
+        for name in CRITERIA
+    }
+    accepted[f"overlap >= {LEAST_OVERLAP:.2f}"] = [
+        [overlap(case) >= LEAST_OVERLAP for case in cases] for cases in (wrong, right)
+    ]
+    return [
+        Row("BEGIN, a digit changed", judge, "found", *halves(_found, *both))
+        for judge, both in accepted.items()
+    ]
+
+
+def _found(judged_wrong: Sequence[bool], judged_right: Sequence[bool]) -> float:
+    accepted = [wrong for wrong, right in zip(judged_wrong, judged_right, strict=True) if right]
+    return accepted.count(False) / len(accepted)
+
+
+def _next_digit(digit: re.Match[str]) -> str:
+    return str((int(digit[0]) + 1) % 10)

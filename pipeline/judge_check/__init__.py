@@ -1,0 +1,1 @@
+"""`turnwise judge-check`: draws conversations, asks the judge in several forms, says what changed."""

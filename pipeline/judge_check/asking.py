@@ -1,0 +1,52 @@
+"""Asks the questions of a check, or estimates what that costs."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from turnwise.schemas.judge_check import CheckCost
+from turnwise.schemas.judge_config import TokenPrices
+from turnwise.transforms.judge_check.figures import VotedQuestion
+from turnwise.transforms.judge_check.questions import CheckedQuestion
+from turnwise.transforms.judge_check.votes import vote_on
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
+from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.judging.worker import JudgeWorker
+
+
+def estimated_cost(questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int) -> CheckCost:
+    """Returns what the votes would cost; replies that are in the cache cost nothing."""
+    return vote_on_all(questions, replace(judge, only_estimates=True), number)[1]
+
+
+def vote_on_all(
+    questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int
+) -> tuple[list[VotedQuestion], CheckCost]:
+    """Asks every question so many times in each of its forms, within the limits of the judge.
+
+    Raises:
+        ConfigError: The judge cannot be made, or its credentials are refused.
+    """
+    worker = JudgeWorker(judge, os.environ)
+    try:
+        voted = worker.submit(_all(questions, worker.ask, number)).result()
+    finally:
+        worker.close()
+    return voted, _cost(worker.counts.take(), judge.config.prices)
+
+
+async def _all(questions: Sequence[CheckedQuestion], ask: Ask, number: int) -> list[VotedQuestion]:
+    votes = await asyncio.gather(*(vote_on(each, ask, number) for each in questions))
+    return [VotedQuestion(each, own) for each, own in zip(questions, votes, strict=True)]
+
+
+def _cost(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> CheckCost:
+    is_counted = not any(own.uncounted for own in usage.values())
+    return CheckCost(
+        calls=sum(own.calls for own in usage.values()),
+        tokens_in=sum(own.tokens_in for own in usage.values()) if is_counted else None,
+        tokens_out=sum(own.tokens_out for own in usage.values()) if is_counted else None,
+        cost=total_cost(usage, prices),
+    )

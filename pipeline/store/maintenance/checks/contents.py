@@ -1,0 +1,128 @@
+"""Compares what the columns of rows say with the JSON that the rows hold."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Table, Text, select
+
+from turnwise.pipeline.store.maintenance.checks.check import first_of
+from turnwise.pipeline.store.result_parts import result_parts
+from turnwise.pipeline.store.results import TEXTS
+from turnwise.pipeline.store.roles import ROLES
+from turnwise.pipeline.store.states import STATES
+from turnwise.pipeline.store.tables import (
+    CONVERSATION_ROWS,
+    ERASURES,
+    EVALUATION_DATASETS,
+    EVALUATION_EXPECTATIONS,
+    EVALUATIONS,
+    EXECUTIONS,
+    FAILURE_ROWS,
+    HISTORY,
+    METADATA,
+    OPERATIONS,
+    RECORDING_ROWS,
+    RESULT_ROWS,
+    SCORE_ROWS,
+    SETTINGS,
+    TOKENS,
+    key_text,
+)
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.values import JsonObject
+
+_IN_PIECES = {"yield_per": 500}
+_SAME = ("conversation_id", "app_version")
+_RESOURCE = {"name": "name", "display_name": "displayName"}
+STATED: dict[Table, dict[str, str]] = {
+    EVALUATIONS: _RESOURCE,
+    EVALUATION_DATASETS: _RESOURCE,
+    EVALUATION_EXPECTATIONS: _RESOURCE,
+    HISTORY: {"evaluation": "name"},
+    EXECUTIONS: {"exit_status": "exit_status"},
+    RESULT_ROWS: {"name": "name", **TEXTS},
+    CONVERSATION_ROWS: {
+        **{name: name for name in ("conversation_id", "eval_id", "user_id", "case_digest", "harm")},
+        **{name: name for name in ("verdict", "harm_term", "cluster", "event_time")},
+    },
+    SCORE_ROWS: {},
+    FAILURE_ROWS: {name: name for name in (*_SAME, "stage", "error_type", "criterion", "source")},
+    RECORDING_ROWS: {name: name for name in _SAME},
+}
+"""Table -> column -> key of its `content` that says the same."""
+_OTHER_JSON = {
+    RESULT_ROWS: ("parts",),
+    EXECUTIONS: ("criteria", "app_versions"),
+    OPERATIONS: ("metadata", "response"),
+    ERASURES: ("removed",),
+    SETTINGS: ("value",),
+}
+"""Table -> its other columns with JSON."""
+_CHOICES = {EXECUTIONS: ("state", STATES), TOKENS: ("role", ROLES)}
+
+
+def content_problems(connection: Connection, _: int) -> Iterator[str]:
+    """Yields how many rows of each table do not parse, or say something else in their columns."""
+    for table in METADATA.sorted_tables:
+        if table in STATED or table in _OTHER_JSON or table in _CHOICES:
+            yield from first_of(_faulty(connection, table), f"rows of {table.name} do not parse or agree")
+
+
+def value_problems(connection: Connection, _: int) -> Iterator[str]:
+    """Yields which columns of a SQLite store hold values of another type, which SQLite takes."""
+    for table in METADATA.sorted_tables:
+        for column in table.c:
+            kinds = "('text', 'null')" if isinstance(column.type, Text) else "('integer', 'real', 'null')"
+            query = f"SELECT count(*) FROM {table.name} WHERE typeof({column.name}) NOT IN {kinds}"
+            count = connection.exec_driver_sql(query).scalar_one()
+            if count:
+                yield f"{count} rows of {table.name} have a value of another type in {column.name}"
+
+
+def _faulty(connection: Connection, table: Table) -> Iterator[str]:
+    rows = connection.execute(select(table), execution_options=_IN_PIECES)
+    for row in rows.mappings():
+        why = next(_problems(table, row), None)
+        if why is not None:
+            yield f"{' '.join(str(row[column.name]) for column in table.primary_key)} ({why})"
+
+
+def _problems(table: Table, row: RowMapping) -> Iterator[str]:
+    """Yields what is wrong with a row, in a few words."""
+    column, choices = _CHOICES.get(table, ("", ()))
+    if choices and row[column] not in choices:
+        yield column
+    try:
+        for name in _OTHER_JSON.get(table, ()):
+            json.loads(row[name] or "null")
+        content = json.loads(row["content"] or "null") if table in STATED else None
+        if isinstance(content, dict):
+            yield from _differing(table, row, content)
+        elif table in STATED and (table is not EXECUTIONS or row["content"] is not None):
+            yield "content"
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        yield type(error).__name__
+
+
+def _differing(table: Table, row: RowMapping, content: JsonObject) -> Iterator[str]:
+    for column, key in STATED[table].items():
+        if not _is_same(row[column], content.get(key)):
+            yield column
+    check = _MORE.get(table)
+    if check and not check(row, content):
+        yield "content"
+
+
+def _is_same(column: Any, stated: Any) -> bool:
+    """Returns whether a column says what a document states; columns of earlier versions may be null."""
+    if column is None:
+        return True
+    return bool(column == (key_text(stated or "") if isinstance(column, str) else stated))
+
+
+def _has_parts(row: RowMapping, content: JsonObject) -> bool:
+    return bool(json.loads(row["parts"]) == json.loads(dump_json(result_parts(content))))
+
+
+_MORE: dict[Table, Callable[[RowMapping, JsonObject], bool]] = {RESULT_ROWS: _has_parts}

@@ -1,0 +1,185 @@
+"""Comparisons and figures of summaries are those of the rows of the runs."""
+
+import random
+from collections.abc import Callable
+from time import time_ns
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, select, update
+
+import turnwise
+from tests.store_rows import DOCUMENT, ENDED
+from turnwise.pipeline.store.deleted_results import delete_result
+from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.executions import (
+    Execution,
+    begin,
+    complete,
+    delete_forgotten,
+    forget_run,
+    write_rows,
+)
+from turnwise.pipeline.store.figures import figures_of
+from turnwise.pipeline.store.results import evaluations_with_results, read_figures
+from turnwise.pipeline.store.row_tables import ROW_TABLES
+from turnwise.pipeline.store.tables import EXECUTIONS, RESULTS, RUN_SUMMARIES, SCORE_ROWS
+from turnwise.pipeline.store_comparison.rows import SideName
+from turnwise.pipeline.store_comparison.sides import read_sides
+from turnwise.pipeline.store_comparison.summaries import Summaries, UnsummarisedError, keep_summaries
+from turnwise.transforms.comparison.compare import CompareOptions, compare
+
+APP = "projects/p/locations/l/apps/a"
+CRITERIA = {"response_match_score": 0.8, "tool_trajectory_avg_score": 1.0, "tool_invocation_score": {}}
+CASES = 25
+
+
+def record(rng: random.Random, conversation: str, version: str) -> Any:
+    said = rng.choice(["Hello", "Hello there", "Good bye", ""])
+    expected = {"response": "Hello there", **({"tool_calls": [{"name": "a"}]} if rng.random() < 0.7 else {})}
+    calls = [{"name": rng.choice("ab")}] if rng.random() < 0.8 else []
+    turns = [{"user": "Hi", "agent": said, "tool_calls": calls, "expected": expected} for _ in range(2)]
+    return {
+        "conversation_id": conversation,
+        "app_version": version,
+        "eval_id": f"case-{rng.randrange(CASES)}",
+        "turns": turns,
+    }
+
+
+@pytest.fixture
+def put(store: Store) -> Callable[..., None]:
+    """Returns a function that scores conversations of a version and writes the run."""
+
+    def write(run: str, version: str, names: range, seed: int = 0) -> None:
+        rng = random.Random(f"{run}{seed}")
+        records = [record(rng, f"c-{number}", version) for number in names]
+        found = turnwise.evaluate(records, criteria=CRITERIA, run_id=run)
+        execution = Execution(run, time_ns(), APP, "2026-11-01")
+        store.write(lambda c: begin(c, execution, DOCUMENT, time_ns()))
+        for name in ("results", "conversations", "scores"):
+            table, columns_of = ROW_TABLES[name]
+            columns = [columns_of(row, execution, time_ns()) for row in getattr(found, name)]
+            store.write(lambda c, table=table, rows=columns: write_rows(c, execution, table, rows, time_ns()))
+        store.write(lambda c: complete(c, execution, ENDED, time_ns()))
+
+    return write
+
+
+def compared(store: Store, *sides: SideName, summarised: bool, evaluations: Any = None) -> Any:
+    """Returns the comparison of two sides."""
+
+    def work(connection: Any) -> Any:
+        reader = Summaries(connection, APP) if summarised else None
+        return read_sides(connection, APP, sides, "here", evaluations, reader)
+
+    return compare(*store.read(work), CompareOptions(details=False))
+
+
+def check_same(store: Store, *sides: SideName, evaluations: Any = None) -> Any:
+    """Checks that summaries say what rows do; returns it."""
+    of_rows, of_summaries = (
+        compared(store, *sides, summarised=summarised, evaluations=evaluations)
+        for summarised in (False, True)
+    )
+    assert of_summaries == of_rows
+    return of_rows
+
+
+def kept(store: Store) -> list[str]:
+    """Returns the ids of the runs with a summary."""
+    query = select(RUN_SUMMARIES.c.evaluation_run).order_by(RUN_SUMMARIES.c.evaluation_run)
+    return [name.rsplit("/", 1)[-1] for name in store.read(lambda c: c.execute(query).scalars().all())]
+
+
+VERSIONS = SideName("v1", "version"), SideName("v2", "version")
+
+
+def test_comparisons_of_summaries_are_those_of_rows(store: Store, put: Any) -> None:
+    put("r1", "v1", range(40))
+    put("r2", "v1", range(30, 60))
+    put("r3", "v2", range(20, 70))
+    put("r4", "v2", range(65, 90))
+    found = check_same(store, *VERSIONS)
+    assert found.pairing.by == "conversation_id" and len(found.criteria) == 4
+    keep_summaries(store, APP)
+    assert kept(store) == ["r1", "r2", "r3", "r4"]
+    assert check_same(store, *VERSIONS) == found
+    check_same(store, SideName("r1", "run"), SideName("r3", "run"))
+    evaluations = {f"{APP}/evaluations/case-{number}" for number in range(9)}
+    assert check_same(store, *VERSIONS, evaluations=evaluations) != found
+
+
+def test_undecided_judged_and_repeated_scores_are_compared_alike(store: Store, put: Any) -> None:
+    put("r1", "v1", range(25))
+    put("r2", "v2", range(25))
+    is_one = SCORE_ROWS.c.conversation_id.in_([f"c-{number}" for number in range(5)])
+    judge = '{"details":null,"judge":{"model":"m","prompt_version":"2"},"tags":[],"revision":3}'
+    changes = (
+        update(SCORE_ROWS).where(is_one, SCORE_ROWS.c.turn_index.is_(None)).values(value=None, outcome=None),
+        update(SCORE_ROWS).where(SCORE_ROWS.c.conversation_id == "c-9").values(outcome="SKIPPED"),
+        update(SCORE_ROWS).where(SCORE_ROWS.c.criterion == "response_match_score").values(content=judge),
+        delete(SCORE_ROWS).where(SCORE_ROWS.c.conversation_id == "c-11"),
+    )
+    for change in changes:
+        store.write(lambda c, change=change: c.execute(change))
+    found = check_same(store, *VERSIONS)
+    assert any(own.undecided for own in found.criteria)
+
+
+def test_a_run_that_a_summary_cannot_tell_is_read_by_rows(store: Store, put: Any) -> None:
+    put("r1", "v1", range(3))
+    whole = SCORE_ROWS.c.criterion == "response_match_score"
+    store.write(lambda c: c.execute(update(SCORE_ROWS).where(whole).values(turn_index=None)))
+    keep_summaries(store, APP)
+    assert kept(store) == ["r1"]
+    with pytest.raises(UnsummarisedError):
+        store.read(lambda c: Summaries(c, APP).groups())
+
+
+@pytest.mark.parametrize(
+    ("again", "is_told"),
+    [(range(40, 50), True), (range(40), True), (range(10, 50), False)],
+    ids=["other conversations", "all of them again", "some of them again"],
+)
+def test_figures_of_summaries_are_those_of_rows(store: Store, put: Any, again: range, is_told: bool) -> None:
+    put("r1", "v1", range(40))
+    put("r2", "v1", again)
+    put("r3", "v2", range(40))
+    keep_summaries(store, APP)
+    summed = store.read(lambda c: figures_of(Summaries(c, APP).groups()))
+    names = store.read(lambda c: evaluations_with_results(c, APP))
+    rows = store.read(lambda c: {name: read_figures(c, name) for name in names})
+    assert summed.keys() == rows.keys()
+    assert {name: own for name, own in summed.items() if own} == {n: rows[n] for n in rows if summed[n]}
+    assert is_told or None in summed.values()
+
+
+def test_a_summary_goes_with_what_it_is_of(store: Store, put: Any) -> None:
+    put("r1", "v1", range(4))
+    put("r2", "v2", range(4))
+    keep_summaries(store, APP)
+    name = store.read(lambda c: c.execute(select(RESULTS.c.name).limit(1)).scalar())
+    run = store.read(
+        lambda c: c.execute(select(RESULTS.c.evaluation_run).where(RESULTS.c.name == name)).scalar()
+    )
+    store.write(lambda c: delete_result(c, name))
+    assert len(kept(store)) == 1
+    check_same(store, *VERSIONS)
+    keep_summaries(store, APP)
+    assert kept(store) == ["r1", "r2"]
+    store.write(lambda c: forget_run(c, run))
+    delete_forgotten(store, run)
+    assert len(kept(store)) == 1
+
+
+def test_a_summary_of_what_was_changed_is_not_used(store: Store, put: Any) -> None:
+    put("r1", "v1", range(4))
+    put("r2", "v2", range(4))
+    keep_summaries(store, APP)
+    store.write(lambda c: c.execute(delete(SCORE_ROWS)))
+    stale = compared(store, *VERSIONS, summarised=True)
+    store.write(lambda c: c.execute(update(EXECUTIONS).values(update_nanos=EXECUTIONS.c.update_nanos + 1)))
+    assert check_same(store, *VERSIONS) != stale
+    keep_summaries(store, APP)
+    assert kept(store) == ["r1", "r2"] and check_same(store, *VERSIONS) != stale

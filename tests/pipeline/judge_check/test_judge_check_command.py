@@ -1,0 +1,200 @@
+"""`turnwise judge-check` with a real client and a server that stands in for Gemini."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnwise.transforms.judge_check.perturbed import reordered
+from turnwise.transforms.judging.prompts.sections import Section, fill
+
+pytestmark = pytest.mark.usefixtures("with_credentials")
+MATCH = "final_response_match_v2"
+GRADE = "response_evaluation_score"
+
+
+def texts(number: int) -> tuple[str, str, str]:
+    user, agent = f"Where is order {number}?", f"Order {number} arrives on Monday."
+    return user, agent, f"Your order {number} will come on Monday."
+
+
+def conversation(number: int) -> dict[str, Any]:
+    user, agent, expected = texts(number)
+    turn = {"user": user, "agent": agent, "expected": {"response": expected}}
+    return {"conversation_id": f"c{number}", "turns": [turn]}
+
+
+def swapped(number: int) -> dict[str, str]:
+    """Returns a rule's condition: the request of the swapped question about a conversation."""
+    user, agent, expected = texts(number)
+    sections = [Section("request", user), Section("reference answer", expected)]
+    prompt = reordered(fill("test/1", "", [*sections, Section("agent's answer", agent)]))
+    assert prompt
+    return {"match": json.dumps(prompt.evidence)[1:-1]}
+
+
+@pytest.fixture
+def check(turnwise: Any, server: Any, tmp_path: Path) -> Any:
+    """Returns a function that checks a judge; keywords go into the config's judge section."""
+
+    def go(
+        *options: str | Path, size: int = 6, criteria: Any = None, output: Any = None, **judge: Any
+    ) -> Any:
+        log, config = tmp_path / "log.jsonl", tmp_path / "config.json"
+        log.write_text("".join(json.dumps(conversation(i)) + "\n" for i in range(size)), encoding="utf-8")
+        judge = {"base_url": server.url, "retry_delay_s": 0.01, **judge}
+        stated = {"criteria": criteria or {MATCH: 0.5, GRADE: 3}, "judge": judge}
+        config.write_text(json.dumps(stated), encoding="utf-8")
+        places = ["--input", log, "--config", config, "--judge_cache", tmp_path / "cache.sqlite"]
+        return turnwise("judge-check", *places, *options, output=output)
+
+    return go
+
+
+def figures(document: dict[str, Any], criterion: str = MATCH) -> dict[str, Any]:
+    """Returns perturbation -> (changed, verdicts), or None where it does not apply."""
+    found = next(each for each in document["criteria"] if each["criterion"] == criterion)
+    names = ("repeat", "swap", "paraphrase")
+    return {name: found[name] and (found[name]["changed"], found[name]["verdicts"]) for name in names}
+
+
+def test_without_yes_it_says_what_it_would_cost_and_asks_nothing(
+    check: Any, server: Any, tmp_path: Path
+) -> None:
+    prices = {"gemini-2.5-flash": {"input_per_million": 1e6, "output_per_million": 0}}
+    done = check(output=tmp_path / "out")
+    assert (done.status, server.stats()["requests"], server.stats()["checks"]) == (1, 0, 0)
+    # 6 conversations, 3 votes; one criterion has 3 forms, the other one 2.
+    assert "estimate: 12 questions about 6 conversations, 3 votes a form: about 90 calls, " in done.out
+    assert "36,000 tokens, cost unknown" in done.out and not (tmp_path / "out").exists()
+    assert done.err == "turnwise: nothing was asked, so nothing is measured; --yes asks\n"
+    document = json.loads(check("--format", "json", prices=prices).out)
+    assert (document["used"], document["criteria"], document["conversations"]) == (None, [], 6)
+    assert document["estimate"]["cost"] == document["estimate"]["tokens_in"] > 1000
+
+
+def test_what_changes_is_found_and_the_second_time_nothing_is_asked(
+    check: Any, server: Any, tmp_path: Path
+) -> None:
+    wrong = {"values": {"verdict": "invalid"}}
+    server.script(
+        {**swapped(1), **wrong},
+        {**swapped(4), **wrong},
+        {"match": "Regard the reference as correct", **wrong},
+        {"match": "order 2?", "times": 1, **wrong},
+    )
+    first = check("--yes", "--format", "json", "--judge_concurrency", "1", output=tmp_path / "out")
+    document = json.loads(first.out)
+    assert (first.status, document["problems"], document["used"]["calls"]) == (0, [], 90)
+    assert server.stats()["requests"] == 90
+    assert figures(document) == {"repeat": (1, 6), "swap": (2, 6), "paraphrase": (6, 6)}
+    assert figures(document, GRADE) == {"repeat": (0, 6), "swap": None, "paraphrase": (0, 6)}
+    assert document["criteria"][0]["swap"]["interval"]["low"] == pytest.approx(0.097, abs=0.001)
+    assert json.loads((tmp_path / "out/judge_check.json").read_text()) == document
+    again = check("--yes")
+    assert (again.status, server.stats()["requests"]) == (0, 90)
+    assert "about 0 calls" in again.out and "used: 0 calls" in again.out
+    (line,) = [line for line in again.out.splitlines() if line.startswith(GRADE)]
+    assert "does not apply" in line and "0.0% (0.0% to 39.0%; 0 of 6)" in line
+    assert "33.3% (9.7% to 70.0%; 2 of 6)" in again.out
+
+
+def test_a_bound_that_is_exceeded_fails(check: Any, server: Any) -> None:
+    server.script({**swapped(1), "values": {"verdict": "invalid"}})
+    done = check("--yes", "--max_flip", "0.1", criteria={MATCH: 0.5})
+    assert done.status == 1
+    assert done.err == f"turnwise: {MATCH}, swap: 1 of 6 verdicts change (16.7%), more than 10.0%\n"
+    assert check("--yes", "--max_flip", "0.2", criteria={MATCH: 0.5}).status == 0
+
+
+UNMEASURED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"status": 400, "message": "no such field"}, {}, "400"),
+    ({"text": "no JSON"}, {}, "broken JSON"),
+    ({}, {"max_calls": 1}, "budget"),
+]
+
+
+@pytest.mark.parametrize(("rule", "judge", "reason"), UNMEASURED)
+def test_votes_that_cannot_be_had_are_unmeasured(
+    check: Any, server: Any, rule: Any, judge: Any, reason: str
+) -> None:
+    server.script(*([rule] if rule else []))
+    done = check("--yes", size=2, criteria={MATCH: 0.5}, **judge)
+    assert done.status == 1 and "not measured" in done.out and "%" not in done.out.partition("\n")[2][60:]
+    problems = [line for line in done.err.splitlines() if "nothing was measured" in line]
+    assert len(problems) == 3 and all(reason in line for line in problems)
+
+
+def test_a_vote_that_is_missing_is_told_and_counts_against_a_bound(check: Any, server: Any) -> None:
+    server.script({**swapped(3), "status": 400})
+    done = check("--yes", criteria={MATCH: 0.5})
+    assert done.status == 0 and f"{MATCH}, swap: 1 verdict not measured: " in done.out
+    bound = check("--yes", "--max_flip", "0.1", criteria={MATCH: 0.5})
+    assert bound.status == 1 and "1 verdicts were not measured; if they changed, more than" in bound.err
+
+
+def drawn(done: Any, server: Any) -> set[str]:
+    return {f"c{i}" for i in range(30) if server.stats()["rules_used"][i]}
+
+
+def test_the_sample_is_the_same_whatever_the_order_and_another_one_with_another_seed(
+    turnwise: Any, check: Any, server: Any, tmp_path: Path
+) -> None:
+    rules = [{"match": f"order {i}?"} for i in range(30)]
+    found = []
+    for seed, is_reversed in (("0", False), ("0", True), ("1", False)):
+        server.script(*rules)
+        options = ["--seed", seed, "--sample", "4", "--yes", "--judge_cache", "none"]
+        check(size=30)
+        log = tmp_path / "log.jsonl"
+        lines = log.read_text().splitlines(keepends=True)
+        log.write_text("".join(lines[::-1] if is_reversed else lines), encoding="utf-8")
+        done = turnwise("judge-check", "--input", log, "--config", tmp_path / "config.json", *options)
+        assert "about 4 conversations" in done.out
+        found.append(drawn(done, server))
+    assert [len(each) for each in found] == [4, 4, 4]
+    assert found[0] == found[1] != found[2]
+
+
+def test_records_that_cannot_be_read_are_told(check: Any, server: Any, tmp_path: Path) -> None:
+    (tmp_path / "broken.jsonl").write_text('{"conversation_id": ', encoding="utf-8")
+    done = check("--input", tmp_path / "broken.jsonl", "--yes", size=2)
+    assert done.status == 0 and "1 record could not be read, and the sample is of the others" in done.err
+
+
+def test_where_nothing_is_asked_nothing_is_measured(check: Any, server: Any) -> None:
+    done = check("--yes", size=0)
+    assert (done.status, server.stats()["requests"]) == (1, 0)
+    assert "no judged criterion asks anything" in done.err
+    assert check(size=0).err == "turnwise: no judged criterion asks anything\n"
+
+
+def test_refused_credentials_end_it_in_one_line(check: Any, server: Any) -> None:
+    server.script({"checks": True, "status": 401, "message": "API key not valid"})
+    done = check("--yes")
+    assert (done.status, done.err.count("\n"), server.stats()["requests"]) == (2, 1, 0)
+
+
+WRONG = [
+    (["--votes", "2"], "--votes 2: must be an odd number from 3 on"),
+    (["--votes", "1"], "--votes 1: must be an odd number"),
+    (["--sample", "0"], "--sample 0: must be 1 or more"),
+    (["--max_flip", "1.5"], "--max_flip 1.5: must lie between 0 and 1"),
+    (["--judge", "local"], "judge-check needs a judge with a model; the judge is local"),
+    (["--judge", "none"], "judge-check needs a judge with a model; the judge is none"),
+    (["--judge", "gemeni"], "--judge gemeni: unknown judge"),
+    (["--input", "nowhere.jsonl"], "nowhere.jsonl"),
+    (["--max_flipp", "1"], "--max_flipp"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG)
+def test_usage_errors(check: Callable[..., Any], options: list[str], said: str) -> None:
+    done = check(*options, "--yes")
+    assert (done.status, done.err.count("\n")) == (2, 1) and said in done.err
+
+
+def test_input_is_required(turnwise: Any) -> None:
+    assert turnwise("judge-check").status == 2

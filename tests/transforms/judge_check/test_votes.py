@@ -1,0 +1,170 @@
+"""Verdicts that change: what counts, and what is not measured."""
+
+import asyncio
+
+import pytest
+
+import turnwise
+from turnwise.schemas.difference import Bounds
+from turnwise.transforms.judge_check.figures import VotedQuestion, check_problems, criterion_figures
+from turnwise.transforms.judge_check.questions import CheckedQuestion
+from turnwise.transforms.judge_check.votes import (
+    LEFT_OUT,
+    TIED,
+    UNKNOWN_VERDICTS,
+    ChangedVerdicts,
+    Votes,
+    changes,
+    decided,
+    vote_on,
+)
+
+DECIDED = [
+    ([True, True, False], True),
+    ([False], False),
+    ([3, 0, 4], 3),
+    ([0.5, 1.0, 0.5], 0.5),
+    (["a", "b", "b"], "b"),
+    (["a", "b", "c"], None),
+    ([True, False], None),
+    ([], None),
+]
+
+
+@pytest.mark.parametrize(("votes", "verdict"), DECIDED)
+def test_what_votes_come_to(votes, verdict):
+    assert decided(votes) is verdict or decided(votes) == verdict is not None
+
+
+Y, N = True, False
+CHANGES = [
+    # votes by item as they are; in another form (None: repeated); whether each verdict changed; not measured
+    ([[Y, Y, Y]], None, [False], []),
+    ([[Y, N, Y]], None, [True], []),
+    ([[Y, Y, Y], [Y, Y, N]], None, [False, True], []),
+    ([[Y, Y]], None, [], [LEFT_OUT]),
+    ([], None, [], [LEFT_OUT]),
+    ([[Y, N, Y]], [[Y, Y, Y]], [False], []),
+    ([[Y, N, Y]], [[N, N, Y]], [True], []),
+    ([[Y, Y, Y]], [[N, N]], [], [LEFT_OUT]),
+    ([[Y, Y]], [[N, N, N]], [], [LEFT_OUT]),
+    ([[Y, Y, Y], [Y, Y, Y]], [[Y, Y, Y]], [False], [LEFT_OUT]),
+    ([[Y, Y, Y]], [[Y, Y, Y], [N, N, N]], [False], [LEFT_OUT]),
+    ([[3, 3, 4]], [[2, 3, 4]], [False], []),
+    ([[3, 3, 4]], [[4, 3, 4]], [True], []),
+    ([["a", "b", "c"]], [["a", "a", "a"]], [], [TIED]),
+    ([["a", "a", "c"]], [["a", "b", "c"]], [], [TIED]),
+]
+
+
+@pytest.mark.parametrize(("base", "other", "verdicts", "unmeasured"), CHANGES)
+def test_changes(base, other, verdicts, unmeasured):
+    found = changes(Votes(base), None if other is None else Votes(other), 3)
+    assert found == ChangedVerdicts(verdicts, unmeasured)
+
+
+def test_missing_votes_have_the_reason_of_the_form_that_lacks_them():
+    assert changes(Votes([[Y, Y, Y]]), Votes([], "429"), 3) == ChangedVerdicts([], ["429"])
+    assert changes(Votes([[Y]], "budget"), None, 3) == ChangedVerdicts([], ["budget"])
+
+
+class Grade(turnwise.Reply):
+    grade: int
+
+
+def graded(verdicts=lambda reply: [reply.grade], sections=("rubric 1", "rubric 2")):
+    prompt = turnwise.fill("tone/1", "Grade.", [turnwise.Section(name, name) for name in sections])
+    question = turnwise.Question(prompt, Grade, turnwise.JudgeModelOptions(), verdicts=verdicts)
+    return CheckedQuestion("tone", 0, question)
+
+
+def test_a_question_is_asked_in_each_form_and_no_vote_answers_for_another():
+    asked = []
+
+    async def ask(question, samples):
+        asked.append((question.prompt, list(samples), question.options.num_samples))
+        return [turnwise.JudgeSample(Grade(grade=number)) for number in samples]
+
+    votes = asyncio.run(vote_on(graded(), ask, 3))
+    assert votes == dict.fromkeys(("repeat", "swap", "paraphrase"), Votes([[0, 1, 2]]))
+    assert len({prompt for prompt, _, _ in asked}) == 3
+    assert {(*samples, number) for _, samples, number in asked} == {(0, 1, 2, 3)}
+    assert [*asyncio.run(vote_on(graded(sections=["answer"]), ask, 3))] == ["repeat", "paraphrase"]
+
+
+def test_unusable_answers_and_unknown_verdicts_are_no_votes():
+    async def ask(question, samples):
+        return [turnwise.JudgeSample(None if number else Grade(grade=1), "refused") for number in samples]
+
+    assert asyncio.run(vote_on(graded(), ask, 3))["swap"] == Votes([[1]], "refused")
+    assert asyncio.run(vote_on(graded(None), ask, 3))["swap"] == Votes([], "refused")
+
+    async def answered(question, samples):
+        return [turnwise.JudgeSample(Grade(grade=1)) for _ in samples]
+
+    assert asyncio.run(vote_on(graded(None), answered, 3))["repeat"] == Votes([], UNKNOWN_VERDICTS)
+
+
+def voted(conversation, repeat, **others):
+    votes = {name: Votes(*own) for name, own in {"repeat": repeat, **others}.items()}
+    return VotedQuestion(graded()._replace(conversation=conversation), votes)
+
+
+SAME, SPLIT, OTHER = ([[Y, Y, Y]],), ([[Y, Y, N]],), ([[N, N, N]],)
+LOST = ([], "429")
+
+
+def test_figures_count_verdicts_and_rest_on_conversations():
+    questions = [
+        voted(0, SAME, swap=OTHER),
+        voted(0, SPLIT, swap=SAME),
+        voted(1, SAME, swap=LOST),
+        voted(2, LOST),
+    ]
+    (found,) = criterion_figures(["tone"], questions, {}, 3)
+    assert (found.conversations, found.questions, found.paraphrase) == (3, 4, None)
+    assert (found.repeat.questions, found.repeat.verdicts, found.repeat.changed) == (4, 3, 1)
+    assert found.repeat.share == pytest.approx(1 / 3) and found.repeat.unmeasured == {"429": 1}
+    assert (found.swap.questions, found.swap.verdicts, found.swap.changed) == (3, 2, 1)
+    low, high = found.swap.interval.low, found.swap.interval.high
+    assert low < 0.1 and high > 0.9, "two verdicts of one conversation tell as much as one"
+    wide = criterion_figures(["tone"], [voted(0, SAME)] * 9, {}, 3)[0].repeat.interval
+    assert wide == Bounds(0.0, pytest.approx(0.7934, abs=1e-3))
+
+
+def figures(*questions, errors=0):
+    return criterion_figures(["tone"], list(questions), {"tone": errors}, 3)
+
+
+PROBLEMS = [
+    # questions, bound, problem
+    ([voted(0, SAME)], None, None),
+    ([voted(0, SPLIT)], None, None),
+    ([voted(0, SAME)], 0.0, None),
+    ([voted(0, SPLIT)], 0.9, "tone, repeat: 1 of 1 verdicts change (100.0%), more than 90.0%"),
+    ([voted(0, SPLIT)], 1.0, None),
+    ([voted(0, SAME, swap=OTHER)], 0.5, "tone, swap: 1 of 1 verdicts change (100.0%), more than 50.0%"),
+    ([voted(0, LOST)], None, "tone, repeat: nothing was measured: 429"),
+    ([voted(0, SAME, swap=LOST)], None, "tone, swap: nothing was measured: 429"),
+    ([voted(0, SAME), voted(1, LOST)], None, None),
+    ([voted(0, SAME), voted(1, LOST)], 0.4, "tone, repeat: 1 verdicts were not measured; if they changed, "
+     "more than 40.0% would"),
+    ([voted(0, SAME), voted(1, LOST)], 0.5, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("questions", "bound", "problem"), PROBLEMS)
+def test_problems(questions, bound, problem):
+    assert check_problems(figures(*questions), bound) == ([problem] if problem else [])
+
+
+def test_what_asks_nothing_or_raises_is_no_pass():
+    assert check_problems(figures(), None) == ["no judged criterion asks anything"]
+    assert check_problems([], None) == ["no judged criterion asks anything"]
+    raised = figures(voted(0, SAME), errors=2)
+    assert check_problems(raised, None) == ["tone: failed with an error 2 times; its questions are missing"]
+    idle = [*figures(voted(0, SAME)), *criterion_figures(["other"], [], {}, 3)]
+    assert check_problems(idle, None) == []
+    assert check_problems(idle, 0.5) == [
+        "other: it asks nothing about the sample, so the bound is not shown to hold"
+    ]

@@ -1,0 +1,102 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnwise.transforms.local_judge.claims import read_claim
+from turnwise.transforms.local_judge.coverage import coverage, probability
+from turnwise.transforms.local_judge.evidence import Evidence
+from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.local_judge.replaced_numbers import replaced_number
+
+PROSE = "The old ferry to the island leaves the harbour at noon, and it takes an hour to get there."
+TEXTS = st.lists(st.sampled_from([*PROSE.split(), "{", "W5", "5", "섬으로", "島へ", "not"]), max_size=12).map(
+    " ".join
+)
+
+
+def covered(sentence, *pieces):
+    claim, known = read_claim(sentence), Evidence(pieces)
+    return coverage(claim, known, known.passages(claim.content))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "piece", "wanted"),
+    [
+        ("The old ferry leaves the harbour at noon.", PROSE, 1.0),
+        ("The harbour leaves the old ferry at noon.", PROSE, 0.906),
+        ("The old ferry leaves the station at noon.", PROSE, 0.856),
+        ("Mountains are high.", PROSE, 0.0),
+        ("섬으로 가는 배", "섬으로 가는 배는 정오에 떠나요", 1.0),
+        ("島へ行く船", "島へ行く船は正午に出ます", 1.0),
+        ("The ferry W5 leaves at noon.", '{"ferry": "W5", "leaves": "noon"}', 1.0),
+        ("The ferry W5 sinks at noon.", '{"ferry": "W5", "leaves": "noon"}', 0.8),
+        ("The hotel sinks.", '{"ferry": "W5", "leaves": "noon"}', 0.0),
+    ],
+)
+def test_coverages(sentence, piece, wanted):
+    assert covered(sentence, piece) == pytest.approx(wanted, abs=0.001)
+
+
+def test_coverages_are_graded_by_the_words_that_are_known():
+    words = ["Zephyr", "quartz", "violet", "gravel", "mammoth"]
+    sentence = "The old ferry to the island leaves"
+    found = [covered(" ".join([sentence, *words[:count]]), PROSE) for count in range(6)]
+    assert found == sorted(found, reverse=True) and len(set(found)) == 6
+
+
+@settings(deadline=None)
+@given(TEXTS, st.lists(TEXTS, max_size=3), st.lists(TEXTS, max_size=3))
+def test_more_evidence_never_lowers_a_coverage(sentence, pieces, more):
+    if read_claim(sentence).content:
+        assert 0 <= covered(sentence, *pieces) <= covered(sentence, *pieces, *more) <= 1 + 1e-9
+
+
+def test_probabilities_grow_with_the_mean_coverage():
+    shares = [step / 20 for step in range(21)]
+    found = [probability([share]) for share in shares]
+    assert found == sorted(found)
+    assert (round(found[0], 3), round(found[-1], 3)) == (0.0, 0.961)
+    assert probability([0.6, 1.0]) == pytest.approx(probability([0.8]))
+
+
+YEARS = (
+    "The band had success with their 2000 album The State, and later with their 2001 album Silver Side Up."
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "evidence", "reason"),
+    [
+        (
+            "The band had success with their 2001 album The State.",
+            YEARS,
+            "The evidence says “2000”, not “2001”.",
+        ),
+        ("The band had success with their 2000 album The State.", YEARS, None),
+        (
+            "They earned 5 gold and 5 silver albums.",
+            "They earned two gold and five silver albums.",
+            "“two”, not “5”",
+        ),
+        (
+            "Corn was first domesticated 1,000 years ago.",
+            "Corn was first domesticated 9,000 years ago.",
+            "“9,000”",
+        ),
+        ("It costs 6 euros for adults.", "It costs 5 euros or 6 euros for adults.", None),
+        ("It had 2001 albums.", YEARS, None),
+    ],
+)
+def test_a_number_in_the_place_of_another(said, evidence, reason):
+    (found,) = ground([said], [evidence])
+    is_refuted = found.label == "contradictory"
+    assert is_refuted == (reason is not None)
+    assert reason is None or (reason in found.reason and found.coverage == 0.0 and found.is_certain)
+
+
+@pytest.mark.parametrize(("count", "is_compared"), [(20, True), (21, False)])
+def test_numbers_that_stand_between_the_same_words_too_often_are_not_compared(count, is_compared):
+    claim = read_claim("A row of 7 in all.")
+    evidence = Evidence(["; ".join(f"a row of {number} in all" for number in range(10, 10 + count))])
+    found = replaced_number(claim, evidence.passages(claim.content)[0])
+    assert found == ("The evidence says “10”, not “7”." if is_compared else None)

@@ -1,0 +1,180 @@
+import asyncio
+import json
+
+import pytest
+from pydantic import BaseModel
+
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.criteria.adk.coherence import CoherenceReply
+from turnwise.transforms.judging.ask import JudgeModelOptions, JudgeSample, Prompt, Question
+from turnwise.transforms.judging.limits.budget import ANSWER_TOKENS
+from turnwise.transforms.judging.prompts.reply import asked_schema
+from turnwise.transforms.scoring.joint.confidence import Confident, least_confidence, with_confidence
+
+LOW = "its confidence is 79, and 80 is needed"
+TABLE = [
+    # answers of the cheap judge, cascade, answer of the other one; value, who decided, why
+    (["Y"], {}, "N", 1.0, None),
+    (["N"], {}, "Y", 0.0, None),
+    (["Y", "N", "Y"], {}, "N", 0.0, ("votes", "its 3 answers differ")),
+    (["U"], {}, "N", 0.0, ("unscored", "HTTP 500")),
+    (["U"], {}, "U", None, ("unscored", "HTTP 500")),
+    (["Y", "N", "Y"], {}, "U", None, ("votes", "its 3 answers differ")),
+    (["Y:80"], {"num_samples": 1, "min_confidence": 80}, "N", 1.0, None),
+    (
+        ["Y:79"],
+        {"num_samples": 1, "min_confidence": 80},
+        "N",
+        0.0,
+        ("confidence", "its confidence is 79, and 80"),
+    ),
+    (
+        ["Y:99", "Y:50"],
+        {"min_confidence": 80},
+        "N",
+        0.0,
+        ("confidence", "its confidence is 50, and 80 is needed"),
+    ),
+    (["U", "Y:99", "Y:99"], {"min_confidence": 80}, "N", 1.0, None),
+    (["Y:10", "N:99", "N:99"], {"min_confidence": 80}, "Y", 1.0, ("votes", "its 3 answers differ")),
+]
+
+
+@pytest.mark.parametrize(("cheap", "cascade", "dear", "value", "why"), TABLE)
+def test_who_decides(judged, cheap, cascade, dear, value, why):
+    answers = {"cheap": cheap, "dear": [dear]}
+    score, _, models = judged(answers, judge_model="dear", cascade={"model": "cheap", **cascade})
+    detail = score.details["cascade"]
+    assert score.value == value
+    assert (detail["decided_by"], detail["unsure"]) == (
+        ("first", None) if why is None else ("second", why[0])
+    )
+    assert (detail["why"] or "").startswith(why[1] if why else "")
+    assert models.models().count("dear") == (why is not None)
+    assert detail["first"]["model"] == "cheap"
+    assert (score.judge.model, score.judge.samples) == ("cheap > dear", len(models.asked))
+    assert score.judge.tokens_in == 10 * len(models.asked)
+
+
+def test_what_the_first_judge_spared(judged):
+    answers = {"cheap": ["Y"], "dear": ["Y"]}
+    score, _, models = judged(answers, judge_model="dear", num_samples=5, cascade={"model": "cheap"})
+    assert models.models() == ["cheap", "cheap"]
+    prompt = models.asked[0][2].prompt
+    size = len((prompt.instructions + prompt.evidence).encode()) // 4
+    spared = score.details["cascade"]["spared"]
+    assert spared == {"dear": {"calls": 3, "tokens_in": 3 * size, "tokens_out": 3 * ANSWER_TOKENS}}
+
+
+def test_a_panel_after_the_first_judge(judged):
+    answers = {"cheap": ["Y", "N", "Y"], "a": ["N"], "b": ["N"], "c": ["Y"]}
+    score, _, models = judged(answers, judge={"panel": ["a", "b", "c"], "cascade": {"model": "cheap"}})
+    assert (score.value, score.judge.model) == (0.0, "cheap > a, b, c")
+    assert (score.details["cascade"]["decided_by"], score.details["panel"]["agreement"]) == ("second", 2 / 3)
+    sure = {**answers, "cheap": ["Y"]}
+    score, _, models = judged(sure, judge={"panel": ["a", "b", "c"], "cascade": {"model": "cheap"}})
+    assert (score.value, models.models()) == (1.0, ["cheap", "cheap"])
+    assert {model: each["calls"] for model, each in score.details["cascade"]["spared"].items()} == {
+        "a": 1,
+        "b": 1,
+        "c": 1,
+    }
+
+
+def test_grades_that_differ_within_a_verdict_are_no_doubt(judged):
+    """4 and 5 both pass."""
+    answers = {"cheap": ["4", "5", "4"], "dear": ["1"]}
+    score, _, _ = judged(answers, "response_evaluation_score", judge_model="dear", cascade={"model": "cheap"})
+    assert (score.value, score.details["cascade"]["decided_by"]) == (4.0, "first")
+    score, _, _ = judged(
+        {**answers, "cheap": ["4", "2", "4"]},
+        "response_evaluation_score",
+        judge_model="dear",
+        cascade={"model": "cheap"},
+    )
+    assert (score.value, score.details["cascade"]["decided_by"]) == (1.0, "second")
+
+
+def test_only_the_first_judge_is_asked_for_its_confidence(judged):
+    answers = {"cheap": ["Y:10"], "dear": ["Y"]}
+    cascade = {"model": "cheap", "num_samples": 1, "min_confidence": 50}
+    _, _, models = judged(answers, judge_model="dear", cascade=cascade)
+    (_, _, first), (_, _, second) = models.asked
+    assert (first.prompt.version, second.prompt.version) == (
+        "final_response_match/2+confidence",
+        "final_response_match/2",
+    )
+    added = first.prompt.instructions.removeprefix(second.prompt.instructions)
+    assert added.startswith("\n\nLast, state in `confidence`")
+    fields = list(first.reply_model.model_fields)
+    assert fields == [*second.reply_model.model_fields, "confidence"]
+    assert (first.if_unsure, second.if_unsure) == (False, True)
+
+
+class OwnReply(BaseModel):
+    verdict: str
+    confidence: float
+
+
+def test_answers_with_a_confidence_of_their_own_stay_as_they_are():
+    asked = []
+
+    async def ask(question, samples):
+        asked.append(question)
+        return [JudgeSample(OwnReply(verdict="yes", confidence=0.9))]
+
+    question = Question(Prompt("own/1", "Judge.", "evidence"), OwnReply, JudgeModelOptions())
+    samples = asyncio.run(Confident(ask)(question, range(1)))
+    assert asked == [question]
+    assert least_confidence([*samples, JudgeSample(None)]) == 0.9
+    assert least_confidence([JudgeSample(None)]) is None
+
+
+def test_answers_that_are_no_verdict_alone_are_unsure(judged):
+    """Each answer leaves out a rubric, so that only both together have a verdict."""
+    rubrics = [{"rubric_id": i, "rubric_content": {"text_property": f"Rule {i}."}} for i in "12"]
+    answers = {"cheap": ["Y1", "Y2"], "dear": ["N*"]}
+    score, _, _ = judged(
+        answers,
+        "rubric_based_final_response_quality_v1",
+        judge_model="dear",
+        cascade={"model": "cheap", "num_samples": 2},
+        gate={"rubrics": rubrics},
+    )
+    assert (score.value, score.details["cascade"]["unsure"]) == (0.0, "votes")
+
+
+def test_the_schema_of_an_answer_with_confidence():
+    plain, asked = CoherenceReply, with_confidence(CoherenceReply)
+    assert with_confidence(plain) is asked
+    schema, own = asked_schema(asked, True), asked_schema(plain, True)
+    stated = schema["properties"].pop("confidence")
+    assert (stated["type"], stated["minimum"], stated["maximum"]) == ("integer", 0, 100)
+    assert schema["required"] == [*own["required"], "confidence"]
+    assert schema["properties"] == own["properties"]
+
+
+OPTIONS = [
+    # the criterion's options; models of (the cascade, then) the others
+    ({}, ["first", "a", "b"]),
+    ({"judge_model": "own"}, ["own"]),
+    ({"panel": ["x", "y"]}, ["x", "y"]),
+    ({"cascade": {"model": "c"}}, ["c", "a", "b"]),
+    ({"judge_model": "own", "cascade": {"model": "c"}}, ["c", "own"]),
+]
+
+
+@pytest.mark.parametrize(("options", "models"), OPTIONS)
+def test_which_models_a_criterion_asks(options, models):
+    run = JudgeConfig(model="m", panel=("a", "b"), cascade={"model": "first"})
+    asked = JudgeModelOptions.model_validate(options).within(run).by_model()
+    assert [each.judge_model for each in asked] == models
+    assert all(not each.panel and each.cascade is None for each in asked)
+    without = JudgeModelOptions.model_validate(options).without_others()
+    assert (without.panel, without.cascade) == ((), None)
+
+
+def test_options_without_several_models_stay_as_they_are():
+    options = JudgeModelOptions(judge_model="m")
+    assert options.within(JudgeConfig()) is options
+    assert "panel" not in json.loads(options.model_dump_json())

@@ -1,0 +1,129 @@
+import pytest
+
+from turnwise.schemas.score import Score
+from turnwise.transforms.criteria.adk.final_response_match import FinalResponseMatch
+from turnwise.transforms.scoring.joint.verdicts import verdict_of
+
+PANEL = ["a", "b", "c"]
+FEW = "1 of 3 members of the panel gave a verdict, 2 are needed: b: HTTP 500"
+VOTES = [
+    # answers of a, b and c; value; outcome; agreement; reason
+    ("YYY", 1.0, "PASS", 1.0, None),
+    ("YYN", 1.0, "PASS", 2 / 3, None),
+    ("NYN", 0.0, "FAIL", 2 / 3, None),
+    ("UYY", 1.0, "PASS", 1.0, None),
+    ("UNN", 0.0, "FAIL", 1.0, None),
+    ("UYN", None, None, None, "the panel has no majority: 1 FAIL, 1 PASS"),
+    ("YUU", None, None, None, FEW),
+    ("UUU", None, None, None, "0 of 3 members of the panel gave a verdict, 2 are needed: a: HTTP 500"),
+    ("YN", None, None, None, "the panel has no majority: 1 FAIL, 1 PASS"),
+    ("YU", None, None, None, "1 of 2 members of the panel gave a verdict, 2 are needed: b: HTTP 500"),
+    ("YY", 1.0, "PASS", 1.0, None),
+    ("YYNN", None, None, None, "the panel has no majority: 2 FAIL, 2 PASS"),
+]
+
+
+@pytest.mark.parametrize(("answers", "value", "outcome", "agreement", "reason"), VOTES)
+def test_votes(judged, answers, value, outcome, agreement, reason):
+    panel = "abcd"[: len(answers)]
+    score, overall, models = judged(
+        {model: [answer] for model, answer in zip(panel, answers, strict=True)}, panel=list(panel)
+    )
+    assert (score.value, score.outcome, score.reason) == (value, outcome, reason)
+    assert overall.outcome == outcome
+    found = score.details["panel"]
+    assert found["agreement"] == agreement
+    assert found["verdict"] == outcome
+    verdicts = {"Y": "PASS", "N": "FAIL", "U": None}
+    assert [(m["model"], m["verdict"]) for m in found["members"]] == [
+        (model, verdicts[answer]) for model, answer in zip(panel, answers, strict=True)
+    ]
+    assert [m["reason"] for m in found["members"] if m["verdict"] is None] == ["HTTP 500"] * answers.count(
+        "U"
+    )
+    assert sorted(models.models()) == list(panel)
+
+
+def test_each_member_has_its_own_samples(judged):
+    score, _, _ = judged({"a": ["Y"], "b": ["N", "Y", "N"], "c": ["U"]}, panel=PANEL, num_samples=3)
+    assert score.reason == "the panel has no majority: 1 FAIL, 1 PASS"
+    members = score.details["panel"]["members"]
+    assert [(m["samples"], m["tokens_in"], m["tokens_out"]) for m in members] == [
+        (2, 20, 4),
+        (3, 30, 6),
+        (3, 30, 6),
+    ]
+    assert (score.judge.model, score.judge.samples, score.judge.tokens_in) == ("a, b, c", 8, 80)
+
+
+GRADES = [
+    # grades; threshold; value; outcome
+    ("135", 3.0, 3.0, "PASS"),
+    ("125", 3.0, 2.0, "FAIL"),
+    ("14", 3.0, None, None),
+    ("34", 3.0, 3.0, "PASS"),
+    ("1445", 3.0, 4.0, "PASS"),
+    ("1U2", 3.0, 1.0, "FAIL"),
+    ("4U5", None, 4.0, None),
+    ("15", None, None, None),
+]
+
+
+@pytest.mark.parametrize(("grades", "threshold", "value", "outcome"), GRADES)
+def test_graded_values(judged, grades, threshold, value, outcome):
+    """The value is the lower median; without a threshold, the halves of the scale are the verdicts."""
+    panel = "abcd"[: len(grades)]
+    score, _, _ = judged(
+        {model: [grade] for model, grade in zip(panel, grades, strict=True)},
+        "response_evaluation_score",
+        panel=list(panel),
+        gate={"threshold": threshold},
+    )
+    assert (score.value, score.outcome) == (value, outcome)
+    assert (score.reason is None) == (value is not None)
+
+
+def test_a_panel_of_the_run(judged):
+    answers = {"a": ["Y"], "b": ["Y"], "own": ["N"], "gemini-2.5-flash": ["N"]}
+    score, _, models = judged(answers, judge={"panel": ["a", "b"]})
+    assert (score.value, sorted(models.models())) == (1.0, ["a", "b"])
+    score, _, models = judged(answers, judge={"panel": ["a", "b"]}, judge_model="own")
+    assert (score.value, models.models()) == (0.0, ["own"])
+    assert "panel" not in score.details
+    score, _, models = judged(answers, judge={"model": "own"}, panel=["a", "b"])
+    assert (score.value, sorted(models.models())) == (1.0, ["a", "b"])
+
+
+def test_what_needs_no_judge_is_asked_of_no_member(judged):
+    score, _, models = judged({}, panel=["a", "b"], agent=" ")
+    assert (score.value, score.explanation, score.details) == (0.0, "The agent said nothing.", None)
+    assert models.asked == []
+
+
+def test_rubrics_of_a_panel_without_a_majority_are_not_judged(judged):
+    rubrics = [{"rubric_id": "r", "rubric_content": {"text_property": "It is polite."}}]
+    answers = {"a": ["Y"], "b": ["U"]}
+    score, overall, _ = judged(
+        answers,
+        "rubric_based_final_response_quality_v1",
+        panel=["a", "b"],
+        gate={"rubrics": rubrics},
+    )
+    assert score.value is None and overall.outcome is None and overall.value is None
+    assert [rubric["score"] for rubric in score.details["rubrics"]] == [None]
+
+
+VERDICTS = [
+    (Score(1.0), 0.5, "PASS"),
+    (Score(0.4), 0.5, "FAIL"),
+    (Score(0.4), None, "FAIL"),
+    (Score(0.5), None, "PASS"),
+    (Score(None, outcome="FAIL", reason="2 of 3 not judged"), 0.5, "FAIL"),
+    (Score(None, reason="HTTP 500"), 0.5, None),
+    (None, 0.5, None),
+]
+
+
+@pytest.mark.parametrize(("score", "threshold", "verdict"), VERDICTS)
+def test_the_verdict_of_a_score(score, threshold, verdict):
+    assert verdict_of(FinalResponseMatch(threshold=threshold), score) == verdict

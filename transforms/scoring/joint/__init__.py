@@ -1,0 +1,1 @@
+"""Judgements by several models: panels, which vote, and cascades, which ask a cheap judge first."""

@@ -1,0 +1,47 @@
+"""Counts the judgements of panels and cascades, so that a run can sum them up."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from turnwise.schemas.values import JsonObject
+from turnwise.transforms.scoring.joint.cascade import CASCADE
+from turnwise.transforms.scoring.joint.panel import PANEL
+
+JOINT_PANEL = "panel "
+"""Start of the names of the counters of panels, `panel CRITERION|LETTERS`; see `verdict_letters`."""
+JOINT_CASCADE = "cascade "
+"""Start of the names of the counters of cascades, `cascade CRITERION|FIGURE` or `... FIGURE MODEL`."""
+NO_VERDICT = "U"
+
+
+def joint_counts(scores: Iterable[tuple[str, JsonObject | None]]) -> Counter[str]:
+    """Returns the counts of some scores, each given by its criterion and its details."""
+    found: Counter[str] = Counter()
+    for criterion, details in scores:
+        if not details:
+            continue
+        if PANEL in details:
+            found[f"{JOINT_PANEL}{criterion}|{verdict_letters(details[PANEL])}"] += 1
+        if CASCADE in details:
+            for figure, number in _cascade_counts(details[CASCADE]).items():
+                found[f"{JOINT_CASCADE}{criterion}|{figure}"] += number
+    return found
+
+
+def verdict_letters(panel: JsonObject) -> str:
+    """Returns the verdicts of a panel's members in order, one letter each: P, F, O, or U for none."""
+    return "".join((member["verdict"] or NO_VERDICT)[0] for member in panel["members"])
+
+
+def _cascade_counts(cascade: JsonObject) -> Counter[str]:
+    first, found = cascade["first"], Counter[str]()
+    found["questions"] = 1
+    if cascade["unsure"]:
+        found[cascade["unsure"]] = 1
+    found["first_calls"] = first["samples"] - first["cached"]
+    found["first_uncounted"] = int(first["tokens_in"] is None or first["tokens_out"] is None)
+    found["first_tokens_in"], found["first_tokens_out"] = first["tokens_in"] or 0, first["tokens_out"] or 0
+    for model, spared in (cascade["spared"] or {}).items():
+        for figure, number in spared.items():
+            found[f"spared_{figure} {model}"] = number
+    return found
