@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 _CREATE_TIME = re.compile(rb'"createTime":"[^"]*",?')
-_TABLES = ("scores", "results", "metrics_by_app_version", "metrics_by_turn")
+_TABLES = ("scores", "results", "conversations", "metrics_by_app_version", "metrics_by_turn")
 
 AdkScore = tuple[str, int | None, str, float | None]
 
@@ -36,11 +36,13 @@ def equal_scores(output: Path, adk_scores: Sequence[AdkScore]) -> tuple[int, lis
     for line in table_lines(output, "scores"):
         row = json.loads(line)
         key = (row["conversation_id"], row["turn_index"], row["criterion"])
-        if key in open_keys:
-            open_keys.remove(key)
+        if key in wanted:
+            if key not in open_keys:
+                problems.append(f"{key}: two rows")
+            open_keys.discard(key)
             if row["value"] != wanted[key]:
                 problems.append(f"{key}: turnwise {row['value']!r}, google-adk {wanted[key]!r}")
-    return len(wanted), problems + [f"{key}: no row" for key in open_keys]
+    return len(wanted), problems + [f"{key}: no row" for key in open_keys] + ["no score"] * (not wanted)
 
 
 def equal_tables(output: Path, other: Path) -> tuple[int, list[str]]:

@@ -36,7 +36,7 @@ from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.judging.worker import PATIENCE_S, close_judges
 
 _EVERY = 1.0
-_AGAIN = "records of several files are joined: the run starts again in one process (--workers 1)"
+_AGAIN = "several records are joined: the run starts again in one process (--workers 1)"
 
 
 def run_in_workers(
