@@ -39,7 +39,7 @@ class MetricsFiles:
             known: Sums of earlier processes. Rows of other windows or versions are outdated and dropped.
         """
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
-        keys = [(rfc3339(one.start) or "", one.app_version or None) for one in known]
+        keys = [_window_key(one) for one in known]
         self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
         self._states = {key: one.state for key, one in zip(keys, known, strict=True)}
         self.send: Callable[[Sequence[StreamChange]], None] | None = None
@@ -60,10 +60,12 @@ class MetricsFiles:
             self._states[key], self._changes[key] = metrics.state, change
             self._is_changed = True
 
-    def conversations(self) -> int:
-        """Returns the number of conversations in all windows."""
+    def missing(self, sums: Iterable[WindowSum]) -> int:
+        """Returns how many of the stored conversations are not in the rows of their windows."""
         with self._lock:
-            return sum(rows[0]["conversations"] for rows in self._rows[BY_VERSION].values())
+            found = self._rows[BY_VERSION]
+            rows = ((one.state.conversations, found.get(_window_key(one))) for one in sums)
+            return sum(max(0, stored - (own[0]["conversations"] if own else 0)) for stored, own in rows)
 
     def window_rows(self) -> list[MetricsByAppVersionRow]:
         """Returns the rows by app version of the newest window."""
@@ -75,7 +77,7 @@ class MetricsFiles:
     def complete(self, sums: Iterable[WindowSum], length: float) -> None:
         """Replaces the rows of windows that differ from the stored sums; `length` in seconds."""
         for one in sums:
-            if self._states.get((rfc3339(one.start) or "", one.app_version or None)) != one.state:
+            if self._states.get(_window_key(one)) != one.state:
                 end = one.start + length
                 self.put(WindowMetrics(one.start, end, one.app_version, "LATE", 0, one.state))
 
@@ -109,6 +111,10 @@ class MetricsFiles:
     def _next_revision(self, key: _WindowKey, revision: int) -> int:
         """Returns a revision above all earlier ones of the window, those of earlier processes included."""
         return max([revision, *(row["revision"] + 1 for row in self._rows[BY_VERSION].get(key, ()))])
+
+
+def _window_key(one: WindowSum) -> _WindowKey:
+    return rfc3339(one.start) or "", one.app_version or None
 
 
 def _read(path: Path) -> list[JsonObject]:

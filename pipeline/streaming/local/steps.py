@@ -32,16 +32,11 @@ class Runtime:
     metrics: MetricsFiles
     cases: CaseBook | None = None
 
-    def late_conversations(self) -> int:
-        """Returns how many stored conversations are in no window, because they came too late."""
-        with self.store.lock:
-            kept = sum(state.conversations for state in self.store.totals.values())
-        return kept - self.metrics.conversations()
-
     def complete_windows(self, rules: StreamRules) -> int:
         """Adds conversations that came too late to their windows; returns how many there were."""
-        late = self.late_conversations()
-        self.metrics.complete(self.store.sums.all(), rules.window)
+        sums = self.store.sums.all()
+        late = self.metrics.missing(sums)
+        self.metrics.complete(sums, rules.window)
         return late
 
     def write_metrics(self) -> None:

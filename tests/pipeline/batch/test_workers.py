@@ -125,9 +125,7 @@ def test_events_that_are_found_late_are_joined(turnwise: Callable[..., Any], tmp
     arguments = ["run", "--input", logs, "--config", config, "--judge", "none", "--run_id", "r"]
     one = turnwise(*arguments, output=tmp_path / "one")
     two = forked.run_text([*arguments, "--workers", "2", "--output", tmp_path / "two"], ROOT)
-    again = (
-        "turnwise: several records are joined: the run starts again in one process (--workers 1)\n"
-    )
+    again = "turnwise: several records are joined: the run starts again in one process (--workers 1)\n"
     assert (one.status, two.returncode, two.stderr) == (0, 0, again)
     assert differences(tables(tmp_path / "one"), tables(tmp_path / "two")) == []
     assert outcome(tmp_path / "one") == outcome(tmp_path / "two")

@@ -96,7 +96,13 @@ def test_the_newest_window_is_what_there_is_to_see(files):
     metrics = files(window(1), window(2, start=7200.0), window(3, start=7200.0, version="v2"))
     shown = [r for r in metrics.window_rows() if r["criterion"] == "evaluation_status"]
     assert [(row["app_version"], row["conversations"]) for row in shown] == [("v1", 2), ("v2", 3)]
-    assert metrics.conversations() == 6
+
+
+def test_what_is_stored_and_in_no_window_is_missing(files):
+    metrics = files(window(1), window(2, start=7200.0))
+    stored = [window(4), window(2, start=7200.0), window(3, start=7200.0, version="v2")]
+    assert metrics.missing(known(*stored)) == 6
+    assert metrics.missing(known(window(1), window(1, start=7200.0))) == 0, "a window may hold more"
 
 
 def test_nothing_is_written_if_nothing_changed(files, tmp_path):
