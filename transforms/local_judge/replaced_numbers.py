@@ -5,6 +5,7 @@ compared with the number that stands between the same words.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
 from turnwise.transforms.local_judge.evidence import EvidencePassage, NumberPlaces, alike
@@ -35,8 +36,13 @@ def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
 
 def _in_place_of(said: Sequence[Word], place: int, held: Sequence[Word], numbers: NumberPlaces) -> str | None:
     others = numbers.between.get((alike(said[place - 1]), alike(said[place + 1])), ())
-    own = {other for keys in said[place].demands for key in keys for other in numbers.of.get(key, ())}
-    if not 0 < len(others) <= _MOST_PLACES or len(own) > _MOST_PLACES:
+    if not 0 < len(others) <= _MOST_PLACES:
+        return None
+    places = [numbers.of.get(key, ()) for keys in said[place].demands for key in keys]
+    if any(len(own) > _MOST_PLACES for own in places):
+        return None
+    own = set(chain.from_iterable(places))
+    if len(own) > _MOST_PLACES:
         return None
     same, best = max((_words_around(said, place, held, other), -other) for other in others)
     least = max([_words_around(said, place, held, other) + 1 for other in own], default=0)
@@ -45,10 +51,11 @@ def _in_place_of(said: Sequence[Word], place: int, held: Sequence[Word], numbers
 
 def _words_around(said: Sequence[Word], place: int, held: Sequence[Word], other: int) -> int:
     """Returns how many words before and after two places are the same, without a gap, 0..8."""
+    first, last = max(0, place - _MOST_WORDS_A_SIDE), place + 1 + _MOST_WORDS_A_SIDE
     before = zip(
-        reversed(said[:place]), reversed(held[max(0, other - _MOST_WORDS_A_SIDE) : other]), strict=False
+        reversed(said[first:place]), reversed(held[max(0, other - _MOST_WORDS_A_SIDE) : other]), strict=False
     )
-    after = zip(said[place + 1 :], held[other + 1 : other + 1 + _MOST_WORDS_A_SIDE], strict=False)
+    after = zip(said[place + 1 : last], held[other + 1 : other + 1 + _MOST_WORDS_A_SIDE], strict=False)
     count = 0
     for side in (before, after):
         for one, another in side:
