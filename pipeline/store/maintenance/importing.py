@@ -97,7 +97,7 @@ def _write(
             missing = [row for row in piece if ExecutionPlace(row[run], row["execution"]) not in read]
             new.update(ExecutionPlace(row[run], row["execution"]) for row in missing)
             store.write(partial(_add, table=table, rows=missing))
-    return counts | store.write(lambda connection: _finish(connection, rows))
+    return counts | store.write(lambda connection: _finish(connection, rows, new))
 
 
 def _undo(store: Store, new: set[ExecutionPlace]) -> None:
@@ -121,10 +121,9 @@ def _add(connection: Connection, table: Table, rows: list[JsonObject]) -> int:
     return len(rows)
 
 
-def _finish(connection: Connection, rows: UnerasedRows) -> dict[str, int]:
-    for piece in pieces(rows.of(EXECUTIONS)):
-        names = {row["name"] for row in piece}
-        connection.execute(delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run.in_(names)))
+def _finish(connection: Connection, rows: UnerasedRows, new: set[ExecutionPlace]) -> dict[str, int]:
+    for run in {run for run, _ in new}:
+        connection.execute(delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run == run))
     return {
         table.name: sum(_add(connection, table, piece) for piece in pieces(rows.of(table))) for table in _LAST
     }

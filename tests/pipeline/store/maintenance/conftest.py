@@ -29,6 +29,7 @@ from turnwise.pipeline.store.tables import (
     METRIC_ROWS,
     RECORDING_ROWS,
     RESULT_ROWS,
+    RUN_SUMMARIES,
     SCORE_ROWS,
 )
 from turnwise.pipeline.store_comparison.summaries import keep_summaries
@@ -193,9 +194,9 @@ def allow(store: Any, table: str) -> None:
 
 
 def rows_of(store: Any) -> dict[str, list[Any]]:
-    """Returns table -> its rows in a fixed order, of all tables that hold any."""
+    """Returns table -> its rows in a fixed order, of all tables that hold any but summaries of them."""
     found = {}
-    for table in METADATA.sorted_tables:
+    for table in (one for one in METADATA.sorted_tables if one is not RUN_SUMMARIES):
         query = select(table).order_by(*table.primary_key)
         rows = store.read(lambda c, query=query: [tuple(row) for row in c.execute(query)])
         found |= {table.name: rows} if rows else {}
