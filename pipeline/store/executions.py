@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Delete, Table, delete, select,
 
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.naming import run_name
+from turnwise.pipeline.store.only_app import place_in_only_app
 from turnwise.pipeline.store.run_counts import count_rows
 from turnwise.pipeline.store.states import COMPLETED, RUNNING, Broken
 from turnwise.pipeline.store.tables import (
@@ -118,6 +119,7 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
     """
     places = {(execution.home, execution.app), *_earlier_places(connection, execution)}
     _add_places(connection, execution, places, nanos)
+    place_in_only_app(connection, execution.home, execution.number)
     ended = {"state": COMPLETED, "error": None, "update_nanos": nanos, "end_nanos": nanos}
     for name in own_names(connection, execution):
         counts = count_rows(connection, name, execution.number)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, case, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, case, or_, select
 
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.failures import REPLACED
@@ -13,7 +13,7 @@ from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.run_counts import LOSING
 from turnwise.pipeline.store.runs import runs_with_rows
-from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, key_text
+from turnwise.pipeline.store.tables import CONVERSATIONS, EXECUTIONS, FAILURES, key_text
 
 
 class RunLoss(NamedTuple):
@@ -35,7 +35,7 @@ class RunLoss(NamedTuple):
 
 
 def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bool]) -> Iterator[RunLoss]:
-    """Yields what the runs of an app lost; of those that name no app, what is of no other app.
+    """Yields what the runs of an app lost; of what names no app, that of runs that are not of others alone.
 
     Args:
         connection: Connection to the store.
@@ -47,15 +47,19 @@ def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bo
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
     told = case((is_replaced, FAILURES.c.content), else_="")
     query = select(*(FAILURES.c[name] for name in columns), told)
-    found: Sequence[Any] = connection.execute(
-        query.where(is_lost, FAILURES.c.app.in_((app, LOCAL_APP)), *conditions)
-    ).all()
+    is_near = or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))
+    found: Sequence[Any] = connection.execute(query.where(is_lost, is_near, *conditions)).all()
     others = _runs_of_other_apps(connection, app) if any(row.app != app for row in found) else set()
     for own, run, conversation, version, nanos, content in found:
         number = json.loads(content)["replaced"] if content else 1
         lost = RunLoss(run.rsplit("/", 1)[-1], conversation, key_text(version_id(version)), nanos, number)
         if own == app or lost.run not in others:
             yield lost
+
+
+def _homes(app: str) -> Select[tuple[str]]:
+    """Selects the names that the runs of an app have in their default app, where what names no app is."""
+    return select(EXECUTIONS.c.home).where(EXECUTIONS.c.app == app)
 
 
 def _runs_of_other_apps(connection: Connection, app: str) -> set[str]:
@@ -81,8 +85,10 @@ def lost_of_runs(
         Last part of the name of a run -> number.
     """
     names = [run_key(own, run.rsplit("/", 1)[-1]) for run in runs for own in (app, LOCAL_APP)]
+    homes = _homes(app).where(EXECUTIONS.c.name.in_(list(runs)))
+    is_theirs = or_(FAILURES.c.evaluation_run.in_(names), FAILURES.c.evaluation_run.in_(homes))
     found = Counter[str]()
-    for lost in lost_records(connection, app, FAILURES.c.evaluation_run.in_(names)):
+    for lost in lost_records(connection, app, is_theirs):
         if version is None or lost.version in (version, ""):
             found[lost.run] += lost.number
     return found

@@ -30,8 +30,10 @@ def evaluation_name(app: str, eval_id: str | None, eval_set_id: str | None = Non
 
 
 def app_of_row(row: ResultRow | FailureRow | ConversationRow | ScoreRow | RecordingRow, default: str) -> str:
-    """Returns the app that a row's conversation or app version names, otherwise the default."""
-    return app_in(row["conversation_id"], row["app_version"]) or default
+    """Returns the app that a row's eval case, conversation or app version names, otherwise the default."""
+    case = row.get("eval_id")
+    names = case if isinstance(case, str) else None, row["conversation_id"], row["app_version"]
+    return app_in(*names) or default
 
 
 def marked(name: str, *texts: str) -> str:
