@@ -35,9 +35,8 @@ def judge_settings(
         config = config.model_copy(update={"panel": ()})
     own_model = options.judge_model or (config.model if "model" in config.model_fields_set else "")
     models = [own_model or next(iter(config.panel), ""), *config.panel, *_models_of(criteria)]
-    firsts = _first_models(config, criteria)
     _check_asks_several(options, config, criteria)
-    kind = _judge_kind(options, config, [*models, *firsts])
+    kind = _judge_kind(options, config, [*models, *_first_models(config, criteria)])
     cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
     stated = {
         "backend": kind.name,
