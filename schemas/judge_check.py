@@ -68,7 +68,7 @@ class JudgeCheck(msgspec.Struct, frozen=True, kw_only=True):
     """A check of a judge.
 
     Attributes:
-        model: The run's model.
+        model: The models that are asked, as the config names them, with commas between them.
         votes: How often each question was asked in each form.
         sample: Conversations that were asked for.
         seed: Seed of the draw.

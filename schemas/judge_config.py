@@ -3,7 +3,15 @@
 from typing import Annotated, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.values import JsonObject
@@ -74,6 +82,16 @@ class TokenPrices(BaseModel):
     output_per_million: float = Field(ge=0)
 
 
+ModelName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""Name of a model, without spaces around it."""
+
+
+def _named_one_by_one(models: object) -> object:
+    if not isinstance(models, list | tuple):
+        raise ValueError("must be a list of model names")
+    return models
+
+
 def _panel(models: tuple[str, ...]) -> tuple[str, ...]:
     if len(models) == 1:
         raise ValueError("a panel has at least two models")
@@ -84,7 +102,10 @@ def _panel(models: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Panel: TypeAlias = Annotated[
-    tuple[Annotated[str, Field(min_length=1)], ...], AfterValidator(_panel), Field(max_length=9)
+    tuple[ModelName, ...],
+    BeforeValidator(_named_one_by_one),
+    AfterValidator(_panel),
+    Field(max_length=9),
 ]
 """Models that vote on each question, two to nine; (): there is no panel."""
 
@@ -92,8 +113,8 @@ Panel: TypeAlias = Annotated[
 class Cascade(BaseModel):
     """A cheap judge that is asked first; where it is unsure, the question goes on.
 
-    It is unsure if it gives no verdict, if its answers do not all have the same verdict, or if it states less
-    confidence than is needed.
+    It is unsure if it gives no verdict, if its answers are too few, cannot all be used or do not all have the
+    same verdict, or if it states less confidence than is needed.
 
     Attributes:
         model: The model that is asked first.
@@ -106,7 +127,7 @@ class Cascade(BaseModel):
         defer_build=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
     )
 
-    model: str = Field(min_length=1)
+    model: ModelName
     num_samples: int = Field(default=3, ge=1, strict=True)
     min_confidence: int | None = Field(default=None, ge=1, le=100, strict=True)
 
@@ -150,7 +171,7 @@ class JudgeConfig(BaseModel):
     )
 
     backend: str | None = Field(default=None, min_length=1)
-    model: str = Field(default=DEFAULT_MODEL, min_length=1)
+    model: ModelName = DEFAULT_MODEL
     panel: Panel = ()
     cascade: Cascade | None = None
     project: str | None = None

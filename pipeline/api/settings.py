@@ -117,7 +117,7 @@ def _judge(
         raise TypeError(f"judge: neither a name nor a Backend: {fault}")
     kind = judge if isinstance(judge, JudgeKind) else _kind_of(judge)
     # An object may answer otherwise in the next run, so its replies are kept only where the config says so.
-    settings = judge_settings(raw, config.model_copy(update={"backend": NONE.name}), run_id)
+    settings = judge_settings(replace(raw, judge=NONE.name), config, run_id)
     model = config.model if "model" in config.model_fields_set else kind.model or config.model
     stated = {"backend": kind.name, "model": model, "cache": settings.config.cache if config.cache else None}
     stated_config = settings.config.model_copy(update=stated)

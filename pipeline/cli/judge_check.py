@@ -16,8 +16,10 @@ from turnwise.schemas.extension.plugins import load_plugins
 if TYPE_CHECKING:
     from turnwise.pipeline.settings.run import RunSettings
     from turnwise.schemas.judge_check import JudgeCheck
+    from turnwise.transforms.criteria import Criterion
 
 _FILE = "judge_check.json"
+_ONE_MODEL = {"panel": (), "cascade": None}
 
 
 def check_judge_verdicts(argv: Sequence[str]) -> int:
@@ -69,9 +71,13 @@ def _settings(options: Namespace) -> "RunSettings":
     check_log_format(options.input_format)
     config = read_config(options.config)
     criteria, run = build_criteria(config), run_info(None, config)
+    stated = config.judge
+    if options.judge_model:
+        criteria = tuple(_without_others(each) for each in criteria)
+        stated = stated.model_copy(update=_ONE_MODEL)
     named = ("judge", "judge_model", "judge_concurrency", "judge_cache")
     raw = RawJudgeOptions(**{name: getattr(options, name) for name in named})
-    judge = judge_settings(raw, config.judge, run.run_id, criteria)
+    judge = judge_settings(raw, stated, run.run_id, criteria)
     return RunSettings(
         run=judged_by(run, judge),
         config=config,
@@ -81,6 +87,15 @@ def _settings(options: Namespace) -> "RunSettings":
         input_format=options.input_format,
         eval_cases=tuple(options.eval_cases or ()),
     )
+
+
+def _without_others(criterion: "Criterion") -> "Criterion":
+    """Returns a criterion that asks no panel and no cascade."""
+    from turnwise.transforms.criteria.base import JudgedCriterion
+
+    if not isinstance(criterion, JudgedCriterion):
+        return criterion
+    return criterion.asking(criterion.judge_model_options.without_others())
 
 
 def _show(check: "JudgeCheck", options: Namespace) -> None:

@@ -5,6 +5,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
+from turnwise.pipeline.io.terminal import complain
 from turnwise.schemas.judge_check import CheckCost
 from turnwise.schemas.judge_config import TokenPrices
 from turnwise.transforms.judge_check.figures import VotedQuestion
@@ -12,8 +14,11 @@ from turnwise.transforms.judge_check.questions import CheckedQuestion
 from turnwise.transforms.judge_check.votes import vote_on
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
+from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
-from turnwise.transforms.judging.worker import JudgeWorker
+from turnwise.transforms.judging.worker import PATIENCE_S, JudgeWorker
+
+_WAITING = f"waiting at most {PATIENCE_S:.0f} s for replies of the judge (press again to stop now)"
 
 
 def estimated_cost(questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int) -> CheckCost:
@@ -28,13 +33,24 @@ def vote_on_all(
 
     Raises:
         ConfigError: The judge cannot be made, or its credentials are refused.
+        Interrupted: A signal ended it; replies that were in flight are in the cache.
     """
     worker = JudgeWorker(judge, os.environ)
     try:
-        voted = worker.submit(_all(questions, worker.ask, number)).result()
-    finally:
-        worker.close()
+        with interrupted_by_signal():
+            voted = _answered(worker, questions, number)
+    except Interrupted as signal:
+        raise Interrupted(signal.number, kept="") from None
     return voted, _cost(worker.counts.take(), judge.config.prices)
+
+
+def _answered(worker: JudgeWorker, questions: Sequence[CheckedQuestion], number: int) -> list[VotedQuestion]:
+    try:
+        return worker.submit(_all(questions, worker.ask, number)).result()
+    finally:
+        if JUDGING.asking:
+            complain(_WAITING)
+        worker.close()
 
 
 async def _all(questions: Sequence[CheckedQuestion], ask: Ask, number: int) -> list[VotedQuestion]:

@@ -11,6 +11,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_check import CheckCost, CheckedCriterion, JudgeCheck
 from turnwise.transforms.judge_check.figures import check_problems, criterion_figures
 
+ONE_MODEL = "judge-check checks one model: name it with --judge_model"
 NOT_ASKED = "nothing was asked, so nothing is measured; --yes asks"
 
 
@@ -42,11 +43,13 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
         tell: Takes the line with the estimated cost, before anything is asked.
 
     Raises:
-        ConfigError: The judge has no model, cannot work or is refused; a path names nothing.
+        ConfigError: The judge has no model, or several for one criterion; it cannot work or is refused; a
+            path names nothing.
     """
     kind = settings.judge.kind
     if not kind.connect:
         raise ConfigError(f"judge-check needs a judge with a model; the judge is {kind.name} (see --judge)")
+    _check_one_model(settings)
     drawn = draw(settings, options.sample, options.seed)
     estimate = estimated_cost(drawn.questions, settings.judge, options.votes)
     check = _document(settings, options, drawn, estimate)
@@ -61,6 +64,13 @@ def checked(settings: RunSettings, options: CheckOptions, tell: Callable[[str], 
     return _document(settings, options, drawn, estimate, used, found)
 
 
+def _check_one_model(settings: RunSettings) -> None:
+    config, selection = settings.judge.config, settings.selection
+    asked = (*selection.judged, *selection.of_dialects)
+    if config.panel or config.cascade or any(len(each.options.by_model()) > 1 for each in asked):
+        raise ConfigError(ONE_MODEL)
+
+
 def _document(
     settings: RunSettings,
     options: CheckOptions,
@@ -72,7 +82,7 @@ def _document(
     is_asked = criteria is not None or not drawn.questions
     problems = check_problems(criteria or [], options.max_flip) if is_asked else [NOT_ASKED]
     return JudgeCheck(
-        model=settings.judge.config.model,
+        model=", ".join(dict.fromkeys(settings.judged_models)) or settings.judge.config.model,
         votes=options.votes,
         sample=options.sample,
         seed=options.seed,

@@ -35,6 +35,7 @@ def judge_settings(
         config = config.model_copy(update={"panel": ()})
     own_model = options.judge_model or (config.model if "model" in config.model_fields_set else "")
     models = [own_model or next(iter(config.panel), ""), *config.panel, *_models_of(criteria)]
+    _check_asks_several(options, config, criteria)
     kind = _judge_kind(options, config, [*models, *_first_models(config, criteria)])
     cache = options.judge_cache or config.cache or str(DEFAULT_CACHE)
     stated = {
@@ -79,11 +80,20 @@ def check_several(kind: JudgeKind, config: JudgeConfig, criteria: Sequence[Crite
         for each in options.within(config).by_model():
             name = each.judge_model or config.model
             route = route_of(kind, name)
-            key = (route.kind.name, route.model)
+            key = (route.kind.name, route.model.strip())
             if key in found:
                 names = f"{found[key]} and {name}"
                 raise ConfigError(f"{place}: {names} are the same model; a panel or cascade asks several")
             found[key] = name
+
+
+def _check_asks_several(options: RawJudgeOptions, config: JudgeConfig, criteria: Sequence[Criterion]) -> None:
+    """Checks that a config whose backend asks no models has no panel or cascade; --judge replaces it."""
+    if options.judge or not config.backend or find_judge(config).connect:
+        return
+    stated = [JudgeModelOptions(), *_options_of(criteria)]
+    if any(len(each.within(config).by_model()) > 1 for each in stated):
+        raise ConfigError(f"judge: a panel or cascade asks models, and {config.backend} asks none")
 
 
 def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[str]) -> JudgeKind:
@@ -98,8 +108,6 @@ def _judge_kind(options: RawJudgeOptions, config: JudgeConfig, models: Sequence[
         kind = JUDGES.find(options.judge, "--judge ")
     elif config.backend:
         kind = find_judge(config)
-        if kind.is_judging and not kind.connect and (config.panel or config.cascade):
-            raise ConfigError(f"judge: a panel or cascade asks models, and {kind.name} asks none")
     else:
         return _unnamed_judge(options, config, models)
     if options.estimate and not kind.connect:

@@ -1,18 +1,29 @@
 """`turnwise judge-check` with a real client and a server that stands in for Gemini."""
 
 import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import forked
+from turnwise.pipeline.batch.execution import WAITING
+from turnwise.pipeline.judge_check.checking import ONE_MODEL
 from turnwise.transforms.judge_check.perturbed import reordered
 from turnwise.transforms.judging.prompts.sections import Section, fill
 
 pytestmark = pytest.mark.usefixtures("with_credentials")
 MATCH = "final_response_match_v2"
 GRADE = "response_evaluation_score"
+ROOT = Path(__file__).parents[3]
+PATIENCE = 120
 
 
 def texts(number: int) -> tuple[str, str, str]:
@@ -194,6 +205,65 @@ WRONG = [
 def test_usage_errors(check: Callable[..., Any], options: list[str], said: str) -> None:
     done = check(*options, "--yes")
     assert (done.status, done.err.count("\n")) == (2, 1) and said in done.err
+
+
+SEVERAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"panel": ["a", "b"]}, {}),
+    ({"cascade": {"model": "a"}}, {}),
+    ({}, {"panel": ["a", "b"]}),
+    ({}, {"cascade": {"model": "a"}}),
+    ({"panel": ["a", "b"]}, {"judge_model": "own"}),
+]
+
+
+@pytest.mark.parametrize(("judge", "options"), SEVERAL)
+def test_several_models_for_one_criterion_are_refused_without_the_name_of_one(
+    check: Any, server: Any, judge: Any, options: Any
+) -> None:
+    criteria = {MATCH: {"threshold": 0.5, "judge_model_options": options}}
+    done = check("--yes", criteria=criteria, size=1, **judge)
+    assert (done.status, done.err, server.stats()["requests"]) == (2, f"turnwise: {ONE_MODEL}\n", 0)
+    named = check("--yes", "--format", "json", "--judge_model", "m", criteria=criteria, size=1, **judge)
+    own = options.get("judge_model", "m")
+    assert (named.status, json.loads(named.out)["model"]) == (0, own)
+    assert f"models/{own}:" in server.last()["path"]
+
+
+def test_all_models_that_are_asked_are_named(check: Any) -> None:
+    criteria = {MATCH: {"judge_model_options": {"judge_model": "own"}}, GRADE: 3}
+    document = json.loads(check("--format", "json", criteria=criteria, model="m").out)
+    assert document["model"] == "own, m"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_replies_in_flight_are_kept_at_a_signal(
+    check: Any, own_server: Any, tmp_path: Path, number: signal.Signals
+) -> None:
+    """The first check only writes the files of the second one."""
+    check(size=30, criteria={MATCH: 0.5}, base_url=own_server.url)
+    own_server.script({"delay_ms": 2000})
+    command = ["judge-check", "--input", tmp_path / "log.jsonl", "--config", tmp_path / "config.json"]
+    command += ["--judge", "gemini", "--judge_cache", tmp_path / "kept.sqlite", "--judge_concurrency", "8"]
+    environment = {**os.environ, "GOOGLE_API_KEY": own_server.key}
+    process = forked.Process([*command, "--yes"], ROOT, environment, stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while own_server.stats()["requests"] < 8:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+        process.communicate()
+    assert (process.returncode, err) == (
+        128 + number,
+        f"turnwise: {WAITING}\nturnwise: interrupted by {number.name}\n",
+    )
+    asked = own_server.stats()["requests"]
+    with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as cache:
+        assert cache.execute("SELECT count(*) FROM replies").fetchall() == [(asked,)]
+    assert asked < 180
 
 
 def test_input_is_required(turnwise: Any) -> None:

@@ -51,6 +51,11 @@ def test_settings_are_named_in_one_way():
     }
 
 
+def test_names_of_models_have_no_spaces_around_them():
+    judge = parsed({"model": " m ", "panel": ["a ", "\tb"], "cascade": {"model": " c"}})
+    assert (judge.model, judge.panel, judge.cascade.model) == ("m", ("a", "b"), "c")
+
+
 WRONG = [
     (
         {"backend": "grok"},
@@ -59,6 +64,11 @@ WRONG = [
     ({"api_key": "AIza"}, "judge.api_key: unknown field"),
     ({"api_key_secret": "AIza"}, "judge.api_key_secret: String should match pattern"),
     ({"model": ""}, "judge.model: "),
+    ({"model": "  "}, "judge.model: "),
+    ({"panel": "m1,m2"}, "judge.panel: must be a list of model names"),
+    ({"panel": {"m1": 1, "m2": 1}}, "judge.panel: must be a list of model names"),
+    ({"panel": ["m1", " m1"]}, "judge.panel: m1 is named twice"),
+    ({"panel": ["m1", " "]}, "judge.panel.1: "),
     ({"prompts": 1}, "judge.prompts: Input should be 'first' or 'second'"),
     ({"timeout_s": 0}, "judge.timeout_s: "),
     ({"timeout_s": float("inf")}, "judge.timeout_s: "),

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic import BaseModel
+
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R, known_sum
 from turnwise.transforms.judging.limits.budget import ANSWER_TOKENS, estimated_tokens
 
@@ -50,6 +52,11 @@ class Recorder:
     def usable(self, question: Question[R]) -> list[JudgeSample[R]]:
         """Returns the usable answers to a question."""
         return [sample for sample in self.answers.get(_key(question), ()) if sample.reply is not None]
+
+    @property
+    def reply_models(self) -> set[type[BaseModel]]:
+        """Schemas of the answers, as the criterion states them."""
+        return {reply_model for _, _, reply_model in self.answers}
 
     @property
     def most(self) -> int:

@@ -9,7 +9,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.scoring.joint.asking import IfUnsure, OneAnswer, Recorder, Spared
-from turnwise.transforms.scoring.joint.confidence import Confident, least_confidence
+from turnwise.transforms.scoring.joint.confidence import Confident, confident_version, least_confidence
 from turnwise.transforms.scoring.joint.members import Member, Run, joint_use
 from turnwise.transforms.scoring.joint.panel import panel_score
 from turnwise.transforms.scoring.joint.verdicts import verdict_of
@@ -22,7 +22,7 @@ class Doubt(NamedTuple):
     """Why a question goes on.
 
     Attributes:
-        kind: It has no verdict, its answers differ, or it states too little confidence.
+        kind: It has no verdict, its answers differ or are too few, or it states too little confidence.
         reason: One line.
     """
 
@@ -45,6 +45,8 @@ async def cascade_score(criterion: JudgedCriterion, cascade: Cascade, run: Run, 
     score = await run(cheap, recorder)
     if not recorder.answers or score is None:
         return score
+    if score.judge and cascade.min_confidence is not None:
+        score.judge.prompt_version = confident_version(score.judge.prompt_version, recorder.reply_models)
     member = Member(cascade.model, score, verdict_of(criterion, score), recorder)
     confidence = least_confidence(recorder.samples)
     doubt = await _doubt(cheap, cascade, run, member, confidence)
@@ -79,6 +81,9 @@ async def _doubt(
 ) -> Doubt | None:
     if member.verdict is None:
         return Doubt("unscored", member.reason)
+    fault = _missing(member.recorded, min(2, cascade.num_samples))
+    if fault is not None:
+        return Doubt("votes", fault)
     verdicts = {
         verdict_of(criterion, await run(criterion, OneAnswer(member.recorded, number)))
         for number in range(member.recorded.most)
@@ -88,6 +93,17 @@ async def _doubt(
     needed = cascade.min_confidence
     if needed is not None and (confidence is None or confidence < needed):
         return Doubt("confidence", f"its confidence is {confidence}, and {needed} is needed")
+    return None
+
+
+def _missing(recorded: Recorder, needed: int) -> str | None:
+    """Returns which answers to a question are missing; None: all are usable, and as many as are needed."""
+    for given in recorded.answers.values():
+        lost = [sample for sample in given if sample.reply is None]
+        if lost:
+            return f"{len(lost)} of its {len(given)} answers cannot be used: {lost[0].reason}"
+        if len(given) < needed:
+            return f"it gave {len(given)} answer, and {needed} are needed"
     return None
 
 

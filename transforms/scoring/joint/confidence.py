@@ -1,6 +1,6 @@
 """Answers that state how sure the judge is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -35,11 +35,17 @@ class Confident:
         prompt = question.prompt
         stated = replace(
             prompt,
-            version=f"{prompt.version}+{_NAME}",
+            version=confident_version(prompt.version, [question.reply_model]),
             instructions=f"{prompt.instructions}\n\n{_WORDS}",
         )
         asked = replace(question, prompt=stated, reply_model=with_confidence(question.reply_model))
         return await self._ask(asked, samples)
+
+
+def confident_version(version: str, reply_models: Iterable[type[BaseModel]]) -> str:
+    """Returns the version of a prompt that asks for the confidence; of answers with their own, as it is."""
+    is_asked = any(_NAME not in reply_model.model_fields for reply_model in reply_models)
+    return f"{version}+{_NAME}" if is_asked else version
 
 
 @lru_cache(maxsize=256)

@@ -45,14 +45,22 @@ def majority(members: Sequence[Member]) -> tuple[str | None, str | None]:
     verdicts = Counter(member.verdict for member in members if member.verdict is not None)
     needed, usable = len(members) // 2 + 1, sum(verdicts.values())
     if usable < needed:
-        first = next(member for member in members if member.verdict is None)
         said = f"{usable} of {len(members)} members of the panel gave a verdict, {needed} are needed"
-        return None, f"{said}: {first.model}: {first.reason}"
+        return None, f"{said}: {_faults(members)}"
     ((verdict, count),) = verdicts.most_common(1)
     if 2 * count > usable:
         return verdict, None
     votes = ", ".join(f"{number} {name}" for name, number in sorted(verdicts.items()))
     return None, f"the panel has no majority: {votes}"
+
+
+def _faults(members: Sequence[Member]) -> str:
+    """Returns why members have no verdict; those with the same reason stand together."""
+    models: dict[str, list[str]] = {}
+    for member in members:
+        if member.verdict is None:
+            models.setdefault(member.reason, []).append(member.model)
+    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in models.items())
 
 
 def _middle(agreeing: Sequence[Member], members: Sequence[Member]) -> Score:

@@ -1,15 +1,22 @@
 import asyncio
 import json
+from dataclasses import asdict
 
 import pytest
 from pydantic import BaseModel
 
 from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.transforms.comparison.collect import ruler_of
 from turnwise.transforms.criteria.adk.coherence import CoherenceReply
 from turnwise.transforms.judging.ask import JudgeModelOptions, JudgeSample, Prompt, Question
 from turnwise.transforms.judging.limits.budget import ANSWER_TOKENS
 from turnwise.transforms.judging.prompts.reply import asked_schema
-from turnwise.transforms.scoring.joint.confidence import Confident, least_confidence, with_confidence
+from turnwise.transforms.scoring.joint.confidence import (
+    Confident,
+    confident_version,
+    least_confidence,
+    with_confidence,
+)
 
 LOW = "its confidence is 79, and 80 is needed"
 TABLE = [
@@ -35,7 +42,16 @@ TABLE = [
         0.0,
         ("confidence", "its confidence is 50, and 80 is needed"),
     ),
-    (["U", "Y:99", "Y:99"], {"min_confidence": 80}, "N", 1.0, None),
+    (
+        ["U", "Y:99", "Y:99"],
+        {"min_confidence": 80},
+        "N",
+        0.0,
+        ("votes", "1 of its 3 answers cannot be used: HTTP 500"),
+    ),
+    (["U", "U", "Y"], {}, "N", 0.0, ("votes", "2 of its 3 answers cannot be used: HTTP 500")),
+    (["N", "Y"], {"num_samples": 2}, "Y", 1.0, ("votes", "it gave 1 answer, and 2 are needed")),
+    (["U:99"], {"num_samples": 1, "min_confidence": 80}, "N", 0.0, ("unscored", "HTTP 500")),
     (["Y:10", "N:99", "N:99"], {"min_confidence": 80}, "Y", 1.0, ("votes", "its 3 answers differ")),
 ]
 
@@ -98,7 +114,7 @@ def test_grades_that_differ_within_a_verdict_are_no_doubt(judged):
 def test_only_the_first_judge_is_asked_for_its_confidence(judged):
     answers = {"cheap": ["Y:10"], "dear": ["Y"]}
     cascade = {"model": "cheap", "num_samples": 1, "min_confidence": 50}
-    _, _, models = judged(answers, judge_model="dear", cascade=cascade)
+    score, _, models = judged(answers, judge_model="dear", cascade=cascade)
     (_, _, first), (_, _, second) = models.asked
     assert (first.prompt.version, second.prompt.version) == (
         "final_response_match/2+confidence",
@@ -106,6 +122,8 @@ def test_only_the_first_judge_is_asked_for_its_confidence(judged):
     )
     added = first.prompt.instructions.removeprefix(second.prompt.instructions)
     assert added.startswith("\n\nLast, state in `confidence`")
+    ruler = {"value": score.value, "judge": asdict(score.judge)}
+    assert ruler_of(ruler) == "cheap > dear, final_response_match/2+confidence"
     fields = list(first.reply_model.model_fields)
     assert fields == [*second.reply_model.model_fields, "confidence"]
     assert (first.if_unsure, second.if_unsure) == (False, True)
@@ -126,6 +144,7 @@ def test_answers_with_a_confidence_of_their_own_stay_as_they_are():
     question = Question(Prompt("own/1", "Judge.", "evidence"), OwnReply, JudgeModelOptions())
     samples = asyncio.run(Confident(ask)(question, range(1)))
     assert asked == [question]
+    assert confident_version("own/1", [OwnReply]) == "own/1"
     assert least_confidence([*samples, JudgeSample(None)]) == 0.9
     assert least_confidence([JudgeSample(None)]) is None
 

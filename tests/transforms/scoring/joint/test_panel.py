@@ -2,10 +2,14 @@ import pytest
 
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.final_response_match import FinalResponseMatch
+from turnwise.transforms.scoring.gaps import NotAsked
+from turnwise.transforms.scoring.joint.asking import Recorder
+from turnwise.transforms.scoring.joint.members import Member
+from turnwise.transforms.scoring.joint.panel import majority
 from turnwise.transforms.scoring.joint.verdicts import verdict_of
 
 PANEL = ["a", "b", "c"]
-FEW = "1 of 3 members of the panel gave a verdict, 2 are needed: b: HTTP 500"
+FEW = "1 of 3 members of the panel gave a verdict, 2 are needed: b, c: HTTP 500"
 VOTES = [
     # answers of a, b and c; value; outcome; agreement; reason
     ("YYY", 1.0, "PASS", 1.0, None),
@@ -15,7 +19,7 @@ VOTES = [
     ("UNN", 0.0, "FAIL", 1.0, None),
     ("UYN", None, None, None, "the panel has no majority: 1 FAIL, 1 PASS"),
     ("YUU", None, None, None, FEW),
-    ("UUU", None, None, None, "0 of 3 members of the panel gave a verdict, 2 are needed: a: HTTP 500"),
+    ("UUU", None, None, None, "0 of 3 members of the panel gave a verdict, 2 are needed: a, b, c: HTTP 500"),
     ("YN", None, None, None, "the panel has no majority: 1 FAIL, 1 PASS"),
     ("YU", None, None, None, "1 of 2 members of the panel gave a verdict, 2 are needed: b: HTTP 500"),
     ("YY", 1.0, "PASS", 1.0, None),
@@ -54,6 +58,15 @@ def test_each_member_has_its_own_samples(judged):
         (3, 30, 6),
     ]
     assert (score.judge.model, score.judge.samples, score.judge.tokens_in) == ("a, b, c", 8, 80)
+
+
+def test_each_failing_member_is_named_with_its_reason():
+    failed = [
+        Member(name, Score(None, reason=why), None, Recorder(NotAsked("")))
+        for name, why in (("a", "HTTP 500"), ("b", "no budget"), ("c", "HTTP 500"))
+    ]
+    _, reason = majority(failed)
+    assert reason and reason.endswith(", 2 are needed: a, c: HTTP 500; b: no budget")
 
 
 GRADES = [
