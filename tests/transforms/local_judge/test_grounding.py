@@ -4,11 +4,11 @@ from hypothesis import strategies as st
 
 from turnwise.transforms.local_judge.grounding import GroundingVerdict, ground
 from turnwise.transforms.local_judge.speech_acts import (
+    COURTESY,
     INTRODUCTION,
     NOTHING_SAID,
     QUESTION,
     REQUEST,
-    SMALL_TALK,
 )
 
 ORDER = (
@@ -152,8 +152,18 @@ def test_no_contradiction_on_shaky_ground(sentence):
         ("여권 번호를 알려주세요.", REQUEST),
         ("If you need further assistance, feel free to ask!", REQUEST),
         ("Here are the upcoming excursions:", INTRODUCTION),
-        ("Safe travels!", SMALL_TALK),
-        ("감사합니다.", SMALL_TALK),
+        ("Safe travels!", COURTESY),
+        ("감사합니다.", COURTESY),
+        ("I hope this helps!", COURTESY),
+        ("Have a nice day!", COURTESY),
+        ("Thank you for your patience.", COURTESY),
+        ("I'm happy to help.", COURTESY),
+        ("Vielen Dank für Ihre Geduld.", COURTESY),
+        ("도움이 되었기를 바랍니다!", COURTESY),
+        ("お役に立てれば幸いです。", COURTESY),
+        ("Bitte nennen Sie mir Ihre Passnummer.", REQUEST),
+        ("여권 번호를 알려주시기 바랍니다.", REQUEST),
+        ("Let me check that for you.", REQUEST),
     ],
 )
 def test_what_claims_nothing(sentence, reason):
@@ -161,9 +171,28 @@ def test_what_claims_nothing(sentence, reason):
 
 
 @pytest.mark.parametrize(
-    "sentence", ["I cancelled your subscription yesterday.", "Please note the fee of 75 euros."]
+    "sentence",
+    [
+        "I cancelled your subscription yesterday.",
+        "Please note the fee of 75 euros.",
+        "Please note that the museum closed and the director died.",
+        "Please tell your friends that the museum burned down.",
+        "We can offer free parking and a castle.",
+        "I can confirm that smoking is popular in the museum.",
+        "If you ask me, Elvis murdered the cook.",
+        "Elvis Presley lives in the museum, doesn't he?",
+        "Elvis Presley wohnt im Museum, oder?",
+        "Did you know that the museum burned down?",
+        "Bitte beachten Sie, dass das Museum geschlossen ist.",
+        "Wir können Ihnen einen kostenlosen Parkplatz anbieten.",
+        "Ich kann bestätigen, dass der Eigentümer insolvent ist.",
+        "박물관은 폐쇄되었으니 확인해 주세요.",
+        "博物館は閉館しましたのでご連絡ください。",
+        "Smoking kills!",
+        "Also noteworthy, free champagne:",
+    ],
 )
-def test_what_an_agent_says_of_its_deeds_and_of_numbers_is_a_claim(sentence):
+def test_what_may_be_a_claim_is_one(sentence):
     assert verdict(sentence).label == "unsupported"
 
 
