@@ -17,6 +17,7 @@ from turnwise.transforms.local_judge.claims import (
 from turnwise.transforms.local_judge.contradictions import contradiction
 from turnwise.transforms.local_judge.coverage import coverage, probability
 from turnwise.transforms.local_judge.evidence import Evidence
+from turnwise.transforms.local_judge.flags import denying_flag
 from turnwise.transforms.local_judge.replaced_numbers import replaced_number
 from turnwise.transforms.local_judge.speech_acts import nothing_claimed, why_no_claim
 
@@ -73,6 +74,8 @@ def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVer
     together, span = (passages[0].weight, passages[0].span(claim.content)) if passages else (0.0, None)
     quote = span.quote if span else ""
     if span and (reason := contradiction(claim, span, together, "The evidence")):
+        return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
+    if reason := denying_flag(claim, known.flags, known.stated):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     if passages and (reason := replaced_number(claim, passages[0])):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)

@@ -122,6 +122,71 @@ def test_contradictory_and_why(sentence, said):
 
 
 @pytest.mark.parametrize(
+    ("sentence", "evidence", "said"),
+    [
+        ("개는 허용됩니다.", "개는 허용되지 않습니다.", "개는 허용되지 않습니다"),
+        ("예약은 취소되지 않았습니다.", "예약은 취소되었습니다.", "예약은 취소되었습니다"),
+        ("호텔은 수영장을 운영하지 못합니다.", "호텔은 수영장을 운영합니다.", "호텔은 수영장을 운영합니다"),
+        ("The fair is in May 2019.", "The fair is in March 2019.", "“march”, not “may”"),
+        ("Die Lieferung kommt am Dienstag.", "Die Lieferung kommt am Montag.", "“montag”, not “dienstag”"),
+        ("配達は火曜日です。", "配達は月曜日です。", "“月曜日”, not “火曜日”"),
+        ("배달은 화요일입니다.", "배달은 월요일입니다.", "“월요일”, not “화요일”"),
+        ("The battery lasts 12 days.", "The battery lasts 12 hours.", "“hours”, not “days”"),
+        ("A room costs $149 a night.", "A room costs 149 euros a night.", "“euros”, not “$”"),
+        ("手数料は5円です。", "手数料は5%です。", "“%”, not “円”"),
+    ],
+)
+def test_a_denial_or_another_name_in_one_clause(sentence, evidence, said):
+    found = verdict(sentence, [evidence])
+    assert found.label == "contradictory" and said in found.reason
+    assert verdict(evidence, [evidence]).label == "supported"
+
+
+FLAGS = (
+    '{"order":"A-77","paid":false,"cancelled":false,"status":"shipped","refundPossible":false,"total":149,'
+    '"pets_allowed":false,"pool":null,"wifi":true,"stock":0}'
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "label"),
+    [
+        ("Your order A-77 was cancelled.", "contradictory"),
+        ("Order A-77 is paid and shipped.", "contradictory"),
+        ("A refund is possible.", "contradictory"),
+        ("Pets are allowed.", "contradictory"),
+        ("There is a pool.", "contradictory"),
+        ("There is stock.", "contradictory"),
+        ("There is no wifi.", "contradictory"),
+        ("Pets are not allowed.", "supported"),
+        ("Your order A-77 was not cancelled.", "supported"),
+        ("There is wifi.", "supported"),
+        ("Order A-77 has shipped.", "supported"),
+    ],
+)
+def test_flags_of_records_deny_or_affirm_the_words_of_their_key(sentence, label):
+    assert verdict(sentence, [FLAGS]).label == label
+
+
+def test_a_flag_with_several_values_and_words_said_elsewhere_refute_nothing():
+    assert verdict("Pets are allowed.", [FLAGS, '{"pets_allowed":true}']).label == "supported"
+    assert verdict("Pets are allowed.", [FLAGS, "Pets are allowed."]).label == "supported"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence"),
+    [
+        ("A room costs 149 € a night.", "A room costs 149 euros a night."),
+        ("The mayor is there in May.", "The mayor is there in may."),
+        ("The test lasts 1 day.", "The test lasts 24 hours."),
+        ("배터리는 교체되지 못합니다.", "배터리는 교체되지 않습니다."),
+    ],
+)
+def test_the_same_in_another_spelling_is_no_contradiction(sentence, evidence):
+    assert verdict(sentence, [evidence]).label != "contradictory"
+
+
+@pytest.mark.parametrize(
     "sentence",
     [
         "Guests may cancel until noon.",
