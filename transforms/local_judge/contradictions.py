@@ -1,7 +1,7 @@
 """Detects contradictions between two clauses, with few false positives.
 
 Both must be single clauses with nearly the same content. They contradict each other if only one of them is
-negated, or if they differ in one number.
+negated, or if they differ in one number, month, weekday or unit.
 """
 
 import re
@@ -9,13 +9,16 @@ from collections.abc import Iterable
 
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
 from turnwise.transforms.local_judge.evidence import EvidenceSpan
+from turnwise.transforms.local_judge.named_values import other_named_value, without_named_values
 from turnwise.transforms.text.function_words import NEGATING
+from turnwise.transforms.text.korean import without_korean_endings
 from turnwise.transforms.text.words import Word, is_negated, weigh, words
 
 _BREAK = re.compile(r"[.,:](?=[\s*_]|$)|[!?;。！？；؟،、，\n(){}\[\]|\"“”«»—–]")
 _ANSWER = re.compile(
     r"\W*(?:yes|no|ja|nein|oui|non|sí|はい|いいえ|네|아니요)\s*[,，、،.!。！]\s*", re.IGNORECASE
 )
+_KEY_OF_FLAG = re.compile(r'\\?"\s{0,4}:\s{0,4}(?:true|false|null|0)')
 _WORTH_A_LOOK = 0.5
 _KIND = re.compile(r"^#[mt]?")
 _SAME = 0.9
@@ -38,8 +41,8 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
         return None
     if _is_denial(said, held):
         return f"{source} says the contrary: “{held.strip()}”."
-    numbers = _other_number(words(said), words(held))
-    return f"{source} says {quoted_names(numbers[1:])}, not {quoted_names(numbers[:1])}." if numbers else None
+    other = _other_number(words(said), words(held)) or _other_name(said, held)
+    return f"{source} says {quoted_names(other[1:])}, not {quoted_names(other[:1])}." if other else None
 
 
 def _only_clause(sentence: str) -> str | None:
@@ -52,7 +55,7 @@ def _clause_around(span: EvidenceSpan) -> str | None:
     if _BREAK.search(span.quote):
         return None
     before, after = span.context[: span.start], span.context[span.end :]
-    if not _BREAK.search(before) or not _BREAK.search(after):
+    if _KEY_OF_FLAG.match(after) or not _BREAK.search(before) or not _BREAK.search(after):
         return None
     return _BREAK.split(before)[-1] + span.quote + _BREAK.split(after, maxsplit=1)[0]
 
@@ -60,7 +63,20 @@ def _clause_around(span: EvidenceSpan) -> str | None:
 def _is_denial(said: str, held: str) -> bool:
     if is_negated(words(said)) == is_negated(words(held)):
         return False
-    return _is_same_content(*(words(NEGATING.sub("", clause)) for clause in (said, held)))
+    both = (said, held)
+    return any(
+        _is_same_content(*(words(NEGATING.sub("", shorten(clause))) for clause in both))
+        for shorten in (str, without_korean_endings)
+    )
+
+
+def _other_name(said: str, held: str) -> list[str]:
+    """Returns the only month, weekday or unit in which clauses differ, the claimed one first; else []."""
+    names = other_named_value(said, held)
+    if names is None or _numbers_missing(words(said), words(held)):
+        return []
+    is_same = _is_same_content(*(words(without_named_values(clause)) for clause in (said, held)))
+    return list(names) if is_same else []
 
 
 def _other_number(claimed: list[Word], known: list[Word]) -> list[str]:

@@ -15,9 +15,9 @@ from turnwise.transforms.local_judge.claims import Claim
 from turnwise.transforms.local_judge.evidence import WINDOW, Evidence, EvidencePassage
 from turnwise.transforms.text.features import WORD_WEIGHT
 
-LOG_ODDS_OF_NOTHING = -10.43
+LOG_ODDS_OF_NOTHING = -10.57
 """Log odds where the coverage is 0. Both constants are those of `python -m benchmarks.local_judge_fit`."""
-LOG_ODDS_OF_ALL = 3.21
+LOG_ODDS_OF_ALL = 3.29
 """Log odds where the coverage is 1."""
 
 

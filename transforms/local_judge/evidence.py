@@ -7,8 +7,9 @@ from itertools import chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
+from turnwise.transforms.local_judge.flags import read_flags, without_flags
 from turnwise.transforms.text.subsequence import common_subsequence
-from turnwise.transforms.text.words import Word, dates_in_words, read_words, starts_of, tokenize
+from turnwise.transforms.text.words import Word, dates_in_words, read_words, starts_of, tokenize, words
 
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
@@ -42,6 +43,10 @@ class EvidenceSpan(NamedTuple):
 def alike(word: Word) -> str:
     """Returns what equal words have in common: the stem, or the word where it has none."""
     return word.units[0] if len(word.units) == 1 else word.lower
+
+
+def _keys(found: Iterable[Word]) -> set[str]:
+    return set(chain.from_iterable([word.keys for word in found]))
 
 
 class NumberPlaces(NamedTuple):
@@ -83,6 +88,8 @@ class _Piece:
 
     Attributes:
         keys: All keys of its words.
+        flags: Flags of its records.
+        stated: Keys of its words outside flags.
         grammar: Number of its function words.
         is_prose: Whether at least 10 % of its words are function words.
     """
@@ -91,8 +98,10 @@ class _Piece:
         self.text = text
         self.tokens = tokenize(text)
         self.words = read_words(self.tokens)
-        self.keys = set(chain.from_iterable([word.keys for word in self.words]))
+        self.keys = _keys(self.words)
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
+        self.flags = read_flags(text)
+        self.stated = _keys(words(without_flags(text))) if self.flags else self.keys
         self.grammar = sum([not word.is_content for word in self.words])
         self.is_prose = self.grammar >= _LEAST_PROSE * len(self.words)
         self._starts: list[int] = []
@@ -207,12 +216,18 @@ class Evidence:
 
     Attributes:
         keys: All keys of all pieces.
+        flags: Flags of all records.
+        stated: Keys of all words outside flags.
     """
 
     def __init__(self, pieces: Iterable[str]) -> None:
         texts = sorted(set(pieces))
         self._pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
         self.keys: set[str] = set().union(*[piece.keys for piece in self._pieces])
+        self.flags: dict[str, set[str]] = {}
+        for name, values in chain.from_iterable([piece.flags.items() for piece in self._pieces]):
+            self.flags[name] = self.flags.get(name, set()) | values
+        self.stated = set().union(*[p.stated for p in self._pieces]) if self.flags else self.keys
 
     @property
     def is_prose(self) -> bool:

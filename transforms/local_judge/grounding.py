@@ -17,6 +17,7 @@ from turnwise.transforms.local_judge.claims import (
 from turnwise.transforms.local_judge.contradictions import contradiction
 from turnwise.transforms.local_judge.coverage import coverage, probability
 from turnwise.transforms.local_judge.evidence import Evidence
+from turnwise.transforms.local_judge.flags import denying_flag
 from turnwise.transforms.local_judge.replaced_numbers import replaced_number
 from turnwise.transforms.local_judge.speech_acts import nothing_claimed, why_no_claim
 
@@ -74,6 +75,8 @@ def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVer
     quote = span.quote if span else ""
     if span and (reason := contradiction(claim, span, together, "The evidence")):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
+    if reason := denying_flag(claim, known.flags, known.stated):
+        return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     if passages and (reason := replaced_number(claim, passages[0])):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     if missing := missing_numbers(claim, known.keys, mentioned.keys):
@@ -82,7 +85,7 @@ def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVer
     covered = coverage(claim, known, passages)
     if probability([covered]) >= PROBABLE:
         return GroundingVerdict("supported", quote, f"The evidence holds {covered:.0%} of it.", covered)
-    if reason := why_no_claim(claim, together):
+    if reason := why_no_claim(claim):
         return GroundingVerdict("not_applicable", quote, reason)
     comparable = _is_comparable(claim, known)
     return GroundingVerdict("unsupported", quote, _lack(claim, known), covered, is_comparable=comparable)

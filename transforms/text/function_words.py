@@ -1,4 +1,4 @@
-"""Function words, negations, modals, number words and months.
+"""Function words, negations, number words and months.
 
 Covers English, German, French, Spanish, Japanese and Korean, and negations of a few more languages. In other
 languages all words have the weights of content words.
@@ -64,27 +64,9 @@ NEGATIONS = word_set(
     "tampoco 안 못 не нет ни нельзя без لا لم لن ليس ليست لست غير بدون לא אין בלי",
 )
 NEGATING = re.compile(
-    "ません|ない|なかった|なく|なし|無し|不|没有|沒有|未|않|못하|못했|없|아니|아닙|안돼|안됩|안했|말고|마세|불(?=가능)"
+    "ません|ない|なかった|なく|なし|無し|不|没有|沒有|未|않|못[하했합한해]|없|아니|아닙|안돼|안됩|안했|말고|마세|불(?=가능)"
 )
 """Negations inside words."""
-
-MODALS = word_set(
-    "can could will would shall should may might must need let kann können könnte könnten werde werden",
-    "würde würden möchte möchten darf dürfen soll brauche brauchen peux pouvons puis pourrais pourrions vais",
-    "allons souhaite souhaitons",
-)
-FIRST_PERSONS = word_set("i we me us ich wir mich uns je nous")
-SECOND_PERSONS = word_set("you your du dich dir ihr ihnen tu te toi vous votre usted ustedes te su")
-OFFERS = word_set(
-    "i'll i'd we'll we'd let's puedo podemos podría podríamos voy vamos quisiera necesito necesitamos"
-)
-"""A modal and a first person in one word."""
-REQUESTS = word_set("please kindly bitte veuillez")
-REQUESTING_PARTS = (
-    *("s'il vous", "s’il vous", "por favor", "ください", "下さい", "ましょう"),
-    *("주세요", "주십시오", "세요", "십시오", "겠습니다", "할게요", "드릴게요"),
-)
-CONDITIONS = word_set("if once unless wenn falls sobald si lorsque cuando もし 만약 혹시")
 
 NUMBER_WORDS = _by_place(
     "zero - two three four five six seven eight nine ten eleven twelve",

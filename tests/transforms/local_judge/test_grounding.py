@@ -4,11 +4,11 @@ from hypothesis import strategies as st
 
 from turnwise.transforms.local_judge.grounding import GroundingVerdict, ground
 from turnwise.transforms.local_judge.speech_acts import (
+    COURTESY,
     INTRODUCTION,
     NOTHING_SAID,
     QUESTION,
     REQUEST,
-    SMALL_TALK,
 )
 
 ORDER = (
@@ -122,6 +122,71 @@ def test_contradictory_and_why(sentence, said):
 
 
 @pytest.mark.parametrize(
+    ("sentence", "evidence", "said"),
+    [
+        ("개는 허용됩니다.", "개는 허용되지 않습니다.", "개는 허용되지 않습니다"),
+        ("예약은 취소되지 않았습니다.", "예약은 취소되었습니다.", "예약은 취소되었습니다"),
+        ("호텔은 수영장을 운영하지 못합니다.", "호텔은 수영장을 운영합니다.", "호텔은 수영장을 운영합니다"),
+        ("The fair is in May 2019.", "The fair is in March 2019.", "“march”, not “may”"),
+        ("Die Lieferung kommt am Dienstag.", "Die Lieferung kommt am Montag.", "“montag”, not “dienstag”"),
+        ("配達は火曜日です。", "配達は月曜日です。", "“月曜日”, not “火曜日”"),
+        ("배달은 화요일입니다.", "배달은 월요일입니다.", "“월요일”, not “화요일”"),
+        ("The battery lasts 12 days.", "The battery lasts 12 hours.", "“hours”, not “days”"),
+        ("A room costs $149 a night.", "A room costs 149 euros a night.", "“euros”, not “$”"),
+        ("手数料は5円です。", "手数料は5%です。", "“%”, not “円”"),
+    ],
+)
+def test_a_denial_or_another_name_in_one_clause(sentence, evidence, said):
+    found = verdict(sentence, [evidence])
+    assert found.label == "contradictory" and said in found.reason
+    assert verdict(evidence, [evidence]).label == "supported"
+
+
+FLAGS = (
+    '{"order":"A-77","paid":false,"cancelled":false,"status":"shipped","refundPossible":false,"total":149,'
+    '"pets_allowed":false,"pool":null,"wifi":true,"stock":0}'
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "label"),
+    [
+        ("Your order A-77 was cancelled.", "contradictory"),
+        ("Order A-77 is paid and shipped.", "contradictory"),
+        ("A refund is possible.", "contradictory"),
+        ("Pets are allowed.", "contradictory"),
+        ("There is a pool.", "contradictory"),
+        ("There is stock.", "contradictory"),
+        ("There is no wifi.", "contradictory"),
+        ("Pets are not allowed.", "supported"),
+        ("Your order A-77 was not cancelled.", "supported"),
+        ("There is wifi.", "supported"),
+        ("Order A-77 has shipped.", "supported"),
+    ],
+)
+def test_flags_of_records_deny_or_affirm_the_words_of_their_key(sentence, label):
+    assert verdict(sentence, [FLAGS]).label == label
+
+
+def test_a_flag_with_several_values_and_words_said_elsewhere_refute_nothing():
+    assert verdict("Pets are allowed.", [FLAGS, '{"pets_allowed":true}']).label == "supported"
+    assert verdict("Pets are allowed.", [FLAGS, "Pets are allowed."]).label == "supported"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence"),
+    [
+        ("A room costs 149 € a night.", "A room costs 149 euros a night."),
+        ("The mayor is there in May.", "The mayor is there in may."),
+        ("The test lasts 1 day.", "The test lasts 24 hours."),
+        ("배터리는 교체되지 못합니다.", "배터리는 교체되지 않습니다."),
+    ],
+)
+def test_the_same_in_another_spelling_is_no_contradiction(sentence, evidence):
+    assert verdict(sentence, [evidence]).label != "contradictory"
+
+
+@pytest.mark.parametrize(
     "sentence",
     [
         "Guests may cancel until noon.",
@@ -152,8 +217,18 @@ def test_no_contradiction_on_shaky_ground(sentence):
         ("여권 번호를 알려주세요.", REQUEST),
         ("If you need further assistance, feel free to ask!", REQUEST),
         ("Here are the upcoming excursions:", INTRODUCTION),
-        ("Safe travels!", SMALL_TALK),
-        ("감사합니다.", SMALL_TALK),
+        ("Safe travels!", COURTESY),
+        ("감사합니다.", COURTESY),
+        ("I hope this helps!", COURTESY),
+        ("Have a nice day!", COURTESY),
+        ("Thank you for your patience.", COURTESY),
+        ("I'm happy to help.", COURTESY),
+        ("Vielen Dank für Ihre Geduld.", COURTESY),
+        ("도움이 되었기를 바랍니다!", COURTESY),
+        ("お役に立てれば幸いです。", COURTESY),
+        ("Bitte nennen Sie mir Ihre Passnummer.", REQUEST),
+        ("여권 번호를 알려주시기 바랍니다.", REQUEST),
+        ("Let me check that for you.", REQUEST),
     ],
 )
 def test_what_claims_nothing(sentence, reason):
@@ -161,9 +236,28 @@ def test_what_claims_nothing(sentence, reason):
 
 
 @pytest.mark.parametrize(
-    "sentence", ["I cancelled your subscription yesterday.", "Please note the fee of 75 euros."]
+    "sentence",
+    [
+        "I cancelled your subscription yesterday.",
+        "Please note the fee of 75 euros.",
+        "Please note that the museum closed and the director died.",
+        "Please tell your friends that the museum burned down.",
+        "We can offer free parking and a castle.",
+        "I can confirm that smoking is popular in the museum.",
+        "If you ask me, Elvis murdered the cook.",
+        "Elvis Presley lives in the museum, doesn't he?",
+        "Elvis Presley wohnt im Museum, oder?",
+        "Did you know that the museum burned down?",
+        "Bitte beachten Sie, dass das Museum geschlossen ist.",
+        "Wir können Ihnen einen kostenlosen Parkplatz anbieten.",
+        "Ich kann bestätigen, dass der Eigentümer insolvent ist.",
+        "박물관은 폐쇄되었으니 확인해 주세요.",
+        "博物館は閉館しましたのでご連絡ください。",
+        "Smoking kills!",
+        "Also noteworthy, free champagne:",
+    ],
 )
-def test_what_an_agent_says_of_its_deeds_and_of_numbers_is_a_claim(sentence):
+def test_what_may_be_a_claim_is_one(sentence):
     assert verdict(sentence).label == "unsupported"
 
 

@@ -167,7 +167,9 @@ def local_reply(
         return _local(least.reason, "not_justified", 0.0, text, least.quote)
     value = probability([covered for _, _, covered in claims])
     if value >= PROBABLE:
-        return _local(least.reason, "justified", value, text, least.quote)
+        is_held = least.label == "supported"
+        reason = least.reason if is_held else f"The evidence holds most of the answer; least of “{text}”."
+        return _local(reason, "justified", value, text, least.quote)
     cannot_tell = not any(verdict.is_comparable for verdict, _, _ in claims)
     reason = INCOMPARABLE if cannot_tell else least.reason
     return _local(reason, "no_claim", value, text, least.quote, cannot_tell=cannot_tell)
