@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 
+import msgspec
 from sqlalchemy import Connection
 
 from turnwise.pipeline.store.engine import Store
@@ -31,6 +32,8 @@ _CHECKS = (
     Check("erasures", erasure_problems),
 )
 
+_DAMAGED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, msgspec.MsgspecError)
+
 
 def _pages(connection: Connection, _: int) -> Iterator[str]:
     for line in connection.exec_driver_sql("PRAGMA integrity_check").scalars():
@@ -42,10 +45,19 @@ def _pages(connection: Connection, _: int) -> Iterator[str]:
 
 def problems_of(store: Store, check: Check, now: int) -> list[str]:
     """Returns what is wrong with a store at a time (nanoseconds since 1970), one line each."""
+    found: list[str] = []
+
+    def work(connection: Connection) -> None:
+        found.clear()
+        found.extend(check.problems(connection, now))
+
     try:
-        return store.read(lambda connection: list(check.problems(connection, now)))
+        store.read(work)
     except StoreError as error:
-        return [f"could not be checked: {error}"]
+        found.append(f"could not be checked: {error}")
+    except _DAMAGED as error:
+        found.append(f"could not be checked any further: a row cannot be read ({type(error).__name__})")
+    return found
 
 
 def checks_of(store: Store) -> tuple[Check, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, Table, Text, select
 
 from turnwise.pipeline.store.maintenance.checks.check import first_of
+from turnwise.pipeline.store.removed_rows import read_document
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.pipeline.store.results import TEXTS
 from turnwise.pipeline.store.roles import ROLES
@@ -97,7 +98,7 @@ def _problems(table: Table, row: RowMapping) -> Iterator[str]:
         for name in _OTHER_JSON.get(table, ()):
             json.loads(row[name] or "null")
         content = json.loads(row["content"] or "null") if table in STATED else None
-        if isinstance(content, dict):
+        if isinstance(content, dict) and (table is not EXECUTIONS or read_document(row["content"])):
             yield from _differing(table, row, content)
         elif table in STATED and (table is not EXECUTIONS or row["content"] is not None):
             yield "content"

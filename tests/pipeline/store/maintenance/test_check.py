@@ -135,6 +135,9 @@ def test_each_damage_is_told(several: str, tend: Callable[..., Any]) -> None:
         ("DROP TABLE pruned_runs", "the table pruned_runs is missing"),
         ("ALTER TABLE erasures DROP COLUMN end_nanos", "erasures"),
         ("UPDATE score_rows SET content = ''", "6 rows of score_rows do not parse or agree"),
+        ("UPDATE run_executions SET content = '['", "2 rows of run_executions do not parse or agree"),
+        ("UPDATE run_executions SET content = '{\"removed_rows\": 1}'", "(content)"),
+        ("UPDATE failure_rows SET content = '{'", "6 rows of failure_rows do not parse or agree"),
     ],
 )
 def test_damage_ends_the_command_with_1(filled: str, tend: Callable[..., Any], damage: str, why: str) -> None:
