@@ -67,7 +67,7 @@ def run_key(app: str, run_id: str) -> str:
 
 def begin(connection: Connection, execution: Execution, document: JsonObject, nanos: int) -> None:
     """Writes that an execution runs; `document` is what is known of its `run.json`."""
-    stated = _stated(document) | {"create_nanos": execution.number}
+    stated = stated_columns(document) | {"create_nanos": execution.number}
     upsert(connection, EXECUTIONS, [_new(execution, nanos) | stated])
     insert_new(connection, CURRENT, [{"name": execution.home, "execution": execution.number}])
 
@@ -124,7 +124,9 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
     for name in own_names(connection, execution):
         counts = count_rows(connection, name, execution.number)
         is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution.number
-        connection.execute(update(EXECUTIONS).where(*is_it).values(**ended, **_stated(document), **counts))
+        connection.execute(
+            update(EXECUTIONS).where(*is_it).values(**ended, **stated_columns(document), **counts)
+        )
         _make_current(connection, name, execution)
 
 
@@ -277,7 +279,7 @@ def _new(execution: Execution, nanos: int) -> JsonObject:
     }
 
 
-def _stated(document: JsonObject) -> JsonObject:
+def stated_columns(document: JsonObject) -> JsonObject:
     """Returns the columns that `run.json` states, as far as it is known."""
     judge = document["judge"]
     return {

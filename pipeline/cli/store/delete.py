@@ -70,6 +70,9 @@ def _delete(options: Namespace) -> int:
 
     check_caches(options.judge_cache)
     erasing = Erasing(options.erase, options.unattributed_failures, current_user(), time_ns())
+    if options.dry_run:
+        # What is undone has to be written: an older store is refused before.
+        open_store(options.store, read_only=True).close()
     with closing(open_store(options.store)) as store:
         subject = _subject(store, options)
         caches = store.read(lambda connection: caches_of(connection, subject.keys))

@@ -19,6 +19,7 @@ from turnwise.pipeline.store.maintenance.checks.runs import (
     uncounted,
 )
 from turnwise.pipeline.store.maintenance.checks.schema import Schema, schema_problems, wanted_schema
+from turnwise.pipeline.store.maintenance.checks.summaries import conversation_problems, summary_problems
 from turnwise.pipeline.store.urls import StoreError
 
 _CHECKS = (
@@ -27,6 +28,8 @@ _CHECKS = (
     Check("tags and datasets", member_problems),
     Check("rows and executions", execution_problems),
     Check("counts of runs", count_problems),
+    Check("scores, results and their conversations", conversation_problems),
+    Check("summaries of runs", summary_problems),
     Check("runs in progress", progress_problems),
     Check("retention", retention_problems),
     Check("erasures", erasure_problems),
@@ -75,7 +78,11 @@ def _schema(wanted: Callable[[], Schema], connection: Connection, _: int) -> Ite
 
 def not_checked(store: Store) -> list[str]:
     """Returns what the checks cannot know, one line each."""
-    lines = ["whether scores, metrics and figures follow from what was said"]
+    lines = [
+        "whether scores, metrics and figures follow from what was said",
+        "numbers and figures of metric_rows, numbers of recording_rows, days of runs, and scores of runs "
+        "without a summary: nothing else states them",
+    ]
     if not store.is_sqlite:
         lines.append("pages of the database (PostgreSQL has pg_amcheck and data checksums)")
     count = store.read(uncounted)
