@@ -6,6 +6,7 @@ complete, instead of the earlier one, in one transaction.
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from turnwise.pipeline.store.tables import (
     CURRENT,
     DELETED_TABLES,
     EXECUTIONS,
+    PRUNED,
     RUNS,
     claim,
     insert_new,
@@ -66,7 +68,7 @@ def run_key(app: str, run_id: str) -> str:
 
 def begin(connection: Connection, execution: Execution, document: JsonObject, nanos: int) -> None:
     """Writes that an execution runs; `document` is what is known of its `run.json`."""
-    stated = _stated(document) | {"create_nanos": execution.number}
+    stated = stated_columns(document) | {"create_nanos": execution.number}
     upsert(connection, EXECUTIONS, [_new(execution, nanos) | stated])
     insert_new(connection, CURRENT, [{"name": execution.home, "execution": execution.number}])
 
@@ -124,7 +126,9 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
     for name in own_names(connection, execution):
         counts = count_rows(connection, name, execution.number)
         is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution.number
-        connection.execute(update(EXECUTIONS).where(*is_it).values(**ended, **_stated(document), **counts))
+        connection.execute(
+            update(EXECUTIONS).where(*is_it).values(**ended, **stated_columns(document), **counts)
+        )
         _make_current(connection, name, execution)
 
 
@@ -148,8 +152,14 @@ def delete_superseded(store: Store, execution: Execution) -> None:
     names = store.read(lambda connection: own_names(connection, execution))
     for name in names:
         delete_rows(store, name, execution.number)
-    is_old = EXECUTIONS.c.name.in_(names), EXECUTIONS.c.execution < execution.number
-    store.write(lambda connection: connection.execute(delete(EXECUTIONS).where(*is_old)))
+    for table in (EXECUTIONS, PRUNED):
+        is_old = table.c.name.in_(names), table.c.execution < execution.number
+        old = delete(table).where(*is_old)
+        store.write(partial(_execute, statement=old))
+
+
+def _execute(connection: Connection, statement: Delete) -> None:
+    connection.execute(statement)
 
 
 def delete_unread(store: Store, execution: Execution) -> None:
@@ -179,6 +189,7 @@ def forget_run(connection: Connection, name: str) -> None:
     """Removes a run, so that nothing reads its rows."""
     connection.execute(delete(CURRENT).where(CURRENT.c.name == name))
     connection.execute(delete(EXECUTIONS).where(EXECUTIONS.c.name == name))
+    connection.execute(delete(PRUNED).where(PRUNED.c.name == name))
 
 
 def delete_forgotten(store: Store, name: str) -> None:
@@ -270,7 +281,7 @@ def _new(execution: Execution, nanos: int) -> JsonObject:
     }
 
 
-def _stated(document: JsonObject) -> JsonObject:
+def stated_columns(document: JsonObject) -> JsonObject:
     """Returns the columns that `run.json` states, as far as it is known."""
     judge = document["judge"]
     return {

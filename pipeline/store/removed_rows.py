@@ -28,6 +28,19 @@ Removed = dict[ExecutionPlace, Counter[str]]
 """Execution -> column of `run_executions` -> number of rows."""
 
 
+_KINDS = {"config": dict, REMOVED: dict, "to_read": list}
+
+
+def read_document(text: str | None) -> JsonObject | None:
+    """Returns the document of an execution, or another JSON object; None: it cannot be read, or is none."""
+    try:
+        found = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
+    is_sound = isinstance(found, dict) and all(isinstance(found.get(k, v()), v) for k, v in _KINDS.items())
+    return found if is_sound else None
+
+
 def counted_columns(table: Table, status: str) -> tuple[str, ...]:
     """Returns the columns of `run_executions` that count a row of a table; `status` is that of a result."""
     if table is CONVERSATION_ROWS:
@@ -59,12 +72,12 @@ def summed(parts: Iterable[Removed]) -> Removed:
 
 
 def note_removed(connection: Connection, removed: Removed) -> None:
-    """Adds numbers of deleted rows to the documents of their executions, if these have one."""
+    """Adds numbers of deleted rows to the documents of their executions, if these can be read."""
     for place, counts in removed.items():
         is_it = EXECUTIONS.c.name == place.run, EXECUTIONS.c.execution == place.execution
-        content = connection.execute(select(EXECUTIONS.c.content).where(*is_it)).scalar()
-        if content is not None:
-            changed = with_removed(json.loads(content), counts)
+        document = read_document(connection.execute(select(EXECUTIONS.c.content).where(*is_it)).scalar())
+        if document is not None:
+            changed = with_removed(document, counts)
             values = {"content": dump_json(changed).decode()}
             connection.execute(update(EXECUTIONS).where(*is_it).values(values))
 

@@ -115,8 +115,34 @@ def summary_text(connection: Connection, app: str, run: str) -> str:
 
 
 def read_summary(text: str) -> StoredSummary:
-    """Returns the summary of its text."""
+    """Returns the summary of its text; raises msgspec.MsgspecError if it is none."""
     return _DECODER.decode(text)
+
+
+def meaning_of(summary: StoredSummary) -> tuple[list[object], list[object]]:
+    """Returns the records and groups without places in lists, in an order of their own.
+
+    Raises:
+        IndexError: A place is outside of its list.
+    """
+    texts = summary.texts
+    records = [
+        (
+            *(texts[place] for place in (own.place, own.version, own.case, own.verdict, own.evaluation)),
+            *(own.name, summary.conversations[own.conversation], own.nanos, own.digest),
+            *(own.is_result, own.revision, summary.traits[own.traits]),
+            {summary.observed[place].criterion: summary.observed[place] for place in own.observed},
+        )
+        for own in summary.records
+    ]
+    groups = [
+        (
+            *(own.evaluation, own.version, sorted(own.conversations), own.oldest, own.newest),
+            *(own.completed, own.passes, own.fails, sorted(own.sums, key=repr)),
+        )
+        for own in summary.groups
+    ]
+    return sorted(records, key=repr), sorted(groups, key=repr)
 
 
 class _Maker:

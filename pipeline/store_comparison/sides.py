@@ -26,12 +26,14 @@ from turnwise.pipeline.store_comparison.rows import (
 )
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import FailureRow, ScoreRow
+from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
 from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
 
 _SHOWN = 10
 _AT_ONCE = 2_000
+_SCORE_CONTENT = {"judge", "revision"}
 _SCORE_COLUMNS = (
     "turn_index",
     "criterion",
@@ -195,6 +197,17 @@ def _scores(
         yield score
 
 
+def _content(conversation: str, text: str) -> JsonObject:
+    """Returns the JSON of a score; raises StoreError if it was damaged."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found.keys() >= _SCORE_CONTENT:
+        raise StoreError(f"a score of {conversation} cannot be read; turnwise store check names it")
+    return found
+
+
 def record_scores(
     connection: Connection, app: str, stored: Sequence[ComparedRecord]
 ) -> Iterator[tuple[ComparedRecord, ScoreRow]]:
@@ -211,5 +224,5 @@ def record_scores(
         if own is None:
             continue
         place = {"conversation_id": own.conversation, "app_version": own.version or None, "run_id": own.run}
-        row = dict(zip(_SCORE_COLUMNS, values, strict=True)) | json.loads(content) | place
+        row = dict(zip(_SCORE_COLUMNS, values, strict=True)) | _content(conversation, content) | place
         yield own, cast(ScoreRow, {**row, "eval_id": own.case or None})

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from msgspec import MsgspecError
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.store.engine import Store
@@ -13,6 +14,7 @@ from turnwise.pipeline.store_comparison.rows import ComparedRecord, SideKind
 from turnwise.pipeline.store_comparison.run_summary import (
     StoredSummary,
     SummaryRecord,
+    meaning_of,
     read_summary,
     summary_text,
 )
@@ -120,11 +122,13 @@ class Summaries:
             is_new = RUN_SUMMARIES.c.update_nanos == run.update_nanos
             query = select(RUN_SUMMARIES.c.content).where(*is_own, is_new)
             text = self._connection.execute(query).scalar()
-            if text is None:
-                text = summary_text(self._connection, self._app, run.name)
-            if not text:
+            kept = None if text is None else _readable(text)
+            if kept is None:
+                text = summary_text(self._connection, self._app, run.name) if text != "" else ""
+                kept = read_summary(text) if text else None
+            if kept is None:
                 raise UnsummarisedError(run.name)
-            self._read[run.name] = read_summary(text)
+            self._read[run.name] = kept
         return self._read[run.name]
 
     def _records(self, run: RunKey, version: str | None) -> Iterator[ComparedRecord]:
@@ -156,6 +160,16 @@ class Summaries:
         for own in stored:
             last[own.key[1:]] = max(last.get(own.key[1:], -1), self._own[own.name][1].revision)
         return last
+
+
+def _readable(text: str) -> StoredSummary | None:
+    """Returns a stored summary; None: it was damaged, or the rows must be read."""
+    try:
+        summary = read_summary(text)
+        meaning_of(summary)
+    except (MsgspecError, IndexError):
+        return None
+    return summary
 
 
 class _Parts:

@@ -34,8 +34,7 @@ def _export(options: Namespace) -> int:
     from turnwise.pipeline.store.engine import open_store
     from turnwise.pipeline.store.maintenance.exporting import export_store
 
-    # Opened for writing, so that an older store is brought up to date.
-    with closing(open_store(options.store)) as store:
+    with closing(open_store(options.store, read_only=True)) as store:
         counts = export_store(store, options.file, options.app)
     say(printable(f"{options.file}: {_counts_text(counts)}"))
     return 0
@@ -68,7 +67,7 @@ def _backup(options: Namespace) -> int:
 
     if not is_sqlite_url(options.store):
         raise ConfigError("backup: is for SQLite; copy PostgreSQL by pg_dump, or by turnwise store export")
-    with closing(open_store(options.store)) as store:
+    with closing(open_store(options.store, read_only=True)) as store:
         size = back_up(store, options.file)
     say(printable(f"{options.file}: {size} bytes, sound"))
     return 0

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from contextlib import closing
+from json import JSONDecodeError
 from time import time_ns
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,16 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
+    from turnwise.pipeline.store.urls import StoreError
+
+    try:
+        return _delete(options)
+    except JSONDecodeError as error:
+        why = f"a row of the store cannot be read ({error}); turnwise store check names it"
+        raise StoreError(f"{why}; not all of {options.id} is erased") from None
+
+
+def _delete(options: Namespace) -> int:
     from turnwise.pipeline.store.engine import open_store
     from turnwise.pipeline.store.maintenance.caches import caches_of, check_caches
     from turnwise.pipeline.store.maintenance.erasing import Erasing
@@ -59,6 +70,9 @@ def _run(options: Namespace) -> int:
 
     check_caches(options.judge_cache)
     erasing = Erasing(options.erase, options.unattributed_failures, current_user(), time_ns())
+    if options.dry_run:
+        # What is undone has to be written: an older store is refused before.
+        open_store(options.store, read_only=True).close()
     with closing(open_store(options.store)) as store:
         subject = _subject(store, options)
         caches = store.read(lambda connection: caches_of(connection, subject.keys))

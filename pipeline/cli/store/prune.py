@@ -35,7 +35,7 @@ def _prune(options: Namespace) -> int:
     from turnwise.pipeline.store.engine import open_store
     from turnwise.pipeline.store.maintenance.pruning import count_rows_of, old_runs, prune
 
-    with closing(open_store(options.store)) as store:
+    with closing(open_store(options.store, read_only=options.dry_run)) as store:
         pruning = _rule(store, options).pruning(current_user(), time_ns())
         runs = store.read(lambda connection: old_runs(connection, pruning))
         counts = store.read(lambda connection: count_rows_of(connection, runs, pruning.keep_metrics))
@@ -94,7 +94,7 @@ def _retention(options: Namespace) -> int:
 
     if options.keep_metrics and options.age in (None, "off"):
         raise ConfigError("--keep_metrics: needs an age such as 90d")
-    with closing(open_store(options.store)) as store:
+    with closing(open_store(options.store, read_only=options.age is None)) as store:
         if options.age is not None:
             days = None if options.age == "off" else parse_days("retention", options.age)
             rule = None if days is None else Retention(days, options.keep_metrics)

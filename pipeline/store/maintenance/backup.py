@@ -28,7 +28,7 @@ def back_up(store: Store, path: str) -> int:
     partial = Path(f"{path}.part")
     partial.unlink(missing_ok=True)
     try:
-        store.alone(lambda connection: _copy(connection, partial))
+        store.read(lambda connection: _copy(connection, partial))
         keep(partial, path)
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from None

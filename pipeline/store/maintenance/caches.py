@@ -1,6 +1,5 @@
 """Empties files of judges' replies, which quote what was said."""
 
-import json
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -9,6 +8,7 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.store.maintenance.digests import ConversationKey
+from turnwise.pipeline.store.removed_rows import read_document
 from turnwise.pipeline.store.tables import CONVERSATION_ROWS, EXECUTIONS, RESULT_ROWS
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
@@ -30,8 +30,9 @@ def caches_of(connection: Connection, keys: Iterable[ConversationKey]) -> list[s
 
 
 def _cache(content: str | None) -> str:
-    judge = json.loads(content or "{}").get("config", {}).get("judge", {})
-    return shown_url(judge.get("cache") or "")
+    judge = (read_document(content) or {}).get("config", {}).get("judge")
+    cache = judge.get("cache") if isinstance(judge, dict) else None
+    return shown_url(cache) if isinstance(cache, str) else ""
 
 
 def other_caches(named: Iterable[str], emptied: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, or_
 
 from turnwise.pipeline.store.maintenance.digests import ConversationKey
 from turnwise.pipeline.store.maintenance.mentions import Finder, Mentions
-from turnwise.pipeline.store.removed_rows import note_removed, removed_rows, summed
+from turnwise.pipeline.store.removed_rows import note_removed, read_document, removed_rows, summed
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     EXECUTIONS,
@@ -99,17 +99,27 @@ def _mark_changed(connection: Connection, ids: Sequence[str]) -> None:
 def empty_failures(connection: Connection, ids: Collection[str], mentions: Finder) -> int:
     """Removes record, message and place from failures of conversations, and from those that mention one.
 
-    The rows stay: without them, nobody would know that something was lost.
+    The rows stay: without them, nobody would know that something was lost. Rows that cannot be read are
+    left as they are; see `unreadable`.
     """
     columns = [FAILURE_ROWS.c[name] for name in ("name", "execution", "conversation_id", "content")]
     may_be = or_(*(mentions.may_be_in(column) for column in columns[2:]))
     done = 0
     for name, execution, conversation, content in connection.execute(select(*columns).where(may_be)).all():
-        row = json.loads(content)
-        if conversation in ids or mentions_one(row, mentions):
+        row = read_document(content)
+        if row is not None and (conversation in ids or mentions_one(row, mentions)):
             empty_failure(connection, name, execution, row)
             done += 1
     return done
+
+
+def unreadable(connection: Connection) -> Counter[str]:
+    """Returns table -> number of its rows that may mention something and whose JSON cannot be read."""
+    found = Counter[str]()
+    for table in (EXECUTIONS, FAILURE_ROWS):
+        contents = connection.execute(select(table.c.content).where(table.c.content.is_not(None))).scalars()
+        found[table.name] = sum(read_document(each) is None for each in contents)
+    return +found
 
 
 def mentions_one(failure: JsonObject, mentions: Finder) -> bool:
@@ -141,7 +151,7 @@ def empty_documents(connection: Connection, mentions: Finder) -> int:
     done = 0
     may_be = mentions.may_be_in(EXECUTIONS.c.content), EXECUTIONS.c.content.is_not(None)
     for name, execution, content in connection.execute(select(*columns).where(*may_be)).all():
-        changed, count = without_entries(json.loads(content), mentions)
+        changed, count = without_entries(read_document(content) or {}, mentions)
         if count:
             is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution
             values = {"content": dump_json(changed).decode()}

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, func, select
 
 from turnwise.pipeline.store.maintenance.digests import USER
+from turnwise.pipeline.store.maintenance.erasure import unreadable
 from turnwise.pipeline.store.maintenance.quoting import quoting_resources
 from turnwise.pipeline.store.maintenance.resources import results_of
 from turnwise.pipeline.store.maintenance.subject import Subject, broken_off
@@ -46,6 +47,8 @@ def left_rows(connection: Connection, subject: Subject, erased: Sequence[str]) -
         ),
     ]
     said += _unknown_users(connection) if subject.kind == USER else []
+    what = "rows of {} cannot be read (turnwise store check names them), and may quote it"
+    said += [(number, what.format(table)) for table, number in unreadable(connection).items()]
     return [f"{number} {what}" for number, what in said if number]
 
 

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, select
 
+from turnwise.pipeline.store.maintenance.pruning import pruned_runs
 from turnwise.pipeline.store.run_counts import count_rows
-from turnwise.pipeline.store.tables import PRUNED, RUNS
+from turnwise.pipeline.store.tables import RUNS
 from turnwise.schemas.proto.scalars import nanos_timestamp
 
 _COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures", "lost")
@@ -43,7 +44,7 @@ class ListedRun(NamedTuple):
 
 def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     """Returns the runs of an app ("": of all apps), by app, the newest first."""
-    pruned = set(connection.execute(select(PRUNED.c.name)).scalars())
+    pruned = pruned_runs(connection)
     query = select(RUNS).order_by(RUNS.c.app, RUNS.c.create_nanos.desc(), RUNS.c.name)
     query = query.where(RUNS.c.app == app) if app else query
     return [_listed(connection, row, row["name"] in pruned) for row in connection.execute(query).mappings()]

@@ -1,14 +1,14 @@
 """Deletes old runs, or all of their rows but the metrics."""
 
-import json
 from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, and_, delete, func, select, update
 
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.executions import delete_forgotten, forget_run, lock_executions, runs_since
 from turnwise.pipeline.store.maintenance.age import DAY_NANOS
+from turnwise.pipeline.store.removed_rows import read_document
 from turnwise.pipeline.store.tables import (
     CURRENT,
     DELETED_TABLES,
@@ -61,11 +61,24 @@ def old_runs(connection: Connection, pruning: Pruning, name: str | None = None) 
     rows = connection.execute(query).all()
     newest = {row.home: row for row in rows}
     old = {row.name: newest[row.home] for row in rows if newest[row.home].nanos < pruning.before}
-    done = set(connection.execute(select(PRUNED.c.name)).scalars()) if pruning.keep_metrics else set()
+    done = _without_rows(connection) if pruning.keep_metrics else set()
     wanted = [run for run in old if run not in done and name in (None, run)]
     live = {run for run in wanted if runs_since(connection, run, pruning.now - DAY_NANOS)}
     found = (OldRun(run, old[run].state, old[run].nanos) for run in wanted if run not in live)
     return sorted(found, key=lambda run: (run.nanos, run.name))
+
+
+def pruned_runs(connection: Connection) -> set[str]:
+    """Returns the runs that are read and of which only metrics are kept."""
+    is_read = CURRENT.c.name == PRUNED.c.name, CURRENT.c.execution == PRUNED.c.execution
+    return set(connection.execute(select(PRUNED.c.name).where(*is_read)).scalars())
+
+
+def _without_rows(connection: Connection) -> set[str]:
+    """Returns the pruned runs without the rows of a repetition that broke off."""
+    is_other = EXECUTIONS.c.name == PRUNED.c.name, EXECUTIONS.c.execution != PRUNED.c.execution
+    repeated = connection.execute(select(PRUNED.c.name).join(EXECUTIONS, and_(*is_other))).scalars()
+    return pruned_runs(connection) - set(repeated)
 
 
 def prune(store: Store, pruning: Pruning) -> list[OldRun]:
@@ -89,7 +102,6 @@ def _prune(connection: Connection, run: OldRun, pruning: Pruning) -> bool:
         _keep_metrics(connection, run.name, execution, pruning)
         return True
     forget_run(connection, run.name)
-    connection.execute(delete(PRUNED).where(PRUNED.c.name == run.name))
     return True
 
 
@@ -109,12 +121,11 @@ def _keep_metrics(connection: Connection, name: str, execution: int, pruning: Pr
 
 
 def _without_quotes(content: str | None) -> str | None:
-    """Returns `run.json` without the conversations to read, which quote what was said."""
-    if content is None:
+    """Returns `run.json` without the conversations to read, which quote what was said; None: it is unread."""
+    document = read_document(content)
+    if document is None:
         return None
-    return dump_json(
-        {name: value for name, value in json.loads(content).items() if name != "to_read"}
-    ).decode()
+    return dump_json({name: value for name, value in document.items() if name != "to_read"}).decode()
 
 
 def orphans(connection: Connection) -> dict[str, int]:
@@ -130,9 +141,12 @@ def orphans(connection: Connection) -> dict[str, int]:
 
 
 def delete_orphans(store: Store) -> None:
-    """Deletes rows that belong to no execution, which a killed deletion left."""
+    """Deletes rows that belong to no execution, which a killed deletion or an earlier version left."""
     for name in sorted(store.read(orphans)):
         delete_forgotten(store, name)
+    own = EXECUTIONS.c.name == PRUNED.c.name, EXECUTIONS.c.execution == PRUNED.c.execution
+    has_none = ~select(EXECUTIONS.c.name).where(*own).exists()
+    store.write(lambda connection: connection.execute(delete(PRUNED).where(has_none)))
 
 
 def count_rows_of(connection: Connection, runs: list[OldRun], keep_metrics: bool) -> dict[str, int]:

@@ -1,6 +1,5 @@
 """Finds what was erased in a store, by the digests of its erasures alone."""
 
-import json
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
@@ -10,6 +9,7 @@ from turnwise.pipeline.store.maintenance.digests import ConversationKey, ErasedI
 from turnwise.pipeline.store.maintenance.erasure import HOLDING, mentions_one, without_entries
 from turnwise.pipeline.store.maintenance.mentions import Mentions, words_of
 from turnwise.pipeline.store.maintenance.resources import NAMED, resource_key
+from turnwise.pipeline.store.removed_rows import read_document
 from turnwise.pipeline.store.tables import CONVERSATION_ROWS, EVALUATIONS, EXECUTIONS, FAILURE_ROWS, TAGS
 
 _REMEMBERED = 100_000
@@ -78,9 +78,9 @@ def returned_resources(connection: Connection) -> list[str]:
 
 
 def returned_mentions(connection: Connection) -> int:
-    """Returns the number of failures, and of entries of `to_read`, that mention an erased id."""
+    """Returns the number of readable failures and entries of `to_read` that mention an erased id."""
     words = erased_words(connection)
     contents = connection.execute(select(FAILURE_ROWS.c.content)).scalars()
-    failures = sum(mentions_one(json.loads(content), words) for content in contents)
+    failures = sum(mentions_one(read_document(content) or {}, words) for content in contents)
     documents = connection.execute(select(EXECUTIONS.c.content)).scalars()
-    return failures + sum(without_entries(json.loads(each or "{}"), words)[1] for each in documents)
+    return failures + sum(without_entries(read_document(each) or {}, words)[1] for each in documents)

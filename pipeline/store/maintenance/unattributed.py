@@ -1,6 +1,5 @@
 """Finds failures of which nobody can tell whose records they hold."""
 
-import json
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from sqlalchemy import Connection, select
 from turnwise.pipeline.store.maintenance.digests import USER
 from turnwise.pipeline.store.maintenance.erasure import ERASED, empty_failure, failure_texts, mentions_one
 from turnwise.pipeline.store.maintenance.mentions import Mentions, words_of
+from turnwise.pipeline.store.removed_rows import read_document
 from turnwise.pipeline.store.tables import CONVERSATION_ROWS, EXECUTIONS, FAILURE_ROWS, key_text
 from turnwise.schemas.values import JsonObject
 
@@ -45,7 +45,9 @@ def _unattributed(connection: Connection, kind: str, mentions: Mentions) -> Iter
     columns = [FAILURE_ROWS.c[name] for name in ("name", "execution", "content")]
     query = select(*columns)
     query = query if kind == USER else query.where(FAILURE_ROWS.c.conversation_id == "")
-    rows = (_Failure(name, run, json.loads(text)) for name, run, text in connection.execute(query).all())
+    rows = (
+        _Failure(name, run, read_document(text) or {}) for name, run, text in connection.execute(query).all()
+    )
     told = (failure for failure in rows if not _is_told(failure.row, mentions))
     apps = list(connection.execute(select(EXECUTIONS.c.app).distinct()).scalars())
     while piece := list(islice(told, _AT_ONCE)):

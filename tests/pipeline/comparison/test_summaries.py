@@ -24,6 +24,7 @@ from turnwise.pipeline.store.figures import figures_of
 from turnwise.pipeline.store.results import evaluations_with_results, read_figures
 from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.tables import EXECUTIONS, RESULTS, RUN_SUMMARIES, SCORE_ROWS
+from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.rows import SideName
 from turnwise.pipeline.store_comparison.sides import read_sides
 from turnwise.pipeline.store_comparison.summaries import Summaries, UnsummarisedError, keep_summaries
@@ -183,3 +184,28 @@ def test_a_summary_of_what_was_changed_is_not_used(store: Store, put: Any) -> No
     assert check_same(store, *VERSIONS) != stale
     keep_summaries(store, APP)
     assert kept(store) == ["r1", "r2"] and check_same(store, *VERSIONS) != stale
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '[["x"],[],[],[],[[0,"a",7,0,0,0,0,null,0,false,0,0,[]]],[]]']
+)
+def test_a_summary_that_cannot_be_read_is_made_of_the_rows(
+    store: Store, put: Callable[..., None], content: str
+) -> None:
+    put("r-1", f"{APP}/versions/v1", range(4))
+    keep_summaries(store, APP)
+    groups = store.read(lambda c: Summaries(c, APP).groups())
+    store.write(lambda c: c.execute(update(RUN_SUMMARIES).values(content=content)))
+    assert store.read(lambda c: repr(Summaries(c, APP).groups())) == repr(groups)
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "[]"])
+def test_a_score_that_cannot_be_read_is_one_line(
+    store: Store, put: Callable[..., None], content: str
+) -> None:
+    for version in ("v1", "v2"):
+        put(f"r-{version}", f"{APP}/versions/{version}", range(4))
+    store.write(lambda c: c.execute(update(SCORE_ROWS).values(content=content)))
+    names = [SideName("v1"), SideName("v2")]
+    with pytest.raises(StoreError, match=r"a score of .* cannot be read; turnwise store check"):
+        store.read(lambda c: read_sides(c, APP, names, "the store"))

@@ -419,7 +419,7 @@ FILES: list[tuple[str, bytes, str]] = [
         "a.yaml",
         b"a: &a [x,x,x,x,x,x,x,x,x,x]\n"
         + b"".join(b"%c: &%c [%s]\n" % (n + 1, n + 1, b",".join([b"*%c" % n] * 10)) for n in range(97, 101)),
-        "more than",
+        "aliases are not taken",
     ),
 ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 
+import msgspec
 from sqlalchemy import Connection
 
 from turnwise.pipeline.store.engine import Store
@@ -18,6 +19,7 @@ from turnwise.pipeline.store.maintenance.checks.runs import (
     uncounted,
 )
 from turnwise.pipeline.store.maintenance.checks.schema import Schema, schema_problems, wanted_schema
+from turnwise.pipeline.store.maintenance.checks.summaries import conversation_problems, summary_problems
 from turnwise.pipeline.store.urls import StoreError
 
 _CHECKS = (
@@ -26,10 +28,14 @@ _CHECKS = (
     Check("tags and datasets", member_problems),
     Check("rows and executions", execution_problems),
     Check("counts of runs", count_problems),
+    Check("scores, results and their conversations", conversation_problems),
+    Check("summaries of runs", summary_problems),
     Check("runs in progress", progress_problems),
     Check("retention", retention_problems),
     Check("erasures", erasure_problems),
 )
+
+_DAMAGED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, msgspec.MsgspecError)
 
 
 def _pages(connection: Connection, _: int) -> Iterator[str]:
@@ -42,10 +48,19 @@ def _pages(connection: Connection, _: int) -> Iterator[str]:
 
 def problems_of(store: Store, check: Check, now: int) -> list[str]:
     """Returns what is wrong with a store at a time (nanoseconds since 1970), one line each."""
+    found: list[str] = []
+
+    def work(connection: Connection) -> None:
+        found.clear()
+        found.extend(check.problems(connection, now))
+
     try:
-        return store.read(lambda connection: list(check.problems(connection, now)))
+        store.read(work)
     except StoreError as error:
-        return [f"could not be checked: {error}"]
+        found.append(f"could not be checked: {error}")
+    except _DAMAGED as error:
+        found.append(f"could not be checked any further: a row cannot be read ({type(error).__name__})")
+    return found
 
 
 def checks_of(store: Store) -> tuple[Check, ...]:
@@ -63,7 +78,11 @@ def _schema(wanted: Callable[[], Schema], connection: Connection, _: int) -> Ite
 
 def not_checked(store: Store) -> list[str]:
     """Returns what the checks cannot know, one line each."""
-    lines = ["whether scores, metrics and figures follow from what was said"]
+    lines = [
+        "whether scores, metrics and figures follow from what was said",
+        "numbers and figures of metric_rows, numbers of recording_rows, days of runs, and scores of runs "
+        "without a summary: nothing else states them",
+    ]
     if not store.is_sqlite:
         lines.append("pages of the database (PostgreSQL has pg_amcheck and data checksums)")
     count = store.read(uncounted)

@@ -6,9 +6,11 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Table, Text, select
 
+from turnwise.pipeline.store.executions import stated_columns
 from turnwise.pipeline.store.maintenance.checks.check import first_of
+from turnwise.pipeline.store.removed_rows import read_document
 from turnwise.pipeline.store.result_parts import result_parts
-from turnwise.pipeline.store.results import TEXTS
+from turnwise.pipeline.store.results import TEXTS, version_id
 from turnwise.pipeline.store.roles import ROLES
 from turnwise.pipeline.store.states import STATES
 from turnwise.pipeline.store.tables import (
@@ -33,6 +35,8 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
 
 _IN_PIECES = {"yield_per": 500}
+SCORE_CONTENT = ("details", "judge", "tags", "revision")
+"""The keys of the content of a score."""
 _SAME = ("conversation_id", "app_version")
 _RESOURCE = {"name": "name", "display_name": "displayName"}
 STATED: dict[Table, dict[str, str]] = {
@@ -97,7 +101,7 @@ def _problems(table: Table, row: RowMapping) -> Iterator[str]:
         for name in _OTHER_JSON.get(table, ()):
             json.loads(row[name] or "null")
         content = json.loads(row["content"] or "null") if table in STATED else None
-        if isinstance(content, dict):
+        if isinstance(content, dict) and (table is not EXECUTIONS or read_document(row["content"])):
             yield from _differing(table, row, content)
         elif table in STATED and (table is not EXECUTIONS or row["content"] is not None):
             yield "content"
@@ -121,8 +125,32 @@ def _is_same(column: Any, stated: Any) -> bool:
     return bool(column == (key_text(stated or "") if isinstance(column, str) else stated))
 
 
+def _has_version(row: RowMapping, content: JsonObject) -> bool:
+    stated = content.get("app_version", content.get("appVersion")) or ""
+    return bool(row["version_id"] == key_text(version_id(stated)))
+
+
+def _is_result(row: RowMapping, content: JsonObject) -> bool:
+    return _has_parts(row, content) and _has_version(row, content)
+
+
+def _has_keys(_: RowMapping, content: JsonObject) -> bool:
+    return all(name in content for name in SCORE_CONTENT)
+
+
+def _is_document(row: RowMapping, content: JsonObject) -> bool:
+    stated = {name: value for name, value in stated_columns(content).items() if name != "content"}
+    return all(row[name] is None or row[name] == value for name, value in stated.items())
+
+
 def _has_parts(row: RowMapping, content: JsonObject) -> bool:
     return bool(json.loads(row["parts"]) == json.loads(dump_json(result_parts(content))))
 
 
-_MORE: dict[Table, Callable[[RowMapping, JsonObject], bool]] = {RESULT_ROWS: _has_parts}
+_MORE: dict[Table, Callable[[RowMapping, JsonObject], bool]] = {
+    RESULT_ROWS: _is_result,
+    CONVERSATION_ROWS: _has_version,
+    RECORDING_ROWS: _has_version,
+    SCORE_ROWS: _has_keys,
+    EXECUTIONS: _is_document,
+}

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.store.maintenance.checks.check import first_of
+from turnwise.pipeline.store.maintenance.erasure import unreadable
 from turnwise.pipeline.store.maintenance.returned import returned, returned_mentions, returned_resources
 from turnwise.pipeline.store.tables import ERASURES
 from turnwise.schemas.proto.scalars import nanos_timestamp
@@ -24,3 +25,6 @@ def erasure_problems(connection: Connection, _: int) -> Iterator[str]:
     mentions = returned_mentions(connection)
     if mentions:
         yield f"{mentions} failures or entries of to_read mention what was erased"
+    has_erased = connection.execute(select(ERASURES.c.digest).limit(1)).first() is not None
+    for table, count in unreadable(connection).items() if has_erased else ():
+        yield f"{count} rows of {table} cannot be read, and may mention what was erased"

@@ -1,6 +1,5 @@
 """Compares runs with their rows."""
 
-import json
 from collections.abc import Iterator
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, func, select
@@ -9,7 +8,7 @@ from turnwise.pipeline.store.maintenance.age import DAY_NANOS
 from turnwise.pipeline.store.maintenance.checks.check import first_of
 from turnwise.pipeline.store.maintenance.pruning import old_runs, orphans
 from turnwise.pipeline.store.maintenance.retention import read_retention
-from turnwise.pipeline.store.removed_rows import REMOVED
+from turnwise.pipeline.store.removed_rows import REMOVED, read_document
 from turnwise.pipeline.store.run_counts import count_rows
 from turnwise.pipeline.store.states import COMPLETED, RUNNING
 from turnwise.pipeline.store.tables import (
@@ -24,16 +23,19 @@ from turnwise.schemas.config import ConfigError
 
 _COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures", "lost")
 
+_METRICS = "the execution of the metrics"
+
 
 def execution_problems(connection: Connection, _: int) -> Iterator[str]:
     """Yields which rows have no execution, and which executions are not read."""
     for run, count in orphans(connection).items():
         yield f"{run}: {count} rows belong to no execution; turnwise store prune deletes them"
-    for table, what in ((CURRENT, "the execution that is read"), (PRUNED, "the execution of the metrics")):
+    for table, what in ((CURRENT, "the execution that is read"), (PRUNED, _METRICS)):
         is_it = EXECUTIONS.c.name == table.c.name, EXECUTIONS.c.execution == table.c.execution
         lost = select(table.c.name).where(~select(EXECUTIONS.c.name).where(*is_it).exists())
         for name in connection.execute(lost).scalars():
-            yield f"{name}: {what} is not there"
+            mend = "; turnwise store prune deletes this mark" if table is PRUNED else ""
+            yield f"{name}: {what} is not there{mend}"
     own = select(CURRENT.c.name).where(CURRENT.c.name == EXECUTIONS.c.name).exists()
     for name in connection.execute(select(EXECUTIONS.c.name).where(~own).distinct()).scalars():
         yield f"{name}: no execution of it is read; an import may have broken off: repeat it"
@@ -64,10 +66,10 @@ def count_problems(connection: Connection, _: int) -> Iterator[str]:
     """Yields which complete executions have other numbers of rows than they counted at their end."""
     for row in connection.execute(select(EXECUTIONS).where(_has_counts())).mappings().all():
         found = count_rows(connection, row["name"], row["execution"])
-        try:
-            removed = json.loads(row["content"] or "{}").get(REMOVED, {})
-        except (ValueError, AttributeError):
+        document = read_document(row["content"] or "{}")
+        if document is None:
             continue  # said by the check of contents
+        removed = document.get(REMOVED, {})
         for name in _COUNTS:
             total = found[name] + removed.get(name, 0)
             if row[name] != total:

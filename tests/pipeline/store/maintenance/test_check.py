@@ -96,6 +96,25 @@ DAMAGES = [
     ),
     ("DELETE FROM dataset_members", "1 datasets have other members in their table"),
     ("DELETE FROM evaluation_tags WHERE tag = 'a'", "1 evaluations have other tags in their table"),
+    ("UPDATE run_summaries SET content = '{'", "its summary cannot be read"),
+    ("UPDATE run_summaries SET content = '[[],[],[],[],[],[]]'", "its summary is not what its rows say"),
+    (
+        "UPDATE run_summaries SET content = replace(content, 'c-12', 'c-13')",
+        "its summary is not what its rows say",
+    ),
+    ("DELETE FROM score_rows", "its summary is not what its rows say"),
+    ("UPDATE score_rows SET criterion = 'x'", "its summary is not what its rows say"),
+    ("UPDATE score_rows SET outcome = 'FAIL'", "its summary is not what its rows say"),
+    ("UPDATE score_rows SET content = '{}'", "6 " + NO_JSON.format("score_rows")),
+    ("UPDATE score_rows SET content = '{}'", "its summary cannot be compared"),
+    ("UPDATE score_rows SET version_id = 'v9'", "6 rows of score_rows name another conversation or version"),
+    ("UPDATE result_rows SET version_id = 'v9'", "6 " + NO_JSON.format("result_rows")),
+    (
+        "UPDATE result_rows SET conversation_id = 'zz'",
+        "6 rows of result_rows are of a conversation that is not there",
+    ),
+    ("UPDATE conversation_rows SET version_id = 'v9'", "6 " + NO_JSON.format("conversation_rows")),
+    ("UPDATE run_executions SET config_digest = 'x'", "2 " + NO_JSON.format("run_executions")),
     ("UPDATE evaluation_datasets SET display_name = 'x'", "(display_name)"),
 ]
 
@@ -135,6 +154,9 @@ def test_each_damage_is_told(several: str, tend: Callable[..., Any]) -> None:
         ("DROP TABLE pruned_runs", "the table pruned_runs is missing"),
         ("ALTER TABLE erasures DROP COLUMN end_nanos", "erasures"),
         ("UPDATE score_rows SET content = ''", "6 rows of score_rows do not parse or agree"),
+        ("UPDATE run_executions SET content = '['", "2 rows of run_executions do not parse or agree"),
+        ("UPDATE run_executions SET content = '{\"removed_rows\": 1}'", "(content)"),
+        ("UPDATE failure_rows SET content = '{'", "6 rows of failure_rows do not parse or agree"),
     ],
 )
 def test_damage_ends_the_command_with_1(filled: str, tend: Callable[..., Any], damage: str, why: str) -> None:

@@ -171,3 +171,26 @@ def test_what_cannot_be_erased_changes_nothing(
         done = tend("delete", *arguments)
         assert done.status == status and why in done.err and done.err.count("\n") == 1
         assert rows_of(store) == before
+
+
+@pytest.mark.parametrize("content", ["[", '{"config": 1}', '{"to_read": 1}'])
+def test_rows_that_cannot_be_read_do_not_end_an_erasure_and_are_told(
+    filled: str, tend: Callable[..., Any], content: str
+) -> None:
+    with closing(open_store(filled)) as store:
+        for table in ("run_executions", "failure_rows"):
+            row = f"name IN (SELECT min(name) FROM {table})"
+            damage = text(f"UPDATE {table} SET content = :content WHERE {row}").bindparams(content=content)
+            store.write(lambda c, damage=damage: c.execute(damage))
+    done = tend("delete", "conversation", "c-1")
+    assert done.status == 1 and "result_rows: 2 erased" in done.out and "Traceback" not in done.err
+    for table in ("run_executions", "failure_rows"):
+        assert f"left: 1 rows of {table} cannot be read" in done.err
+        assert f"1 rows of {table} cannot be read, and may mention" in tend("check").err
+
+
+def test_an_evaluation_that_cannot_be_read_is_one_line(filled: str, tend: Callable[..., Any]) -> None:
+    with closing(open_store(filled)) as store:
+        store.write(lambda c: c.execute(text("UPDATE evaluations SET content = '['")))
+    done = tend("delete", "conversation", "c-1")
+    assert done.status != 0 and done.err.count("\n") == 1 and "cannot be read" in done.err

@@ -21,9 +21,9 @@ from tests.pipeline.store.maintenance.conftest import (
 )
 from tests.store_rows import DOCUMENT
 from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.executions import Execution, begin, complete
+from turnwise.pipeline.store.executions import Execution, begin, complete, delete_superseded
 from turnwise.pipeline.store.maintenance.retention import Retention, apply_retention, write_retention
-from turnwise.pipeline.store.tables import EXECUTIONS, METRICS, RESULTS, SETTINGS, upsert
+from turnwise.pipeline.store.tables import EXECUTIONS, METRICS, PRUNED, RESULTS, SETTINGS, upsert
 
 AGE = f"{(time_ns() - OLD) // DAY - 1}d"
 ROWS = ("result_rows", "conversation_rows", "score_rows", "failure_rows", "recording_rows", "metric_rows")
@@ -58,6 +58,42 @@ def test_metrics_stay_where_that_is_asked(filled: str, tend: Callable[..., Any])
     listed = tend("runs")
     assert "COMPLETED, pruned" in listed.out and "2 runs" in listed.out
     assert tend("check").status == 0
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_pruned_run_that_runs_again_is_pruned_again(
+    filled: str, tend: Callable[..., Any], ends: bool
+) -> None:
+    prune = ("prune", "--older_than", AGE, "--keep_metrics")
+    assert tend(*prune).status == 0
+    with closing(open_store(filled)) as store:
+        again = put_run(store, "old", OLD + 5, ends=ends)
+        if ends:
+            delete_superseded(store, again)
+        old = [line for line in tend("runs").out.splitlines() if " old " in line]
+        assert ["pruned" in line for line in old] == [not ends]
+        if ends:
+            assert tend("check").status == 0
+        assert "1 run deleted" in tend(*prune).out
+        assert {name: len(rows_of(store)[name]) for name in ROWS if name in rows_of(store)} == {
+            **COUNTS,
+            "metric_rows": 2,
+        }
+    assert tend("check").status == 0 and "pruned" in tend("runs").out
+    assert "0 runs deleted" in tend(*prune).out
+
+
+def test_a_mark_of_pruning_that_an_earlier_version_left_is_deleted(
+    filled: str, tend: Callable[..., Any]
+) -> None:
+    name = f"{APP}/evaluationRuns/old"
+    with closing(open_store(filled)) as store:
+        mark = {"name": name, "execution": 7, "actor": "me", "nanos": 1}
+        store.write(lambda c: upsert(c, PRUNED, [mark]))
+        assert "pruned" not in tend("runs").out
+        assert "turnwise store prune deletes this mark" in tend("check").err
+        assert tend("prune", "--older_than", "9999d").status == 0 and tend("check").status == 0
+        assert "1 run deleted" in tend("prune", "--older_than", AGE, "--keep_metrics").out
 
 
 @pytest.mark.parametrize("wrote", [0, 2])
