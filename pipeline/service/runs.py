@@ -57,7 +57,7 @@ def get_evaluation_run(service: Service, name: str) -> JsonObject:
         counted = count_by_evaluation(connection, row["name"], row["execution"])
         of_run = RESULTS.c.evaluation_run == row["name"]
         names = connection.execute(select(RESULTS.c.name).where(of_run).order_by(RESULTS.c.name)).scalars()
-        return _run_value(connection, row) | {
+        return _run_values(connection, row["app"], [row])[0] | {
             "evaluationResults": list(names),
             "evaluations": sorted(counted),
             "evaluationRunSummaries": {key: _stated(counts) for key, counts in sorted(counted.items())},
@@ -121,14 +121,17 @@ def _counted(connection: Connection, row: RowMapping) -> JsonObject:
 
 
 def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
-    return [_run_value(connection, row) for row in rows]
+    lost = lost_of_runs(connection, app, [row["name"] for row in rows])
+    return [_run_value(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in rows]
 
 
-def _run_value(connection: Connection, row: RowMapping) -> JsonObject:
-    """Returns an EvaluationRun in proto3 JSON."""
+def _run_value(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
+    """Returns an EvaluationRun in proto3 JSON; what was lost has no result and counts as an error."""
     counts = _counted(connection, row)
+    lost = max(counts["lost"], lost)  # failures may have been deleted since the run counted them
     progress = {
-        "totalCount": counts["results"],
+        "totalCount": counts["results"] + lost,
+        "errorCount": lost,
         "completedCount": counts["results"],
         "passedCount": counts["passes"],
         "failedCount": counts["fails"],
@@ -189,7 +192,6 @@ def _summary(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
         "pass_count": counts["passes"],
         "fail_count": counts["fails"],
         "undecided_count": counts["undecided"],
-        # Failures may have been deleted since the run counted them.
         "lost_record_count": max(counts["lost"], lost),
     }
     return RunSummary.from_value({k: v for k, v in known.items() if v is not None}).to_value()

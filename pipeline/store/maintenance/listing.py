@@ -1,16 +1,19 @@
 """Lists the runs of a store for a person."""
 
 import json
+from collections.abc import Container
+from itertools import groupby
 from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, select
 
+from turnwise.pipeline.store.lost import lost_of_runs
 from turnwise.pipeline.store.maintenance.pruning import pruned_runs
 from turnwise.pipeline.store.run_counts import count_rows
 from turnwise.pipeline.store.tables import RUNS
 from turnwise.schemas.proto.scalars import nanos_timestamp
 
-_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures", "lost")
+_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures")
 
 
 class ListedRun(NamedTuple):
@@ -47,17 +50,24 @@ def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     pruned = pruned_runs(connection)
     query = select(RUNS).order_by(RUNS.c.app, RUNS.c.create_nanos.desc(), RUNS.c.name)
     query = query.where(RUNS.c.app == app) if app else query
-    return [_listed(connection, row, row["name"] in pruned) for row in connection.execute(query).mappings()]
+    rows = connection.execute(query).mappings().all()
+    found = []
+    for own, of_app in groupby(rows, lambda row: row["app"]):
+        of_own = list(of_app)
+        lost = lost_of_runs(connection, own, [row["name"] for row in of_own])
+        found += [_listed(connection, row, lost[row["name"].rsplit("/", 1)[-1]], pruned) for row in of_own]
+    return found
 
 
-def _listed(connection: Connection, row: RowMapping, is_pruned: bool) -> ListedRun:
+def _listed(connection: Connection, row: RowMapping, lost: int, pruned: Container[str]) -> ListedRun:
     # A run that has not ended has the counts of its rows as they are now.
     counts = row if row["results"] is not None else count_rows(connection, row["name"], row["execution"])
     return ListedRun(
         **{name: row[name] for name in ("name", "app", "run_id", "state", "cost", "exit_status", "error")},
         **{name: counts[name] for name in _COUNTS},
+        lost=max(counts["lost"], lost),
         day=row["day"],
         update_time=nanos_timestamp(row["update_nanos"]),
         app_versions=json.loads(counts["app_versions"]),
-        is_pruned=is_pruned,
+        is_pruned=row["name"] in pruned,
     )

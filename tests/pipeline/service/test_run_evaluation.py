@@ -238,7 +238,7 @@ def test_the_last_run_counts_also_if_it_kept_no_recording(
     record(service, said(1, words="I do not know"), run="later", keeps=False, number=2)
     done(service, begun(service, displayName="stale"))
     progress = get_evaluation_run(service, f"{APP}/evaluationRuns/stale")["progress"]
-    assert (progress["passedCount"], progress["totalCount"]) == (1, 1)
+    assert (progress["passedCount"], progress["errorCount"], progress["totalCount"]) == (1, 1, 2)
     assert "run later kept no recording" in failures(service, "stale")[0].replace(
         f"{APP}/evaluationRuns/", ""
     )

@@ -9,6 +9,7 @@ from tests.store_rows import DOCUMENT
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
 from turnwise.pipeline.store.lost import lost_of_runs
+from turnwise.pipeline.store.maintenance.listing import listed_runs
 from turnwise.pipeline.store.naming import app_of_row
 from turnwise.pipeline.store.tables import CONVERSATION_ROWS, FAILURE_ROWS, METRIC_ROWS
 
@@ -63,6 +64,8 @@ def test_what_a_run_lost_is_seen_in_each_of_its_apps(store: Store, conversations
     for app in conversations:
         found = store.read(lambda c, app=app: lost_of_runs(c, app, [f"{app}/evaluationRuns/r1"]))
         assert found == {"r1": 1}, app
+        (run,) = store.read(lambda c, app=app: listed_runs(c, app))
+        assert run.lost == 1, "`turnwise store runs` says the same"
 
 
 def test_the_case_decides_the_app_before_the_conversation() -> None:
