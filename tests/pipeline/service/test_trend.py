@@ -196,7 +196,13 @@ def test_a_run_without_metrics_says_why(service: Service, run: Any) -> None:
     execution = Execution("r3", 3 * 10**9, APP, "2026-11-03")
     service.store.write(lambda c: write_rows(c, execution, FAILURE_ROWS, [lost], time_ns()))
     service.store.write(lambda c: complete(c, execution, ENDED, time_ns()))
-    run(4, ("v1", 2, 2), app=HOME)
+    run(4, ("v1", 2, 2), app=HOME, ends="RUNNING")
+    split = Execution("r4", 4 * 10**9, HOME, "2026-11-04")
+    elsewhere = {
+        k: v.replace(APP, f"{APP}2") if isinstance(v, str) else v for k, v in result("r4", "v1").items()
+    }
+    service.store.write(lambda c: write_rows(c, split, RESULT_ROWS, [elsewhere], time_ns()))
+    service.store.write(lambda c: complete(c, split, ENDED, time_ns()))
     run(5, (V1, 1, 1))
     unknown = "UPDATE run_executions SET state = 'UNKNOWN', create_nanos = 0 WHERE run_id = 'r5'"
     service.store.write(lambda c: c.execute(text(unknown)))
@@ -208,6 +214,11 @@ def test_a_run_without_metrics_says_why(service: Service, run: Any) -> None:
         ("r1", [(0.5, "v1")]),
         ("r5", "an earlier version of turnwise wrote it, without metrics"),
     ]
+
+
+def test_metrics_that_name_no_app_are_where_all_results_are(service: Service, run: Any) -> None:
+    run(4, ("v1", 2, 2), app=HOME)
+    assert told(trend(service, criterion=STATUS)) == [("r4", [(0.5, "v1")])]
 
 
 def test_a_repeated_run_is_one_run(service: Service, run: Any) -> None:
