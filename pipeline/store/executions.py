@@ -236,9 +236,8 @@ def _is_own(execution: Execution) -> tuple[ColumnElement[bool], ...]:
 def _earlier_places(connection: Connection, execution: Execution) -> list[tuple[str, str]]:
     """Returns name and app of the run where an earlier execution of it is read."""
     is_earlier = RUNS.c.home == execution.home, RUNS.c.execution < execution.number
-    return [
-        (row.name, row.app) for row in connection.execute(select(RUNS.c.name, RUNS.c.app).where(*is_earlier))
-    ]
+    query = select(RUNS.c.name, RUNS.c.app).where(*is_earlier)
+    return [(row.name, row.app) for row in connection.execute(query)]
 
 
 def _make_current(connection: Connection, name: str, execution: Execution) -> None:

@@ -11,8 +11,18 @@ from turnwise.transforms.text.function_words import word_set
 from turnwise.transforms.text.words import is_negated, weigh, words
 
 _FLAG = re.compile(r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}(true|false|null|0(?![\d.eE]))')
+_VALUE = re.compile(r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}([^\s,}\]]{1,64})')
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_LESS = word_set("false null zero 0 free empty unknown missing kostenlos gratis leer unbekannt")
+_LESS = word_set(
+    "false null zero 0 free empty unknown missing kostenlos gratis leer unbekannt lack lacks lacking without "
+    "non out excluded prohibited forbidden banned unavailable fehlt fehlen ohne verboten untersagt "
+    "ausgeschlossen"
+)
+_MODALS = word_set(
+    "will would shall should can could may might must soon if once when werden wird kann können könnte muss "
+    "müssen sollte falls wenn sobald"
+)
+_FLAGS = {"true", "false", "null", "0"}
 _MOST = 0.75
 
 Flags = Mapping[str, Set[str]]
@@ -20,9 +30,9 @@ Flags = Mapping[str, Set[str]]
 
 
 def read_flags(text: str) -> dict[str, set[str]]:
-    """Returns the flags of all records in a text."""
+    """Returns the values of all keys in the records of a text."""
     found: dict[str, set[str]] = {}
-    for name, value in _FLAG.findall(text) if '":' in text or '" :' in text else ():
+    for name, value in _VALUE.findall(text) if '":' in text or '" :' in text else ():
         found.setdefault(name, set()).add(value)
     return found
 
@@ -37,18 +47,20 @@ def denying_flag(claim: Claim, flags: Flags, stated: Set[str]) -> str | None:
 
     Args:
         claim: The claim.
-        flags: Flags of the evidence. One with several values, as in a list of records, decides nothing.
+        flags: Values of the keys of the evidence. A key with several, as in a list of records, decides
+            nothing.
         stated: Keys of the words of the evidence outside flags. A claim that they hold is not about a flag.
     """
-    if claim.content.keys() <= stated:
+    if claim.content.keys() <= stated or any(word.lower in _MODALS for word in claim.words):
         return None
     negated = is_negated(claim.words)
-    is_less = negated or any(word.lower in _LESS for word in claim.words)
+    is_less = negated or any(word.lower in _LESS or not word.lower.strip("0.,") for word in claim.words)
     for name, values in flags.items():
-        if len(values) == 1 and _names(claim, name, least=_MOST if negated else 0.0):
-            (value,) = values
-            if negated if value == "true" else not is_less:
-                return f"The evidence says “{name}”: {value}."
+        value = next(iter(values)) if len(values) == 1 else ""
+        if value not in _FLAGS or not _names(claim, name, least=_MOST if negated else 0.0):
+            continue
+        if negated if value == "true" else not is_less:
+            return f"The evidence says “{name}”: {value}."
     return None
 
 

@@ -37,6 +37,9 @@ _DAYS = {
 }
 _IN_RUNS = re.compile(r"([月火水木金土日])曜日?|([월화수목금토일])요일|([€$£¥₩%％])|(?<=\d)\s?([円엔원])")
 
+_DIGITS = re.compile(r"\d+")
+_VERBS = re.compile(r"\b(?:may|march)\b")
+
 NamedValue = tuple[str, int]
 
 
@@ -49,7 +52,9 @@ def other_named_value(said: str, held: str) -> tuple[str, str] | None:
     if len(mine) != 1 or len(other) != 1:
         return None
     (one,), (another,) = mine, other
-    return (ours[one], theirs[another]) if one[0] == another[0] else None
+    if one[0] != another[0] or (one[0] == "unit" and _DIGITS.findall(said) != _DIGITS.findall(held)):
+        return None
+    return ours[one], theirs[another]
 
 
 def without_named_values(text: str) -> str:
@@ -61,6 +66,7 @@ def without_named_values(text: str) -> str:
 
 
 def _named(text: str) -> dict[NamedValue, str]:
+    text = _VERBS.sub(" ", text)  # in lower case
     found = {_NAMES[word.lower]: word.lower for word in words(text) if word.lower in _NAMES}
     for name in _IN_RUNS.finditer(text):
         day, sign = name[1] or name[2], name[3] or name[4]

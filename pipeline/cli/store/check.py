@@ -15,10 +15,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(options: Namespace) -> int:
     from turnwise.pipeline.store.engine import open_store
     from turnwise.pipeline.store.maintenance.checks.checking import checks_of, not_checked, problems_of
+    from turnwise.pipeline.store_comparison.checks import COMPARED_CHECKS
 
     found, now = 0, time_ns()
     with closing(open_store(options.store, read_only=True)) as store:
-        for check in checks_of(store):
+        for check in (*checks_of(store), *COMPARED_CHECKS):
             problems = problems_of(store, check, now)
             found += len(problems)
             say(f"{check.name}: {counted(len(problems), 'problem') if problems else 'sound'}")

@@ -168,6 +168,24 @@ def test_flags_of_records_deny_or_affirm_the_words_of_their_key(sentence, label)
     assert verdict(sentence, [FLAGS]).label == label
 
 
+@pytest.mark.parametrize(
+    ("sentence", "evidence"),
+    [
+        ("The hotel lacks a pool.", '{"hotel":"Grand","pool":false}'),
+        ("Im Hotel fehlt ein Pool.", '{"hotel":"Grand","pool":false}'),
+        ("Order A-77 can be cancelled until Friday.", '{"order":"A-77","cancelled":false,"until":"Friday"}'),
+        ("The order will be delivered on Friday.", '{"order":"A-77","delivered":false,"eta":"Friday"}'),
+        ("The desk has a discount of 20.", '[{"name":"desk","discount":20},{"name":"lamp","discount":0}]'),
+        ("The fee is 0.00 euros.", '{"fee":0,"currency":"euros"}'),
+        ("Guests may cancel their booking.", "Guests can cancel their booking in March."),
+        ("The trial lasts a week.", "The trial lasts 7 days."),
+        ("The warranty ends after one year.", "The warranty ends after 12 months."),
+    ],
+)
+def test_what_is_said_in_other_words_is_not_refuted(sentence, evidence):
+    assert verdict(sentence, [evidence]).label != "contradictory"
+
+
 def test_a_flag_with_several_values_and_words_said_elsewhere_refute_nothing():
     assert verdict("Pets are allowed.", [FLAGS, '{"pets_allowed":true}']).label == "supported"
     assert verdict("Pets are allowed.", [FLAGS, "Pets are allowed."]).label == "supported"

@@ -19,7 +19,6 @@ from turnwise.pipeline.store.maintenance.checks.runs import (
     uncounted,
 )
 from turnwise.pipeline.store.maintenance.checks.schema import Schema, schema_problems, wanted_schema
-from turnwise.pipeline.store.maintenance.checks.summaries import conversation_problems, summary_problems
 from turnwise.pipeline.store.urls import StoreError
 
 _CHECKS = (
@@ -28,8 +27,6 @@ _CHECKS = (
     Check("tags and datasets", member_problems),
     Check("rows and executions", execution_problems),
     Check("counts of runs", count_problems),
-    Check("scores, results and their conversations", conversation_problems),
-    Check("summaries of runs", summary_problems),
     Check("runs in progress", progress_problems),
     Check("retention", retention_problems),
     Check("erasures", erasure_problems),

@@ -21,6 +21,7 @@ from turnwise.pipeline.service.changes import update_evaluation
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.maintenance.checks.checking import checks_of
+from turnwise.pipeline.store_comparison.checks import COMPARED_CHECKS
 from turnwise.schemas.ces.cases import Evaluation
 
 ONE = f"{APP}/evaluations/one"
@@ -142,7 +143,7 @@ def told_of(store: Any, checks: Any, damage: str) -> str:
 
 def test_each_damage_is_told(several: str, tend: Callable[..., Any]) -> None:
     with closing(open_store(several)) as store:
-        checks = checks_of(store)
+        checks = (*checks_of(store), *COMPARED_CHECKS)
         told = {damage: told_of(store, checks, damage) for damage, _ in DAMAGES}
     assert {damage: told[damage] for damage, why in DAMAGES if why not in told[damage]} == {}
     assert tend("check").status == 0

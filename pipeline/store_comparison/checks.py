@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 from sqlalchemy import Connection, and_, or_, select
 
-from turnwise.pipeline.store.maintenance.checks.check import first_of
+from turnwise.pipeline.store.maintenance.checks.check import Check, first_of
 from turnwise.pipeline.store.states import COMPLETED
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
@@ -80,3 +80,10 @@ def _without(connection: Connection) -> Iterator[str]:
         select(EXECUTIONS.c.name).where(is_complete).exists(),
     )
     yield from connection.execute(query.order_by(RESULT_ROWS.c.name)).scalars()
+
+
+COMPARED_CHECKS = (
+    Check("scores, results and their conversations", conversation_problems),
+    Check("summaries of runs", summary_problems),
+)
+"""Checks of what comparisons read."""
