@@ -13,9 +13,8 @@ from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.progress import JUDGING
-from turnwise.transforms.judging.worker import PATIENCE_S, close_judges
+from turnwise.transforms.judging.worker import WAITING, close_judges
 
-WAITING = f"waiting at most {PATIENCE_S:.0f} s for replies of the judge (press again to stop now)"
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import apache_beam as beam
 
 from turnwise.pipeline.batch.build import build_end
-from turnwise.pipeline.batch.execution import WAITING, calm_collector, run_to_the_end
+from turnwise.pipeline.batch.execution import calm_collector, run_to_the_end
 from turnwise.pipeline.batch.handing_over import handed_counts, take_over
 from turnwise.pipeline.batch.remote import RemoteRunError
 from turnwise.pipeline.batch.second_attempt import build_again
@@ -33,7 +33,7 @@ from turnwise.pipeline.report.live import show_progress
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.transforms.beam.progress import PROGRESS
-from turnwise.transforms.judging.worker import PATIENCE_S, close_judges
+from turnwise.transforms.judging.worker import PATIENCE_S, WAITING, close_judges
 
 _EVERY = 1.0
 _AGAIN = "several records are joined: the run starts again in one process (--workers 1)"

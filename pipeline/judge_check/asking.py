@@ -16,9 +16,7 @@ from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
-from turnwise.transforms.judging.worker import PATIENCE_S, JudgeWorker
-
-_WAITING = f"waiting at most {PATIENCE_S:.0f} s for replies of the judge (press again to stop now)"
+from turnwise.transforms.judging.worker import WAITING, JudgeWorker
 
 
 def estimated_cost(questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int) -> CheckCost:
@@ -49,7 +47,7 @@ def _answered(worker: JudgeWorker, questions: Sequence[CheckedQuestion], number:
         return worker.submit(_all(questions, worker.ask, number)).result()
     finally:
         if JUDGING.asking:
-            complain(_WAITING)
+            complain(WAITING)
         worker.close()
 
 

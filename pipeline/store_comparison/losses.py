@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Connection, select
 
@@ -40,22 +40,10 @@ def add_losses(
     """
     all_lost = list(lost_records(connection, app, is_counted(FAILURES)))
     versions = _versions_of_runs(connection, app) if all_lost else {}
-    measured: dict[str, int] = {}
-    for own in stored:
-        measured[own.conversation] = max(own.nanos, measured.get(own.conversation, 0))
-    oldest = min(measured.values())
-
-    def is_of_side(lost: RunLoss) -> bool:
-        if lost.run in side.run_ids or version is None:
-            return lost.run in side.run_ids
-        if lost.version:
-            return lost.version == version and lost.nanos >= measured.get(lost.conversation, 0)
-        own = versions.get(lost.run)
-        return lost.nanos >= oldest and (is_b if own is None else version in own)
-
     counts = Counter[str]()
+    is_of_version = _of_version(stored, versions, version, is_b)
     for lost in all_lost:
-        if is_of_side(lost):
+        if lost.run in side.run_ids or is_of_version(lost):
             counts[lost.run] += lost.number
     side.lost = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
@@ -64,6 +52,26 @@ def add_losses(
         side.notes.append(f"{side.name}: run {run} has {nothing}, and lost {what}")
     side.run_ids = sorted({*side.run_ids, *counts})
     _note_replaced(connection, app, side)
+
+
+def _of_version(
+    stored: Sequence[ComparedRecord], versions: Mapping[str, set[str]], version: str | None, is_b: bool
+) -> Callable[[RunLoss], bool]:
+    """Returns whether what other runs lost counts for an app version; see `add_losses`."""
+    measured: dict[str, int] = {}
+    for own in stored:
+        measured[own.conversation] = max(own.nanos, measured.get(own.conversation, 0))
+    oldest = min(measured.values())
+
+    def is_of_version(lost: RunLoss) -> bool:
+        if version is None:
+            return False
+        if lost.version:
+            return lost.version == version and lost.nanos >= measured.get(lost.conversation, 0)
+        own = versions.get(lost.run)
+        return lost.nanos >= oldest and (is_b if own is None else version in own)
+
+    return is_of_version
 
 
 def add_unread(

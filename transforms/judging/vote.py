@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Generic
 
 from turnwise.schemas.score import JudgeUse
 from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeSample, Question, R, known_sum
-from turnwise.transforms.judging.flips import flips_of
+from turnwise.transforms.judging.flips import Flips, flips_of
 
 LEFT_OUT = "the judge's answer leaves it out"
 
@@ -54,6 +55,26 @@ class Answers(Generic[R]):
         new = await ask(self.question, range(start, start + number))
         self.samples += new
         return [sample.reply for sample in new if sample.reply is not None]
+
+
+def sum_uses(uses: Sequence[JudgeUse | None]) -> JudgeUse | None:
+    """Returns the usage of several questions or models for one score; None: none is stated.
+
+    Model and prompt version are the first ones. Verdicts flip between the votes of one question and model;
+    those of all are added up.
+    """
+    known = [use for use in uses if use is not None]
+    if not known:
+        return None
+    return JudgeUse(
+        model=next((use.model for use in known if use.model), ""),
+        prompt_version=known[0].prompt_version,
+        samples=sum(use.samples for use in known),
+        tokens_in=known_sum([use.tokens_in for use in known]),
+        tokens_out=known_sum([use.tokens_out for use in known]),
+        cached=sum(use.cached for use in known),
+        **reduce(Flips.plus, [Flips(use.voted, use.flipped) for use in known])._asdict(),
+    )
 
 
 @dataclass(slots=True)

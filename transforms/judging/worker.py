@@ -16,6 +16,8 @@ from turnwise.transforms.judging.setup import JudgeSettings, build_judge
 T = TypeVar("T")
 PATIENCE_S = 20.0
 """Seconds for which a judge that is closed waits for the replies to calls in flight."""
+WAITING = f"waiting at most {PATIENCE_S:.0f} s for replies of the judge (press again to stop now)"
+"""What a command says meanwhile."""
 
 
 def run_loop(loop: asyncio.AbstractEventLoop) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from tests import forked
-from turnwise.pipeline.batch.execution import WAITING
 from turnwise.pipeline.judge_check.checking import ONE_MODEL
 from turnwise.transforms.judge_check.perturbed import reordered
 from turnwise.transforms.judging.prompts.sections import Section, fill
+from turnwise.transforms.judging.worker import WAITING
 
 pytestmark = pytest.mark.usefixtures("with_credentials")
 MATCH = "final_response_match_v2"

@@ -9,17 +9,16 @@ from pydantic import Field
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import JudgeUse, Score
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
-from turnwise.transforms.judging.ask import Ask, Question, known_sum
-from turnwise.transforms.judging.flips import Flips
+from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.personas import rules_of
 from turnwise.transforms.judging.prompts.render import dialogue_sections, position
 from turnwise.transforms.judging.prompts.reply import ReasonedReply
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import left_out, statement_sections
 from turnwise.transforms.judging.prompts.wordings import wording
-from turnwise.transforms.judging.vote import vote
+from turnwise.transforms.judging.vote import sum_uses, vote
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.quotes import quoted
 
@@ -131,23 +130,9 @@ def _with_stop(score: Score, stop: Score) -> Score:
         **(score.details or {}),
         "stop": {"score": stop.value, "reason": stop.explanation or stop.reason},
     }
-    score.judge = _added(score.judge, stop.judge)
+    score.judge = sum_uses([score.judge, stop.judge])
     if stop.value == 0.0 and score.value != 0.0:
         score.value, score.label, score.explanation, score.reason = 0.0, stop.label, stop.explanation, None
     elif stop.value is None and score.value:
         score.value, score.label, score.reason = None, None, f"stopping: {stop.reason}"
     return score
-
-
-def _added(first: JudgeUse | None, second: JudgeUse | None) -> JudgeUse | None:
-    if first is None or second is None:
-        return first or second
-    return JudgeUse(
-        model=first.model or second.model,
-        prompt_version=first.prompt_version,
-        samples=first.samples + second.samples,
-        tokens_in=known_sum([first.tokens_in, second.tokens_in]),
-        tokens_out=known_sum([first.tokens_out, second.tokens_out]),
-        cached=first.cached + second.cached,
-        **Flips(first.voted, first.flipped).plus(Flips(second.voted, second.flipped))._asdict(),
-    )

@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, known_sum
-from turnwise.transforms.judging.flips import Flips
+from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
+from turnwise.transforms.judging.vote import sum_uses
 from turnwise.transforms.scoring.joint.asking import Recorder
 from turnwise.transforms.scoring.joint.verdicts import JudgeVerdict, verdict_of
 
@@ -83,19 +82,6 @@ async def caught(question: Coroutine[Any, Any, Score | None]) -> Score | SystemE
 
 
 def joint_use(model: str, members: Sequence[Member]) -> JudgeUse | None:
-    """Returns the usage of several models for one score; None: a criterion that states none.
-
-    Verdicts flip between the votes of one model; those of all models are added up.
-    """
-    uses = [member.score.judge for member in members if member.score and member.score.judge]
-    if not uses:
-        return None
-    return JudgeUse(
-        model=model,
-        prompt_version=uses[0].prompt_version,
-        samples=sum(use.samples for use in uses),
-        tokens_in=known_sum([use.tokens_in for use in uses]),
-        tokens_out=known_sum([use.tokens_out for use in uses]),
-        cached=sum(use.cached for use in uses),
-        **reduce(Flips.plus, [Flips(use.voted, use.flipped) for use in uses])._asdict(),
-    )
+    """Returns the usage of several models for one score, under one name; None: none is stated."""
+    use = sum_uses([member.score.judge for member in members if member.score])
+    return use and replace(use, model=model)
