@@ -12,7 +12,7 @@ _FINAL = " \t\n.!。！…*_\"'”“()~🙂😊👍"
 _SAME = r"[^,.;:!?、，。]{0,80}"
 _ASKED = (
     "tell|let|provide|share|give|send|confirm|specify|enter|choose|select|wait|hold|reply|respond|contact|ask"
-    "|type|describe|clarify|upload|try|rephrase|repeat|answer|feel free"
+    "|type|describe|clarify|upload|try|rephrase|repeat|answer"
 )
 _ASKED_IN_GERMAN = (
     "nennen|teilen|geben|sagen|senden|schicken|bestätigen|wählen|warten|melden|kontaktieren|beschreiben"
@@ -21,25 +21,32 @@ _ASKED_IN_GERMAN = (
 _ASKED_IN_JAPANESE = "教え|知らせ|聞かせ|連絡|伝え|入力|待ち|選び|選択|確認|問い合わせ|申し付け"
 _ASKED_IN_KOREAN = "알려|말씀해|입력해|선택해|기다려|확인해|연락해|제공해|보내|문의해"
 _STATING = re.compile(
-    r"\b(?:that(?! for\b)|because|since|as|although|while|dass|daß|weil|da"
+    r"\b(?:that(?! for\b|$)|who|whose|because|since|as|although|while|dass|daß|weil|da"
     r"|obwohl|qui|que|parce)\b|ので|ため|から、"
     "|으니|때문|므로|니다(?!$)|지만"
 )
 _HELP = r"(?:help|assist|support)"
-_ANYTHING = r"(?:need|want|have|require) (?:any|some|more|further|additional|anything|something)"
+_ANYTHING = (
+    r"(?:need|want|have|require) (?:anything|something|(?:any |some )?(?:more |further |additional |other )?"
+    r"(?:help|assistance|support|information|details|questions?))(?: else)?"
+)
+_ANY_TIME = r"(?: again| anytime| at any time)?"
+_FREE = rf"feel free to (?:ask|contact|reach(?: out)?|write)(?: to)?(?: me| us)?{_ANY_TIME}"
+_WITH = r"(?: with (?:that|this|it|anything(?: else)?|your [a-z]+))?"
 
 _REQUESTS = re.compile(
     rf"(?:please|kindly) (?:{_ASKED})\b{_SAME}|(?:{_ASKED}) me\b{_SAME} please"
-    rf"|let me (?:check|look|see|find out|know){_SAME}|feel free to (?:ask|contact|reach){_SAME}"
+    rf"|let me (?:check|look|see|find out|know){_SAME}|(?:please )?{_FREE}(?: if you {_ANYTHING})?"
     rf"|(?:bitte )?(?:{_ASKED_IN_GERMAN}) sie (?:mir|uns|bitte|sich|ihre?n?|es)\b{_SAME}"
     rf"|veuillez (?:indiquer|fournir|préciser|confirmer|patienter){_SAME}"
     rf"|{_SAME}(?:{_ASKED_IN_JAPANESE})(?:て|で|し)?(?:ください|下さい|くださいませ)"
     rf"|{_SAME}(?:{_ASKED_IN_KOREAN})\s?주(?:세요|십시오|시기 바랍니다)"
-    rf"|(?:i|we)(?: can|'ll| will|'d be (?:happy|glad) to| would be (?:happy|glad) to) {_HELP} you\b{_SAME}"
+    rf"|(?:i|we)(?: can|'ll| will|'d be (?:happy|glad) to| would be (?:happy|glad) to) {_HELP} you{_WITH}"
+    rf"(?: further| today)?"
     rf"|(?:gerne )?(?:kann ich|können wir|ich kann|wir können|helfe ich|ich helfe) (?:ihnen|dir)\b{_SAME}"
     rf"(?:helfen|weiter|weiterhelfen)"
-    rf"|(?:if|should) you {_ANYTHING}{_SAME},? (?:please )?(?:feel free|let me"
-    rf"|let us|just ask|ask me|contact us){_SAME}"
+    rf"|(?:if|should) you {_ANYTHING},? (?:please )?"
+    rf"(?:{_FREE}|let me know|let us know|just ask|ask me|contact us)"
     rf"|(?:wenn|falls) sie (?:noch )?(?:weitere |mehr )?(?:fragen|hilfe){_SAME},? (?:melden|fragen){_SAME}"
 )
 

@@ -169,6 +169,21 @@ def test_flags_of_records_deny_or_affirm_the_words_of_their_key(sentence, label)
 
 
 @pytest.mark.parametrize(
+    "sentence",
+    [
+        "Feel free to ask the owner Elvis Presley.",
+        "Please feel free to ask the dead owner why the pool exploded.",
+        "Should you want some free champagne feel free to use the rooftop pool.",
+        "We can help you with free parking and a swimming pool.",
+        "If you need any champagne just ask the owner Elvis Presley.",
+        "Please contact Elvis Presley who owns the hotel.",
+    ],
+)
+def test_a_request_or_an_offer_with_more_in_it_is_a_claim(sentence):
+    assert verdict(sentence, ["The Grand is a hotel in Rome."]).label == "unsupported"
+
+
+@pytest.mark.parametrize(
     ("sentence", "evidence"),
     [
         ("The hotel lacks a pool.", '{"hotel":"Grand","pool":false}'),
