@@ -115,16 +115,33 @@ def summary_text(connection: Connection, app: str, run: str) -> str:
 
 
 def read_summary(text: str) -> StoredSummary:
-    """Returns the summary of its text; raises msgspec.MsgspecError if it is none."""
-    return _DECODER.decode(text)
+    """Returns the summary of its text.
+
+    Raises:
+        msgspec.MsgspecError: It is none.
+        IndexError: A place is outside of its list.
+    """
+    summary = _DECODER.decode(text)
+    texts, conversations = range(len(summary.texts)), range(len(summary.conversations))
+    traits, observed = range(len(summary.traits)), range(len(summary.observed))
+    known: set[tuple[int, ...]] = set()
+    for own in summary.records:
+        if own.observed not in known:
+            known.add(own.observed)
+            _check(all(place in observed for place in own.observed))
+        _check(own.conversation in conversations and own.traits in traits)
+        _check(own.place in texts and own.version in texts and own.evaluation in texts)
+        _check(own.case in texts and own.verdict in texts)
+    return summary
+
+
+def _check(is_inside: bool) -> None:
+    if not is_inside:
+        raise IndexError("a place in a summary is outside of its list")
 
 
 def meaning_of(summary: StoredSummary) -> tuple[list[object], list[object]]:
-    """Returns the records and groups without places in lists, in an order of their own.
-
-    Raises:
-        IndexError: A place is outside of its list.
-    """
+    """Returns the records and groups without places in lists, in an order of their own."""
     texts = summary.texts
     records = [
         (

@@ -14,7 +14,6 @@ from turnwise.pipeline.store_comparison.rows import ComparedRecord, SideKind
 from turnwise.pipeline.store_comparison.run_summary import (
     StoredSummary,
     SummaryRecord,
-    meaning_of,
     read_summary,
     summary_text,
 )
@@ -165,11 +164,9 @@ class Summaries:
 def _readable(text: str) -> StoredSummary | None:
     """Returns a stored summary; None: it was damaged, or the rows must be read."""
     try:
-        summary = read_summary(text)
-        meaning_of(summary)
+        return read_summary(text)
     except (MsgspecError, IndexError):
         return None
-    return summary
 
 
 class _Parts:

@@ -187,7 +187,14 @@ def test_a_summary_of_what_was_changed_is_not_used(store: Store, put: Any) -> No
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", '[["x"],[],[],[],[[0,"a",7,0,0,0,0,null,0,false,0,0,[]]],[]]']
+    "content",
+    [
+        "{",
+        "[]",
+        '[["x"],[],[],[],[[0,"a",7,0,0,0,0,null,0,false,0,0,[]]],[]]',
+        '[["x"],["c"],[],[[[],[],[]]],[[-1,"a",0,0,0,0,0,null,0,false,0,0,[]]],[]]',
+        '[["x"],["c"],[],[[[],[],[]]],[[0,"a",0,0,0,0,0,null,0,false,0,0,[0]]],[]]',
+    ],
 )
 def test_a_summary_that_cannot_be_read_is_made_of_the_rows(
     store: Store, put: Callable[..., None], content: str
