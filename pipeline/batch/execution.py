@@ -42,6 +42,7 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
     except RemoteRunError:
         raise
     except AuthenticationError as error:
+        close_judges()  # what is in flight is refused, too: nobody is told to wait for it
         raise AuthenticationError(_own_words(error)) from None
     except ConfigError as error:
         raise ConfigError(_own_words(error)) from None

@@ -33,6 +33,7 @@ from turnwise.pipeline.report.live import show_progress
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.worker import PATIENCE_S, WAITING, close_judges
 
 _EVERY = 1.0
@@ -111,21 +112,25 @@ def _work(work: Work) -> bool:
 @contextmanager
 def _ending(workers: Sequence[BaseProcess], links: Links, work: Work) -> Iterator[None]:
     """Ends the workers that are left in the end: of theirs, only the replies of the judge are kept then."""
-    asks = work.settings.judge.kind.connect is not None
+    asks, is_refused = work.settings.judge.kind.connect is not None, False
     try:
         yield
+    except AuthenticationError:
+        is_refused = True
+        raise
     finally:
         if asks and any(worker.is_alive() for worker in workers):
             links.stop[0] = ENDING
-            _wait_for_replies(workers)
+            _wait_for_replies(workers, is_told=is_refused)
         for worker in workers:
             if worker.is_alive():
                 worker.kill()
                 worker.join()
 
 
-def _wait_for_replies(workers: Sequence[BaseProcess]) -> None:
-    start, is_told = monotonic(), False
+def _wait_for_replies(workers: Sequence[BaseProcess], is_told: bool) -> None:
+    """Waits, and says so, unless that is told or need not be."""
+    start = monotonic()
     while any(worker.is_alive() for worker in workers) and monotonic() < start + PATIENCE_S + _EVERY:
         with suppress(KeyboardInterrupt):  # a second signal ends the process
             wait([worker.sentinel for worker in workers if worker.is_alive()], _EVERY)

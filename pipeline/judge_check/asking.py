@@ -13,6 +13,7 @@ from turnwise.transforms.judge_check.figures import VotedQuestion
 from turnwise.transforms.judge_check.questions import CheckedQuestion
 from turnwise.transforms.judge_check.votes import vote_on
 from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
@@ -45,6 +46,9 @@ def vote_on_all(
 def _answered(worker: JudgeWorker, questions: Sequence[CheckedQuestion], number: int) -> list[VotedQuestion]:
     try:
         return worker.submit(_all(questions, worker.ask, number)).result()
+    except AuthenticationError:
+        worker.close()  # what is in flight is refused, too: nobody is told to wait for it
+        raise
     finally:
         if JUDGING.asking:
             complain(WAITING)
