@@ -23,36 +23,49 @@ _MOST_EXPONENT = 1.4
 _SHORT = 1.0
 """CPU seconds within which growth that cannot be fitted does not matter."""
 
+_NOISE_MB, _LITTLE_MB = 20.0, 60.0
+"""The same two for the peak memory above the start-up's, in MB."""
+
+_STREAMED = 1.2
+"""Times the memory of the smallest size that the largest of a streamed shape may take."""
+
+
+def fitted(sizes: Sequence[int], values: Sequence[float], noise: float) -> float | None:
+    """Fits the exponent of values by the size on logarithms; None: fewer than two exceed the noise."""
+    points = [(math.log(s), math.log(v)) for s, v in zip(sizes, values, strict=True) if v > noise]
+    if len(points) < 2:
+        return None
+    x, y = (sum(each) / len(points) for each in zip(*points, strict=True))
+    return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+
 
 class Growth(NamedTuple):
     """Growth of a shape.
 
     Attributes:
         sizes: What was measured.
-        costs: Cost of each size, without the start-up.
+        costs: Cost of each size; the CPU time is without the start-up.
+        base_mb: Peak memory of the start-up.
     """
 
     sizes: Sequence[int]
     costs: Sequence[Cost]
+    base_mb: float
 
     @property
     def exponent(self) -> float | None:
-        """Exponent of the CPU seconds by the size, fitted on logarithms; None: too short to be fitted."""
-        points = [
-            (math.log(s), math.log(c.cpu))
-            for s, c in zip(self.sizes, self.costs, strict=True)
-            if c.cpu > _NOISE
-        ]
-        if len(points) < 2:
-            return None
-        x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
-        return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+        """Exponent of the CPU seconds by the size; None: too short to be fitted."""
+        return fitted(self.sizes, [cost.cpu for cost in self.costs], _NOISE)
 
-    def check(self, name: str) -> Check:
-        """Returns whether the CPU time is about linear."""
-        is_short = self.costs[-1].cpu < _SHORT
-        holds = is_short if self.exponent is None else self.exponent <= _MOST_EXPONENT
-        return Check(f"{name}: the CPU time grows with an exponent of at most {_MOST_EXPONENT}", holds)
+    def checks(self, name: str, is_streamed: bool) -> list[Check]:
+        """Returns whether CPU time and memory are about linear, and memory about constant if streamed."""
+        cpu = _linear(f"{name}: the CPU time", self.exponent, self.costs[-1].cpu < _SHORT)
+        if is_streamed:
+            holds = self.costs[-1].peak_mb <= _STREAMED * self.costs[0].peak_mb
+            return [cpu, Check(f"{name}: the largest takes at most {_STREAMED} times the memory", holds)]
+        grown = [cost.peak_mb - self.base_mb for cost in self.costs]
+        memory = fitted(self.sizes, grown, _NOISE_MB)
+        return [cpu, _linear(f"{name}: the memory", memory, grown[-1] < _LITTLE_MB)]
 
     @property
     def kb_each(self) -> float:
@@ -63,6 +76,11 @@ class Growth(NamedTuple):
     def us_each(self) -> float:
         """CPU time of one of the largest size, in microseconds."""
         return self.costs[-1].cpu * 1e6 / self.sizes[-1]
+
+
+def _linear(what: str, exponent: float | None, is_small: bool) -> Check:
+    holds = is_small if exponent is None else exponent <= _MOST_EXPONENT
+    return Check(f"{what} grows with an exponent of at most {_MOST_EXPONENT}", holds)
 
 
 def run(shape: Shape, size: int) -> Cost:
@@ -83,7 +101,8 @@ def start_up() -> Cost:
 def growth(shape: Shape, sizes: Sequence[int], base: Cost) -> Growth:
     """Measures a shape at several sizes."""
     costs = [run(shape, size) for size in sizes]
-    return Growth(sizes, [Cost(c.cpu - base.cpu, c.wall - base.wall, c.peak_mb) for c in costs])
+    beyond = [Cost(c.cpu - base.cpu, c.wall - base.wall, c.peak_mb) for c in costs]
+    return Growth(sizes, beyond, base.peak_mb)
 
 
 def row(name: str, shape: Shape, found: Growth) -> Row:
@@ -112,7 +131,7 @@ def measure(options: argparse.Namespace) -> Found:
             checks.append(Check(f"{name}: all runs end well", False))
             continue
         rows.append(row(name, shape, found))
-        checks.append(found.check(name))
+        checks += found.checks(name, shape.is_streamed)
     columns = ("shape", "unit", "sizes", "CPU s", "exponent", "us a unit", "peak MB", "kB a unit")
     start = Table("start-up", ("CPU s", "peak MB"), [[base.cpu, base.peak_mb]])
     return Found([start, Table("growth", columns, rows)], checks)

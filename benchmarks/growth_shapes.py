@@ -20,11 +20,13 @@ class Shape(NamedTuple):
         unit: What one more of it is.
         sizes: How many are measured.
         write: Writes the input of a size into a directory; returns the arguments of `turnwise run`.
+        is_streamed: Whether the memory must not depend on the size.
     """
 
     unit: str
     sizes: tuple[int, ...]
     write: Callable[[Path, int], Sequence[str]]
+    is_streamed: bool = False
 
 
 def _turn(user: str, agent: str, calls: Iterable[Json] = (), **more: Any) -> Json:
@@ -284,7 +286,7 @@ def _steps(first: int, count: int = 4, factor: float = 2) -> tuple[int, ...]:
 _ROUGE: Json = {"response_match_score": 0.8}
 
 SHAPES = {
-    "turns": Shape("turn", _steps(125_000), _turns),
+    "turns": Shape("turn", _steps(125_000), _turns, is_streamed=True),
     "app_versions": Shape("version", _steps(1_250), _app_versions),
     "eval_cases": Shape("case", _steps(12_500), _cases),
     "eval_set": Shape("case", _steps(250), _eval_set),
@@ -297,7 +299,7 @@ SHAPES = {
     "calls_in_a_turn": Shape("call", _steps(2_500), _calls),
     "calls_of_the_whole": Shape("call", _steps(250), _unexpected),
     "words": Shape("word", _steps(50_000), _words(_ROUGE)),
-    "json_array": Shape("conversation", _steps(10_000), _array),
+    "json_array": Shape("conversation", _steps(10_000), _array, is_streamed=True),
     "files": Shape("file", _steps(6_250), _files),
     "criteria": Shape("criterion", _steps(10), _criteria),
     "slices": Shape("conversation", _steps(1_250), _slices),

@@ -1,5 +1,8 @@
 """Measures a stream from a watched directory: throughput, delay and growth of memory.
 
+The exit status is 1 if a backlog takes over 1.3 times the CPU time of a batch, if one result in a hundred
+comes later than after 0.5 s, or if the memory at the end is over 1.2 times that after two minutes.
+
 Usage: python -m benchmarks.stream [--small | --minutes M --rounds N --backlog N] [--rate N] [--json FILE]
 """
 
@@ -18,7 +21,7 @@ from statistics import median, quantiles
 
 from benchmarks.children import ROOT, Cost, measured
 from benchmarks.data import TURNS_EACH, conversation, write_turnwise
-from benchmarks.figures import Found, NotMeasured, Row, Table, run_benchmark
+from benchmarks.figures import Check, Found, NotMeasured, Row, Table, run_benchmark
 from benchmarks.throughput import CRITERIA
 
 _LOOK_EVERY = 0.01
@@ -26,6 +29,8 @@ _MEMORY_EVERY = 30.0
 _MB = 1024 * 1024
 SMALL = 10_000
 _SMALL_MINUTES = 0.5
+_MOST_OF_A_BATCH, _MOST_DELAY_S, _MOST_MEMORY = 1.3, 0.5, 1.2
+_SETTLED_S = 120.0
 
 
 class Results:
@@ -63,7 +68,7 @@ def scratch() -> Iterator[Path]:
         yield directory
 
 
-def backlog(turns: int, rounds: int) -> Table:
+def backlog(turns: int, rounds: int) -> Found:
     """Measures the throughput of a stream over a backlog, and its cost against that of a batch in turns."""
     streams, batches = [], []
     with scratch() as directory:
@@ -79,10 +84,11 @@ def backlog(turns: int, rounds: int) -> Table:
     rates = ("turns per s", "turns per CPU s", "CPU s", "times the CPU of a batch", "peak MB")
     columns = ("turns", "rounds", *rates)
     row = [turns, rounds, turns / cost.wall, turns / cost.cpu, cost.cpu, times, cost.peak_mb]
-    return Table("backlog, medians of the rounds", columns, [row])
+    check = Check(f"{turns:,} turns take at most {_MOST_OF_A_BATCH} times a batch", times <= _MOST_OF_A_BATCH)
+    return Found([Table("backlog, medians of the rounds", columns, [row])], [check])
 
 
-def steady(rate: float, minutes: float) -> list[Table]:
+def steady(rate: float, minutes: float) -> Found:
     """Measures delays at a steady rate, from a line to its result, and the growth of memory."""
     with scratch() as directory, (directory / "log").open("wb") as log:
         stream = command(directory, "--pane_every", "10")
@@ -97,10 +103,23 @@ def steady(rate: float, minutes: float) -> list[Table]:
     marks = quantiles(delays, n=100)
     columns = ("conversations per s", "minutes", "results", "p50 s", "p90 s", "p99 s")
     row = [rate, minutes, len(delays), marks[49], marks[89], marks[98]]
-    return [
+    tables = [
         Table("delay from a line to its result", columns, [row]),
         Table("memory", ("after s", "MB", "cores"), grown),
     ]
+    settled = [float(mb or 0) for after, mb, _ in grown if float(after or 0) >= _SETTLED_S]
+    return Found(
+        tables,
+        [
+            Check(f"99 of 100 results are there after {_MOST_DELAY_S} s", marks[98] <= _MOST_DELAY_S),
+            *([_steady_memory(settled)] if len(settled) > 1 else []),
+        ],
+    )
+
+
+def _steady_memory(settled: Sequence[float]) -> Check:
+    text = f"the memory at the end is at most {_MOST_MEMORY} times that after {_SETTLED_S:.0f} s"
+    return Check(text, settled[-1] <= _MOST_MEMORY * settled[0])
 
 
 def _produce(directory: Path, pid: int, rate: float, seconds: float) -> tuple[list[float], list[Row]]:
@@ -154,7 +173,10 @@ def measure(options: argparse.Namespace) -> Found:
         if options.small
         else (sorted({min(SMALL, options.backlog), options.backlog}), options.rounds)
     )
-    return Found([*(backlog(turns, rounds) for turns in sizes), *steady(options.rate, minutes)])
+    parts = [*(backlog(turns, rounds) for turns in sizes), steady(options.rate, minutes)]
+    return Found(
+        [table for part in parts for table in part.tables], [c for part in parts for c in part.checks]
+    )
 
 
 def main(argv: Sequence[str]) -> int:
