@@ -11,7 +11,7 @@ from turnwise.transforms.matching.cases import USED_CASE
 from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
 
-_FAILURE, _FINDING, _VERSION = "failure ", "finding ", "version "
+_FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
 
 
 class NamedCounts(TypedDict):
@@ -54,7 +54,7 @@ class RunCounts(NamedCounts, _OccasionalCounts):
 def failure_counters(row: FailureRow) -> Iterator[str]:
     """Yields the names of the counters that a failure adds 1 to."""
     if row["stage"] == STAGE:
-        yield f"{_FINDING}{row['error_type']}"
+        yield f"{FINDING}{row['error_type']}"
         return
     yield f"{_FAILURE}{row['stage']}: {row['error_type']}"
     if row["conversation_id"] is not None:
@@ -101,7 +101,7 @@ def named_counts(counts: Mapping[str, int]) -> NamedCounts:
     return {
         "failures": _largest_first(_of(counts, _FAILURE)),
         "failures_by_version": _of(counts, _VERSION),
-        "findings": _largest_first(_of(counts, _FINDING)),
+        "findings": _largest_first(_of(counts, FINDING)),
     }
 
 

@@ -15,6 +15,9 @@ from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import guessed_tools
 
+REPLACED = "ReplacedRecord"
+"""Type of the finding of a conversation that replaced the result of another record."""
+
 _DIGEST_BYTES = 8
 
 
@@ -127,7 +130,7 @@ def too_late(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
 def in_place_of_another(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
     """Returns an outcome that replaces the result of another record, with a finding that says so."""
     message = "replaced the result of an earlier record with the same conversation id and eval case"
-    finding = _failure(outcome, STAGE, "ReplacedRecord", message)
+    finding = _failure(outcome, STAGE, REPLACED, message)
     return outcome._replace(failures=[*outcome.failures, *failure_rows(finding, run_id)])
 
 

@@ -9,6 +9,7 @@ from time import time
 from typing import Any
 
 from turnwise.pipeline.io.changes import ChangeWriter, StreamChange
+from turnwise.pipeline.report.counts import FINDING
 from turnwise.pipeline.streaming.changes import conversation_change, gone_change, outcome_change
 from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
 from turnwise.pipeline.streaming.local.conversation_store import (
@@ -23,7 +24,13 @@ from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
 from turnwise.pipeline.streaming.local.segments import TABLES, SegmentId, Segments
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.durations import StreamRules
-from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome, in_place_of_another, too_late
+from turnwise.transforms.streaming.outcome import (
+    REPLACED,
+    Contribution,
+    RecordOutcome,
+    in_place_of_another,
+    too_late,
+)
 
 _PRUNED_EVERY = 2_000
 _NOW = "watermark"
@@ -173,7 +180,7 @@ class StreamStorage:
         written = contribution.revision
         if known is not None:
             written = max(written, known.written + 1)
-            if outcome.joined is None and contribution.revision == known.revision:
+            if self._is_of_another_record(outcome, known):
                 outcome = in_place_of_another(outcome, self.meta("run_id", ""))
             self._retract(known, contribution.name, written)
             if known.key == key_of(contribution.name):
@@ -192,6 +199,14 @@ class StreamStorage:
         self.conversations.put(contribution, result, written, counts, spans, self.now)
         if outcome.joined is not None:
             self.conversations.put_session(outcome.joined, is_lost=result is None)
+
+    @staticmethod
+    def _is_of_another_record(outcome: RecordOutcome, known: StoredConversation) -> bool:
+        """Returns whether what is known came from another record, or from events in place of one."""
+        assert outcome.contribution is not None
+        if known.key != key_of(outcome.contribution.name) or known.counted[f"{FINDING}{REPLACED}"]:
+            return True
+        return outcome.joined is None and outcome.contribution.revision == known.revision
 
     def _came_too_late(self, outcome: RecordOutcome, contribution: Contribution, result: str | None) -> bool:
         """Returns whether a conversation was pruned; writes a failure if it arrives changed."""

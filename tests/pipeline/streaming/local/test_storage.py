@@ -70,6 +70,23 @@ def test_only_what_replaces_another_record_has_a_finding(opened, new_outcome):
     assert (opened.store.counts["finding ReplacedRecord"], opened.store.counts["replaced"]) == (1, 3)
 
 
+def test_a_whole_record_and_events_of_one_conversation_replace_each_other_with_a_finding(opened, new_outcome):
+    def joined(position, revision):
+        made = new_outcome("a", position, revision=revision, digest=b"%d" % revision, events=b"[1]")
+        return made._replace(contribution=made.contribution._replace(name="conversation a"))
+
+    def found():
+        return opened.store.counts["finding ReplacedRecord"], opened.store.totals["v1"].conversations
+
+    opened.commit(new_outcome("a", 1))
+    opened.commit(joined(2, 1))
+    assert found() == (1, 1)
+    opened.commit(joined(3, 2))
+    assert found() == (1, 1)
+    opened.commit(new_outcome("a", 4, digest=b"other"))
+    assert found() == (1, 1)
+
+
 REPLACED = [
     ("a higher revision", {"revision": 1}, {"revision": 3, "digest": b"b"}),
     ("the same revision of another record", {}, {"digest": b"b"}),
