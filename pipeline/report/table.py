@@ -15,19 +15,21 @@ from turnwise.transforms.text.natural import natural_order
 
 _GAP = "  "
 _REASONS_SHOWN = 3
+_VERSIONS_SHOWN = 8
 
 
 def version_table(
     rows: Sequence[MetricsByAppVersionRow], criteria: Sequence[str], failures: dict[str, int]
 ) -> str:
-    """Returns a table with one column per app version.
+    """Returns a table with one column per app version: the last ones by name, with a line about the others.
 
     Args:
         rows: The rows of `metrics_by_app_version`.
         criteria: Names of the criteria, in display order.
         failures: App version -> number of failures.
     """
-    versions = versions_of(rows)
+    every = versions_of(rows)
+    versions, others = every[-_VERSIONS_SHOWN:], every[:-_VERSIONS_SHOWN]
     by_key = {(row["app_version"] or "", row["criterion"], row["level"]): row for row in rows}
     measured = {row["criterion"] for row in rows}
     lines = [["", *_headings(versions)]]
@@ -42,7 +44,25 @@ def version_table(
         lines.append([name, *(_mean(_row_of(by_key, version, name)) for version in versions)])
     lines.append(["unscored", *(_total(by_key, version, criteria) for version in versions)])
     lines.append(["failures", *(str(failures.get(version, 0)) for version in versions)])
-    return _aligned(lines)
+    return _aligned(lines) + (_others(others, by_key, failures) if others else "")
+
+
+def _others(
+    versions: Sequence[str],
+    by_key: dict[tuple[str, str, str], MetricsByAppVersionRow],
+    failures: dict[str, int],
+) -> str:
+    """Returns the line about the versions without a column."""
+    rows = [row for version in versions if (row := by_key.get((version, STATUS, "conversation")))]
+    conversations, passed, scored = (
+        sum(row[name] for row in rows) for name in ("conversations", "pass_count", "scored")
+    )
+    lost = sum(failures.get(version, 0) for version in versions)
+    return (
+        f"\n{counted(len(versions), 'app version')} before these by name: "
+        f"{counted(conversations, 'conversation')}, {passed} of {scored} passed, "
+        f"{counted(lost, 'failure')} (see metrics_by_app_version)"
+    )
 
 
 def versions_of(rows: Iterable[MetricsByAppVersionRow]) -> list[str]:

@@ -78,6 +78,18 @@ def test_versions_that_look_alike_are_told_apart_and_stand_in_columns() -> None:
     assert printable(text.replace("\n", "")) == text.replace("\n", "")
 
 
+def test_many_versions_are_the_last_columns_and_one_line_about_the_others() -> None:
+    rows = [metric(f"v{number}") for number in range(2_000)]
+    *table, others = version_table(rows, [], {"v3": 2, "v1999": 1}).split("\n")
+    assert table[0].split() == [f"v{number}" for number in range(1_992, 2_000)]
+    assert table[-1].split()[1:] == ["0"] * 7 + ["1"]
+    assert others == (
+        "1992 app versions before these by name: 1992 conversations, 1992 of 1992 passed, "
+        "2 failures (see metrics_by_app_version)"
+    )
+    assert len(version_table(rows[:8], [], {}).split("\n")) == len(table)
+
+
 def test_the_live_screen_is_printable() -> None:
     window = {"window_start": "2026", "window_end": "2027"}
     shot = Snapshot(1.0, (1, 1), 1, 1, 0, None, 0, [{**metric(EVIL), **window}], {EVIL: 1}, 1)
