@@ -190,8 +190,10 @@ STATED = [
     ("sent to 12 Oak Street", "to.street", "12 Oak Street", "other_values", "other"),
     ("it arrives on May 20", "day", "May 20", "done", "same"),
     ("it arrives on May 21", "day", "May 21", "other_values", "other"),
-    ("it arrives tomorrow", "day", "tomorrow", "done", "not_compared"),
-    ("a fee of $3", "fee", "$3", "done", "not_compared"),
+    ("it arrives tomorrow", "day", "tomorrow", "not_compared", "not_compared"),
+    ("a fee of $3", "fee", "$3", "not_compared", "not_compared"),
+    ("sent to Graz", "to.street", "Graz", "not_compared", "not_compared"),
+    ("it arrives on Friday", "day", "Friday", "other_values", "other"),
 ]
 
 
@@ -205,9 +207,45 @@ def test_stated_values_beside_the_arguments_of_the_call(
     found = overall.details["claims"][0]
     assert found["verdict"] == verdict
     assert found["values"] == [{"argument": argument, "text": text, "verdict": compared}]
-    assert overall.value == (verdict == "done")
+    assert overall.value == {"done": 1.0, "other_values": 0.0, "not_compared": None}[verdict]
     assert overall.details["unsaid"] == []
-    assert overall.explanation.startswith("Said with other values") == (verdict != "done")
+    if verdict == "not_compared":
+        assert overall.outcome is None
+        assert overall.reason == (
+            f"1 of 1 claims state what cannot be compared with the call: “{text}” ({argument})"
+        )
+    else:
+        assert overall.explanation.startswith("Said with other values") == (verdict == "other_values")
+
+
+UNLISTED = [
+    # words, identifier, numbers that are not compared
+    ("I refunded order A1", "A1", []),
+    ("I refunded $54.20 for order A1", "A1", ["54.20"]),
+    ("I refunded order 88", "", ["88"]),
+    ("I refunded $45.20 on May 20", "", []),
+]
+
+
+@pytest.mark.parametrize(("words", "identifier", "numbers"), UNLISTED)
+def test_numbers_that_the_judge_does_not_list_are_no_pass(
+    words, identifier, numbers, judged, matched, scripted
+):
+    turn = Turn(user="please", agent=f"{words}.", tool_calls=[ToolCall("refund", REFUND)])
+    overall = judged(
+        KIND(), matched(None, turn), scripted([claims(f"1|refund|{identifier}|{words}")])
+    ).overall
+    assert [value["text"] for value in overall.details["claims"][0]["values"]] == numbers
+    assert overall.value == (None if numbers else 1.0)
+
+
+def test_what_is_wrong_decides_beside_what_is_not_compared(judged, matched, scripted):
+    turn = Turn(user="please", agent="Sent to Graz, paid.", tool_calls=[ToolCall("refund", REFUND)])
+    reply = claims("1|refund||Sent to Graz|to.street=Graz", "1|pay||paid")
+    overall = judged(KIND(), matched(None, turn), scripted([reply])).overall
+    assert (overall.value, overall.outcome) == (0.5, "FAIL")
+    lower = judged(KIND(threshold=0.5), matched(None, turn), scripted([reply])).overall
+    assert (lower.value, lower.outcome) == (None, None)
 
 
 def test_of_several_actions_a_claim_means_the_one_with_its_values(judged, matched, scripted):

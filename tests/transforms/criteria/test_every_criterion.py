@@ -155,7 +155,7 @@ def rubric(value: int) -> dict:
 
 
 def claim(tool: str) -> dict:
-    return {"claims": [{"turn": 1, "quote": SAID, "tool": tool, "identifier": "", "values": []}]}
+    return {"claims": [{"turn": 1, "quote": SAID[:6], "tool": tool, "identifier": "", "values": []}]}
 
 
 YES, NO = yes_or_no("yes"), yes_or_no("no")

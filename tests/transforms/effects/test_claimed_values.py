@@ -1,6 +1,12 @@
 import pytest
 
-from turnwise.transforms.effects.statements.claimed_values import ClaimedValue, argument_paths, compare_value
+from turnwise.transforms.effects.statements.claimed_values import (
+    ClaimedValue,
+    argument_paths,
+    compare_value,
+    number_keys,
+    unlisted_numbers,
+)
 
 ARGS = {
     "order_id": "#W1",
@@ -52,7 +58,18 @@ TABLE = [
     ("name", "Ana Garcia", "same"),
     ("name", "Anna García", "other"),
     ("note", "at the back door", "not_compared"),
-    ("gift", "as a gift", "not_compared"),
+    ("note", "at the door of the house", "same"),
+    ("gift", "as a gift", "same"),
+    ("gift", "not as a gift", "other"),
+    ("gift", "in blue paper", "not_compared"),
+    ("day", "Monday", "same"),
+    ("day", "next Friday", "other"),
+    ("day", "월요일", "same"),
+    ("day", "火曜日", "other"),
+    ("items[0].count", "four chairs", "other"),
+    ("items.1.count", "three chairs", "same"),
+    ("amount", "-45.20", "other"),
+    ("amount", "minus 45.20 euros", "other"),
     ("coupon", "SAVE10", "not_compared"),
     ("missing", "5", "not_compared"),
     ("", "5", "not_compared"),
@@ -63,6 +80,53 @@ TABLE = [
 @pytest.mark.parametrize(("argument", "words", "verdict"), TABLE)
 def test_stated_values_are_compared_by_value(argument, words, verdict):
     assert compare_value(ClaimedValue(argument, words), ARGS) == verdict
+
+
+MONEY = [
+    # currency of the call, words, verdict
+    ("EUR", "20 euros", "same"),
+    ("EUR", "20 Euro", "same"),
+    ("EUR", "€20", "same"),
+    ("EUR", "20", "same"),
+    ("EUR", "20 dollars", "other"),
+    ("EUR", "$20", "other"),
+    ("EUR", "20 USD", "other"),
+    ("CAD", "20 dollars", "same"),
+    ("CAD", "20 US dollars", "other"),
+    ("KRW", "20원", "same"),
+    ("KRW", "20円", "other"),
+    ("points", "20 dollars", "same"),
+]
+
+
+@pytest.mark.parametrize(("currency", "words", "verdict"), MONEY)
+def test_an_amount_is_compared_with_the_currency_of_the_call(currency, words, verdict):
+    assert compare_value(ClaimedValue("amount", words), {"amount": 20, "currency": currency}) == verdict
+
+
+def test_a_value_without_an_argument_is_searched_in_the_whole_call():
+    text = '["refund", {"amount": 20}, {"confirmation": "r-55", "days": 3}]'
+    stated = [ClaimedValue("", "20 euros"), ClaimedValue("code", "R-55"), ClaimedValue("", "25 euros")]
+    found = [compare_value(value, {"amount": 20}, text) for value in stated]
+    assert found == ["same", "same", "not_compared"]
+
+
+QUOTES = [
+    # quote, what is listed, unlisted numbers
+    ("I refunded 25 euros for order A-77", ["A-77"], ["25"]),
+    ("I refunded 25 euros for order A-77", ["A-77", "25 euros"], []),
+    ("I refunded 20 euros for order A-78", [], ["78"]),
+    ("1. Refunded 20 euros on 8 July", [], []),
+    ("Refunded, within 5 days", [], ["5"]),
+    ("It is refunded", [], []),
+    ("A-77 주문에 25유로를 환불했습니다", [], ["25"]),
+]
+
+
+@pytest.mark.parametrize(("quote", "listed", "numbers"), QUOTES)
+def test_numbers_of_a_quote_that_no_action_holds(quote, listed, numbers):
+    held = number_keys('["refund", {"order_id": "a-77", "amount": 20, "day": "2026-07-08"}]')
+    assert [value.text for value in unlisted_numbers(quote, listed, held)] == numbers
 
 
 def test_paths_of_arguments():

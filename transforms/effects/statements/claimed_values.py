@@ -1,17 +1,31 @@
 """Compares the values that an agent states of an action with the arguments of its call."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 from unicodedata import combining, normalize
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.effects.equivalence import amount, equivalent, is_prose, same_amount
+from turnwise.transforms.effects.equivalence import (
+    CURRENCY_CODES,
+    amount,
+    equivalent,
+    is_prose,
+    plain,
+    same_amount,
+)
+from turnwise.transforms.effects.statements.mentions import read_passage
 from turnwise.transforms.judging.prompts.render import json_text
+from turnwise.transforms.text.dates import read_dates
 from turnwise.transforms.text.function_words import FUNCTION_WORDS, NUMBER_WORDS
 from turnwise.transforms.text.numbers import Keys
-from turnwise.transforms.text.words import Word, dates_in_words, words
+from turnwise.transforms.text.weekdays import weekdays_in
+from turnwise.transforms.text.words import Word, dates_in_words, is_negated, words
 
 _VOWELS = frozenset("aeiou")
+_PLACE = re.compile(r"\[\w*\]|\.\d+(?=\.|$)")
+_LIST_MARKER = re.compile(r"^\W*\d{1,2}[.)]\s")
+_DOLLARS = frozenset(("usd", "aud", "cad", "hkd", "nzd", "sgd", "twd"))
 
 ValueVerdict = Literal["same", "other", "not_compared"]
 
@@ -44,35 +58,116 @@ def _leaves(value: JsonValue, path: str) -> Iterator[tuple[str, JsonValue]]:
         yield path, value
 
 
-def compare_value(value: ClaimedValue, args: JsonObject | None) -> ValueVerdict:
+def compare_value(value: ClaimedValue, args: JsonObject | None, text: str = "") -> ValueVerdict:
     """Compares a stated value with its argument; of a list, with the entry that agrees best.
 
-    Numbers, amounts and dates are compared by value, in any spelling. Other words must stand in the argument,
-    as a whole or shortened (`St` for `Street`). Words that share nothing with the argument are not compared:
-    they may be another name of the same (`San Francisco` for `SFO`).
+    Numbers, amounts and dates are compared by value, in any spelling, and with the currency that the call
+    names; weekdays with dates; negation with a truth value whose name is said. Other words must stand in the
+    argument, as a whole or shortened (`St` for `Street`). Words that share nothing with the argument are not
+    compared: they may be another name of the same (`San Francisco` for `SFO`).
+
+    Args:
+        value: The stated value.
+        args: Arguments of the call.
+        text: All that the call holds, with its response. A value of an argument that the call does not have
+            is the `same` if its numbers stand there.
 
     Returns:
-        `not_compared` also where the call has no such argument, or it is empty, a truth value or prose.
+        `not_compared` also where the argument is empty, or prose with other words.
     """
-    leaves = [leaf for path, leaf in _leaves(args or {}, "") if path == value.argument]
-    found = {_compare(value.text, leaf) for leaf in leaves}
+    leaves, path = list(_leaves(args or {}, "")), _PLACE.sub("", value.argument)
+    own = [leaf for name, leaf in leaves if name == path]
+    if not own:
+        demanded, keys = _demands(words(value.text)), number_keys(text)
+        is_held = demanded and all(keys.intersection(demand) for demand in demanded)
+        return "same" if is_held else "not_compared"
+    currency = _currency(leaves)
+    found = {_compare(value.text, leaf, path, currency) for leaf in own}
     order: tuple[ValueVerdict, ...] = ("same", "not_compared", "other")
-    return next((verdict for verdict in order if verdict in found), "not_compared")
+    return next(verdict for verdict in order if verdict in found)
 
 
-def _compare(text: str, argument: JsonValue) -> ValueVerdict:
-    if argument is None or isinstance(argument, bool) or is_prose(argument):
+def number_keys(text: str) -> set[str]:
+    """Returns the keys of all readings of the numbers and days of a text."""
+    return _keys(words(text))
+
+
+def unlisted_numbers(quote: str, listed: Sequence[str], held: set[str]) -> list[ClaimedValue]:
+    """Returns the numbers of a quote that are neither listed nor held by an action.
+
+    Args:
+        quote: The agent's words.
+        listed: The values and the identifier that are compared.
+        held: `number_keys` of all actions.
+    """
+    known = held | number_keys(" ".join(listed))
+    return [
+        ClaimedValue("", word.lower)
+        for word in words(_LIST_MARKER.sub("", quote))
+        if not all(known.intersection(demand) for demand in word.demands)
+    ]
+
+
+def _currency(leaves: Sequence[tuple[str, JsonValue]]) -> str:
+    """Returns the code of the currency that an argument names; "": none or several."""
+    named = {plain(leaf) for name, leaf in leaves if "currency" in name.lower()}
+    return next(iter(named)) if len(named) == 1 and all(map(CURRENCY_CODES.fullmatch, named)) else ""
+
+
+def _compare(text: str, argument: JsonValue, path: str, currency: str) -> ValueVerdict:
+    if isinstance(argument, bool):
+        return _compare_truth(text, argument, path)
+    said, given = words(text), words(json_text(argument))
+    if argument is None or not said:
         return "not_compared"
     stated, passed = amount(text), amount(argument)
+    if passed and _is_other_money(text, passed.value, passed.currency or currency):
+        return "other"
     if stated and passed:
         return "same" if same_amount(passed, stated) else "other"
-    if equivalent(argument, text):
+    if not is_prose(argument) and equivalent(argument, text):
         return "same"
-    said, given = words(text), words(json_text(argument))
+    if is_prose(argument):
+        return "same" if text.strip() and plain(text) in plain(argument) else "not_compared"
     demanded, keys = _demands(said), _keys(given)
     if demanded and keys and not all(keys.intersection(demand) for demand in demanded):
         return "other"
-    return _compare_names(said, given) or ("same" if demanded and keys else "not_compared")
+    return (
+        _compare_weekdays(text, argument)
+        or _compare_names(said, given)
+        or ("same" if demanded and keys else "not_compared")
+    )
+
+
+def _is_other_money(text: str, passed: float, currency: str) -> bool:
+    """Returns whether a text states another currency than an amount's, or a sign that it does not have."""
+    for stated in (mention.amount for mention in read_passage(text, None).mentions):
+        if stated is None:
+            continue
+        is_dollar = stated.currency == "usd" and "us" not in text.lower() and currency in _DOLLARS
+        if stated.currency and currency and stated.currency != currency and not is_dollar:
+            return True
+        if stated.value < 0 <= passed:
+            return True
+    return False
+
+
+def _compare_truth(text: str, argument: bool, path: str) -> ValueVerdict:
+    said = words(text)
+    if not any(
+        _are_alike(one, name) for one in _names(said) for name in _names(words(path.rpartition(".")[2]))
+    ):
+        return "not_compared"
+    return "same" if argument != is_negated(said) else "other"
+
+
+def _compare_weekdays(text: str, argument: JsonValue) -> ValueVerdict | None:
+    """Compares weekdays with those of dates; None: one side has none."""
+    stated, dates = weekdays_in(text), read_dates(plain(argument))
+    days = {date.day.weekday() for date in dates if date.day}
+    if not stated or not days:
+        return None
+    return "same" if stated <= days else "other"
 
 
 def _demands(found: Sequence[Word]) -> list[Keys]:

@@ -11,7 +11,13 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.effects.actor_calls import without_repeats
 from turnwise.transforms.effects.equivalence import plain
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.statements.claimed_values import ClaimedValue, ValueVerdict, compare_value
+from turnwise.transforms.effects.statements.claimed_values import (
+    ClaimedValue,
+    ValueVerdict,
+    compare_value,
+    number_keys,
+    unlisted_numbers,
+)
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 from turnwise.transforms.effects.wording import call_text
 from turnwise.transforms.judging.prompts.render import json_text
@@ -22,7 +28,7 @@ from turnwise.transforms.text.quotes import find_span
 _AROUND = "#$€£¥₩.,:;()[]\"'“”"
 _LAST_DIGITS = 4
 
-ClaimVerdict = Literal["done", "other_values", "not_done", "too_early"]
+ClaimVerdict = Literal["done", "not_compared", "other_values", "not_done", "too_early"]
 
 
 @dataclass(slots=True)
@@ -74,7 +80,7 @@ class ActionClaim:
 
     def compared(self, action: Action) -> list[ValueVerdict]:
         """Returns how each value compares with the arguments of an action's call."""
-        return [compare_value(value, action.call.args) for value in self.values]
+        return [compare_value(value, action.call.args, action.text) for value in self.values]
 
     def detail(self) -> JsonObject:
         """Returns the claim for the details of a score."""
@@ -83,17 +89,16 @@ class ActionClaim:
             "quote": self.quote,
             "tool": self.tool or None,
             "identifier": self.identifier or None,
-            "values": self._values(),
+            "values": [{**value._asdict(), "verdict": verdict} for value, verdict in self.compared_values()],
             "verdict": self.verdict,
             "call": call_text(self.action.call) if self.action else None,
         }
 
-    def _values(self) -> list[JsonObject]:
-        compared = self.compared(self.action) if self.action else ["not_compared"] * len(self.values)
-        return [
-            {**value._asdict(), "verdict": verdict}
-            for value, verdict in zip(self.values, compared, strict=True)
-        ]
+    def compared_values(self) -> list[tuple[ClaimedValue, ValueVerdict]]:
+        """Returns the values and how they compare with the action; `not_compared` if there is none."""
+        if self.action is None:
+            return [(value, "not_compared") for value in self.values]
+        return list(zip(self.values, self.compared(self.action), strict=True))
 
 
 def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]:
@@ -134,17 +139,26 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
 
     A claim matches an action of its tool: one with the stated values, then one that is not claimed yet; else
     it repeats an earlier claim. If the action comes after the claim, the verdict is `too_early`; if a stated
-    value is not that of the call, it is `other_values`.
+    value is not that of the call, it is `other_values`; if one cannot be compared, `not_compared`. The values
+    of a claim that has an action also get the numbers of its quote that no action holds.
     """
+    held = {key for action in actions for key in number_keys(action.text)}
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
         of_tool = (action for action in actions if action.tool == claim.tool)
         fitting = [action for action in of_tool if _names(claim.identifier, action.text)]
         before = [action for action in fitting if action.turn <= claim.place.turn]
         if fitting:
+            listed = [claim.identifier, *(value.text for value in claim.values)]
+            claim.values = [*claim.values, *unlisted_numbers(claim.quote, listed, held)]
             claim.action = min(before or fitting, key=partial(_distance, claim))
             claim.action.is_claimed = True
-            is_other = "other" in claim.compared(claim.action)
-            claim.verdict = "too_early" if not before else "other_values" if is_other else "done"
+            claim.verdict = _verdict(claim.compared(claim.action)) if before else "too_early"
+
+
+def _verdict(compared: Sequence[ValueVerdict]) -> ClaimVerdict:
+    if "other" in compared:
+        return "other_values"
+    return "not_compared" if "not_compared" in compared else "done"
 
 
 def _distance(claim: ActionClaim, action: Action) -> tuple[int, bool]:

@@ -25,7 +25,7 @@ _SIGNS = {
 }
 _MONEY = {
     **_SIGNS,
-    **dict.fromkeys(("dollar", "dollars", "bucks"), "usd"),
+    **dict.fromkeys(("dollar", "dollars", "us dollar", "us dollars", "bucks"), "usd"),
     **dict.fromkeys(("euro", "euros"), "eur"),
     **dict.fromkeys(("pound", "pounds"), "gbp"),
     **dict.fromkeys(("yen", "円"), "jpy"),
