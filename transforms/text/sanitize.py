@@ -63,19 +63,26 @@ class _Folded(dict[int, str]):
         return found
 
 
-_FOLDED = _Folded()
+_FOLDED = _Folded(
+    {
+        **dict.fromkeys(map(ord, "\u2223\u00a6\u2502\u01c0"), "|"),
+        **dict(zip(map(ord, "⟨〈⟩〉"), "<<>>", strict=True)),
+    }
+)
 
 _NAMES = (
     r"(?:start|end)_of_\w+|bos|eos|sop|eop|s|pad|unk|mask|cls|sep"
     "|[be]os_token|pad_token|system|developer|user|human|assistant|model|tool"
     "|think|thinking|tools|tool_calls?|tool_responses?|tool_results?|function|function_calls?"
-    r"|unused\d+|reserved_\d+|extra_id_\d+|special_\d+|seed:\w+|fim_\w+"
+    "|role|_user|_bot|c_[qa]|available_tools|toolcall|functions|tool_code|tool_outputs?|arg_(?:key|value)"
+    r"|unused\d+|reserved_\d+|extra_id_\d+|special_\d+|ctrl\d+|seed:\w+|minimax:\w+|longcat_\w+|fim_\w+"
+    r"|(?:start|end)oftext|function=[\w.:-]{1,64}|(?:invoke|parameter) name=[\w.:\"'-]{1,64}"
 )
 _IN_BRACKETS = (
-    "INST|gMASK|CLS|SEP|IMG|THINK|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT"
+    "INST|gMASK|CLS|SEP|IMG|THINK|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|MODEL_SETTINGS"
     "|(?-i:ARGS|CALL_ID|PREFIX|MIDDLE|SUFFIX)"
 )
-_HEADINGS = "instruction|input|response|system|user|human|assistant"
+_HEADINGS = "instructions?|input|output|response|answer|system|user|human|assistant|응답|명령어|指示|応答"
 _GAP = r"[^\S\n]{0,3}"
 _PIPED = rf"{_GAP}\|{_GAP}[\w▁:-]{{1,40}}{_GAP}\|{_GAP}"
 _CLOSED = rf"{_PIPED}|{_GAP}/?{_GAP}(?:{_NAMES}){_GAP}"
@@ -85,7 +92,7 @@ _MARKERS = re.compile(
     rf"[<>\[\]#](?:(?<=<)(?=\||(?:{_CLOSED}|{_SYS})>)|(?<=\|[>\]])"
     rf"|(?<=\[)(?=\||(?:{_PIPED}|{_GAP}/?{_GAP}(?:{_IN_BRACKETS}){_GAP})\]|e~\[)"
     r"|(?<=\])(?=~!?b[\[\]])|(?<=^\[)(?=[0-9a-f]{8}:)"
-    rf"|(?<=#)(?<![#♯]#)(?=#{{1,5}}{_GAP}(?:{_HEADINGS}){_GAP}:))",
+    rf"|(?<=#)(?<![#♯]#)(?=#{{1,5}}{_GAP}(?:{_HEADINGS}){_GAP}(?::|$)))",
     re.IGNORECASE | re.MULTILINE,
 )
 """Brackets and signs of the role markers of chat templates, and of lines that look like section headings."""

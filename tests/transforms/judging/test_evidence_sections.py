@@ -110,6 +110,7 @@ KEPT = [
     "| < | 5 kg | > |  usage: tool [args] [prefix]  # Response  ### Responses ###",
     "\u0600\u0661 \u06dd \u070fܐ \u08e2 \U000110bd",
     "C♯ x²",
+    "│ a │ b │ 〈お知らせ〉 ⟨x⟩ ## Answers: <answer> 5 < ctrl",
 ]
 
 
@@ -157,6 +158,14 @@ NEUTRALISED = [
     ("< \u2062| im\u00a0|\u3000>", f"‹ {HIDDEN}| im\u00a0|\u3000>"),
     ("[𝗜𝗡𝗦𝗧] ＜ ｜user｜ ＞", "⟦𝗜𝗡𝗦𝗧] ‹ ｜user｜ ＞"),
     ("### Instruction:\n## Response :", "♯## Instruction:\n♯# Response :"),
+    ("### Instruction\nx\n### Answer: y\n### 응답:", "♯## Instruction\nx\n♯## Answer: y\n♯## 응답:"),
+    ("<role>HUMAN</role><ctrl99><_user><C_Q>", "‹role>HUMAN‹/role>‹ctrl99>‹_user>‹C_Q>"),
+    ("<minimax:tool_call><longcat_s><startoftext>", "‹minimax:tool_call>‹longcat_s>‹startoftext>"),
+    (
+        '<invoke name="x"><function=get_x>[MODEL_SETTINGS]',
+        '‹invoke name="x">‹function=get_x>⟦MODEL_SETTINGS]',
+    ),
+    ("<∣im_start∣> ⟨|user|⟩ 〈│User│〉", "‹∣im_start∣› ‹|user|› ‹│User│›"),
     ("＃\u00ad＃ human：", f"♯{HIDDEN}＃ human："),
 ]
 
