@@ -1,6 +1,7 @@
 """Reads google.protobuf.Any: messages that state their type."""
 
 import importlib
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError, ValidationInfo
@@ -22,22 +23,24 @@ from turnwise.schemas.proto.fields import (
 from turnwise.schemas.proto.json import MESSAGE_TYPES, describe_error
 from turnwise.schemas.values import JsonObject, JsonValue
 
-_VALUES: dict[str, TypeAdapter[Any]] = {
-    f"google.protobuf.{name}": TypeAdapter(kind)
-    for name, kind in {
-        "BoolValue": Bool,
-        "BytesValue": Bytes,
-        "DoubleValue": Double,
-        "Duration": Duration,
-        "FieldMask": FieldMask,
-        "FloatValue": Float32,
-        "Int32Value": Int32,
-        "Int64Value": Int64,
-        "StringValue": Text,
-        "Struct": Struct,
-        "Timestamp": Timestamp,
-    }.items()
+_VALUES: dict[str, Any] = {
+    "google.protobuf.BoolValue": Bool,
+    "google.protobuf.BytesValue": Bytes,
+    "google.protobuf.DoubleValue": Double,
+    "google.protobuf.Duration": Duration,
+    "google.protobuf.FieldMask": FieldMask,
+    "google.protobuf.FloatValue": Float32,
+    "google.protobuf.Int32Value": Int32,
+    "google.protobuf.Int64Value": Int64,
+    "google.protobuf.StringValue": Text,
+    "google.protobuf.Struct": Struct,
+    "google.protobuf.Timestamp": Timestamp,
 }
+
+
+@cache
+def _adapter(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_VALUES[name])
 
 
 def _read_any(value: JsonValue, info: ValidationInfo) -> JsonObject:
@@ -57,7 +60,7 @@ def _read_any(value: JsonValue, info: ValidationInfo) -> JsonObject:
 
 def _read_content(name: str, value: JsonObject, info: ValidationInfo) -> JsonObject:
     if name in _VALUES:
-        adapter = _VALUES[name]
+        adapter = _adapter(name)
         if value.keys() != {"@type", "value"}:
             raise ValueError(f'"@type" and "value" are needed for a {name}')
         return {"value": adapter.dump_python(adapter.validate_python(value["value"], context=info.context))}
