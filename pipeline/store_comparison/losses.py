@@ -12,7 +12,7 @@ from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, key_text
 from turnwise.pipeline.store_comparison.rows import ComparedRecord
-from turnwise.transforms.comparison.observed import ComparedSide
+from turnwise.transforms.comparison.side import ComparedSide
 
 
 def add_losses(

@@ -12,7 +12,7 @@ from turnwise.pipeline.store.results import COMPLETED, version_id
 from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, key_text
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.comparison.columns import ConversationColumns
 
 _SHOWN = 10
 _COLUMNS = ("name", "conversation_id", "version_id", "evaluation_run", "update_nanos")
@@ -75,7 +75,7 @@ class SideReader(Protocol):
 
     def conversations(
         self, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
-    ) -> list[ComparedConversation]:
+    ) -> ConversationColumns:
         """Returns what criteria gave conversations, and adds to `rulers` which judges did."""
 
 

@@ -17,7 +17,8 @@ from turnwise.pipeline.store_comparison.run_summary import (
     read_summary,
     summary_text,
 )
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+from turnwise.transforms.comparison.columns import ConversationColumns
+from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.scoring.verdict import STATUS
 
 
@@ -100,20 +101,35 @@ class Summaries:
 
     def conversations(
         self, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
-    ) -> list[ComparedConversation]:
+    ) -> ConversationColumns:
         """Returns the conversations without turns, reasons, tags and languages."""
         last = self._last_revisions(stored)
-        found: list[ComparedConversation] = []
+        criteria, skipped, sampled_out = [], [], []
         traits: dict[str, set[int]] = {}
         for own in stored:
             run, record = self._own[own.name]
             traits.setdefault(run, set()).add(record.traits)
             is_last = not last or record.revision == last[own.key[1:]]
-            found.append(self._parts[run].conversation(own, record, is_last))
+            parts = self._parts[run]
+            criteria.append(parts.criteria(record.observed, is_last))
+            skipped.append(parts.skipped[record.traits] if is_last else frozenset[str]())
+            sampled_out.append(parts.sampled_out[record.traits])
         for run, places in traits.items():
             for criterion, ruler in (pair for n in places for pair in self._read[run].traits[n].rulers):
                 rulers.setdefault(criterion, set()).add(ruler)
-        return found
+        nothing = [None] * len(stored)
+        return ConversationColumns(
+            [own.conversation for own in stored],
+            [own.version or None for own in stored],
+            [own.case or None for own in stored],
+            tasks=[*nothing],
+            case_digests=[own.digest for own in stored],
+            languages=[*nothing],
+            tags=[()] * len(stored),
+            criteria=criteria,
+            skipped=skipped,
+            sampled_out=sampled_out,
+        )
 
     def _summary(self, run: RunKey) -> StoredSummary:
         if run.name not in self._read:
@@ -179,24 +195,15 @@ class _Parts:
             for own in summary.observed
         ]
         self._criteria: dict[tuple[int, ...], dict[str, Observed]] = {}
-        self._skipped = [frozenset(own.skipped) for own in summary.traits]
-        self._sampled_out = [frozenset(own.sampled_out) for own in summary.traits]
+        self._verdicts: dict[tuple[int, ...], dict[str, Observed]] = {}
+        self.skipped = [frozenset(own.skipped) for own in summary.traits]
+        self.sampled_out = [frozenset(own.sampled_out) for own in summary.traits]
 
-    def conversation(self, own: ComparedRecord, record: SummaryRecord, is_last: bool) -> ComparedConversation:
-        """Returns a conversation; only its verdict, if it was scored again in a later revision."""
-        criteria = self._criteria.get(record.observed)
-        if criteria is None:
-            names = [self._summary.observed[place].criterion for place in record.observed]
-            criteria = dict(zip(names, map(self._observed.__getitem__, record.observed), strict=True))
-            self._criteria[record.observed] = criteria
-        if not is_last:
-            criteria = {name: criteria[name] for name in criteria if name == STATUS}
-        return ComparedConversation(
-            own.conversation,
-            own.version or None,
-            own.case or None,
-            case_digest=own.digest,
-            criteria=criteria,
-            skipped=self._skipped[record.traits] if is_last else frozenset(),
-            sampled_out=self._sampled_out[record.traits],
-        )
+    def criteria(self, observed: tuple[int, ...], is_last: bool) -> dict[str, Observed]:
+        """Returns what criteria gave; the verdict alone, if it was scored again in a later revision."""
+        kept = self._criteria if is_last else self._verdicts
+        if observed not in kept:
+            names = [self._summary.observed[place].criterion for place in observed]
+            found = zip(names, map(self._observed.__getitem__, observed), strict=True)
+            kept[observed] = {name: own for name, own in found if is_last or name == STATUS}
+        return kept[observed]
