@@ -17,7 +17,7 @@ from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.plugins import load_plugins
-from turnwise.transforms.comparison.observed import ComparedSide
+from turnwise.transforms.comparison.side import ComparedSide
 
 _BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
 _WIDTH = 120
@@ -61,7 +61,7 @@ def compare_runs(argv: Sequence[str]) -> int:
         raise ConfigError(f"{problem}; score one of them again, or pass --allow_different_judges")
     slices = _slices(a, b) if options.slices is None else options.slices
     if options.slices:
-        check_slices([*a.conversations, *b.conversations], options.slices)
+        check_slices([a.conversations, b.conversations], options.slices)
     wanted = CompareOptions(
         by=options.by,
         margin=options.margin,

@@ -12,8 +12,10 @@ from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
+from turnwise.transforms.comparison.columns import columns_of
 from turnwise.transforms.comparison.errors import add_errors, raised_errors
-from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
+from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.comparison.side import ComparedSide
 
 NO_VERSION = "(none)"
 """How an unknown app version is named on the command line."""
@@ -49,7 +51,7 @@ class VersionSides:
         return ComparedSide(
             name=name,
             source=self.run.directory,
-            conversations=self.conversations[version],
+            conversations=columns_of(self.conversations[version]),
             run_ids=[document.run_id],
             lost=sum(document.counts.get(name) or 0 for name in _LOST),
             problems=problems_of(document),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.pipeline.comparison.sides import VersionSides, read_versions
 from turnwise.pipeline.io.finished_run import FinishedRun
 from turnwise.schemas.comparison import Comparison
-from turnwise.transforms.comparison.observed import ComparedSide
+from turnwise.transforms.comparison.side import ComparedSide
 from turnwise.transforms.reporting.collect import VersionKey, display_order
 from turnwise.transforms.reporting.names import short_names
 from turnwise.transforms.reporting.sentences import Compared

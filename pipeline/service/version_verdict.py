@@ -18,7 +18,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.difference import Undecided
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.compare import CompareOptions, compare
-from turnwise.transforms.comparison.observed import ComparedSide
+from turnwise.transforms.comparison.side import ComparedSide
 from turnwise.transforms.scoring.verdict import STATUS
 
 _MOST = 2**31 - 1

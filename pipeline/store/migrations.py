@@ -8,6 +8,7 @@ from sqlalchemy import Connection, inspect, text
 
 from turnwise.pipeline.store.migrated_datasets import add_datasets
 from turnwise.pipeline.store.migrated_erasures import add_erasure_ends
+from turnwise.pipeline.store.migrated_indexes import index_conversations
 from turnwise.pipeline.store.migrated_maintenance import keep_maintenance
 from turnwise.pipeline.store.migrated_operations import add_operations
 from turnwise.pipeline.store.migrated_repeats import add_repeats
@@ -214,6 +215,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     add_datasets,
     add_summaries,
     add_erasure_ends,
+    index_conversations,
 )
 
 

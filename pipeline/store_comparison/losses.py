@@ -12,7 +12,7 @@ from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, key_text
 from turnwise.pipeline.store_comparison.rows import ComparedRecord
-from turnwise.transforms.comparison.observed import ComparedSide
+from turnwise.transforms.comparison.side import ComparedSide
 
 
 def add_losses(
@@ -41,7 +41,7 @@ def add_losses(
     all_lost = list(lost_records(connection, app, is_counted(FAILURES)))
     versions = _versions_of_runs(connection, app) if all_lost else {}
     counts = Counter[str]()
-    is_of_version = _of_version(stored, versions, version, is_b)
+    is_of_version = _of_version(stored if all_lost else (), versions, version, is_b)
     for lost in all_lost:
         if lost.run in side.run_ids or is_of_version(lost):
             counts[lost.run] += lost.number
@@ -61,7 +61,7 @@ def _of_version(
     measured: dict[str, int] = {}
     for own in stored:
         measured[own.conversation] = max(own.nanos, measured.get(own.conversation, 0))
-    oldest = min(measured.values())
+    oldest = min(measured.values(), default=0)
 
     def is_of_version(lost: RunLoss) -> bool:
         if version is None:

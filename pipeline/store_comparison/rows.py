@@ -1,8 +1,13 @@
 """Reads which conversations and results of a store belong to a side of a comparison."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Protocol
 
+import msgspec
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, Table, case, select
 
 from turnwise.pipeline.store.executions import run_key
@@ -12,7 +17,7 @@ from turnwise.pipeline.store.results import COMPLETED, version_id
 from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, key_text
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.comparison.columns import ConversationColumns
 
 _SHOWN = 10
 _COLUMNS = ("name", "conversation_id", "version_id", "evaluation_run", "update_nanos")
@@ -30,7 +35,7 @@ class SideName(NamedTuple):
     kind: SideKind = "either"
 
 
-class ComparedRecord(NamedTuple):
+class ComparedRecord(msgspec.Struct, frozen=True, gc=False):
     """A stored conversation, or a result without one.
 
     Attributes:
@@ -46,6 +51,7 @@ class ComparedRecord(NamedTuple):
         row: The row of a conversation without a verdict, as JSON; "": it has one, or is a result.
         evaluation: Name of its evaluation; "": not known.
         is_result: Whether it is a result without a conversation.
+        place: Place among what its reader has read; -1: it is read by its name.
     """
 
     name: str
@@ -60,6 +66,7 @@ class ComparedRecord(NamedTuple):
     row: str = ""
     evaluation: str = ""
     is_result: bool = False
+    place: int = -1
 
     @property
     def key(self) -> _RecordKey:
@@ -75,7 +82,7 @@ class SideReader(Protocol):
 
     def conversations(
         self, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
-    ) -> list[ComparedConversation]:
+    ) -> ConversationColumns:
         """Returns what criteria gave conversations, and adds to `rulers` which judges did."""
 
 
@@ -107,7 +114,7 @@ def read_conversations(
     sides = [_side(connection, app, name, evaluations, reader) for name in names]
     cases = {own.evaluation: own.case for side in sides for own in side if not own.is_result}
     return [
-        [own._replace(case=cases.get(own.case, own.case)) if own.is_result else own for own in side]
+        [replace(own, case=cases.get(own.case, own.case)) if own.is_result else own for own in side]
         for side in sides
     ]
 
@@ -154,7 +161,7 @@ def _stored(
     for own, _ in results:
         evaluations.setdefault(own.key, []).append(own.evaluation)
     found = [
-        own._replace(evaluation=_evaluation(own.case, evaluations.get(own.key, ())))
+        replace(own, evaluation=_evaluation(own.case, evaluations.get(own.key, ())))
         for own in _conversations(connection, app, of_conversations)
     ]
     with_row = {own.key for own in found}
@@ -175,7 +182,7 @@ def _conversations(
     row = case((CONVERSATIONS.c.verdict == "", CONVERSATIONS.c.content), else_="")
     for found in _rows(connection, CONVERSATIONS, columns, app, is_chosen, row):
         own = ComparedRecord(*found)
-        yield own._replace(run=_last(own.run))
+        yield replace(own, run=_last(own.run))
 
 
 def _results(
@@ -186,7 +193,7 @@ def _results(
     for found in _rows(connection, RESULTS, columns, app, is_chosen):
         own = ComparedRecord(*found[:-1])
         of_case = "" if _last(own.case) == UNASSIGNED else own.case
-        yield own._replace(run=_last(own.run), case=of_case, evaluation=own.case, is_result=True), found[-1]
+        yield replace(own, run=_last(own.run), case=of_case, evaluation=own.case, is_result=True), found[-1]
 
 
 def _rows(
@@ -209,16 +216,21 @@ def _last(name: str) -> str:
 
 def _last_runs(stored: Sequence[ComparedRecord]) -> list[ComparedRecord]:
     """Returns each conversation in its last run only, ordered by name."""
-    if len({own.run for own in stored}) == 1:
-        return sorted(stored, key=lambda own: own.name)
-    last: dict[tuple[str, str, str], str] = {}
-    newest_first = sorted(stored, key=lambda own: (own.nanos, own.name), reverse=True)
-    found = [
-        own
-        for own in newest_first
-        if last.setdefault((own.evaluation or own.case, own.conversation, own.version), own.run) == own.run
-    ]
-    return sorted(found, key=lambda own: own.name)
+    of_runs: dict[str, set[str]] = {}
+    for own in stored:
+        of_runs.setdefault(own.run, set()).add(own.conversation)
+    runs = Counter(chain.from_iterable(of_runs.values()))
+    again = [own for own in stored if runs[own.conversation] > 1]
+    last: dict[_RecordKey, str] = {}
+    for own in sorted(again, key=lambda own: (own.nanos, own.name), reverse=True):
+        last.setdefault(_measured(own), own.run)
+    found = [own for own in stored if runs[own.conversation] == 1 or last[_measured(own)] == own.run]
+    return sorted(found, key=attrgetter("name"))
+
+
+def _measured(own: ComparedRecord) -> _RecordKey:
+    """Returns what several runs may have measured."""
+    return own.evaluation or own.case, own.conversation, own.version
 
 
 def _known(connection: Connection, app: str) -> str:

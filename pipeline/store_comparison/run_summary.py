@@ -122,21 +122,20 @@ def read_summary(text: str) -> StoredSummary:
         IndexError: A place is outside of its list.
     """
     summary = _DECODER.decode(text)
-    texts, conversations = range(len(summary.texts)), range(len(summary.conversations))
-    traits, observed = range(len(summary.traits)), range(len(summary.observed))
-    known: set[tuple[int, ...]] = set()
-    for own in summary.records:
-        if own.observed not in known:
-            known.add(own.observed)
-            _check(all(place in observed for place in own.observed))
-        _check(own.conversation in conversations and own.traits in traits)
-        _check(own.place in texts and own.version in texts and own.evaluation in texts)
-        _check(own.case in texts and own.verdict in texts)
+    records = summary.records
+    _check({place for places in {own.observed for own in records} for place in places}, summary.observed)
+    _check({own.conversation for own in records}, summary.conversations)
+    _check({own.traits for own in records}, summary.traits)
+    _check({own.place for own in records}, summary.texts)
+    _check({own.version for own in records}, summary.texts)
+    _check({own.evaluation for own in records}, summary.texts)
+    _check({own.case for own in records}, summary.texts)
+    _check({own.verdict for own in records}, summary.texts)
     return summary
 
 
-def _check(is_inside: bool) -> None:
-    if not is_inside:
+def _check(places: set[int], listed: Sequence[object]) -> None:
+    if places and not 0 <= min(places) <= max(places) < len(listed):
         raise IndexError("a place in a summary is outside of its list")
 
 

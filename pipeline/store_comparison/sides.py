@@ -28,8 +28,9 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
-from turnwise.transforms.comparison.errors import add_errors, raised_errors
-from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
+from turnwise.transforms.comparison.columns import ConversationColumns, columns_of
+from turnwise.transforms.comparison.errors import raised_errors
+from turnwise.transforms.comparison.side import ComparedSide
 
 _SHOWN = 10
 _AT_ONCE = 2_000
@@ -95,7 +96,7 @@ def read_sides(
     reader = reader or RowReader(connection, app)
     stored = read_conversations(connection, app, names, evaluations, reader)
     a, b = (
-        _side(connection, app, ComparedSide(name.name, source, [], []), own, reader)
+        _side(connection, app, name.name, source, own, reader)
         for name, own in zip(names, stored, strict=True)
     )
     for side, name, records in zip((a, b), names, stored, strict=True):
@@ -126,10 +127,10 @@ class RowReader:
 
     def conversations(
         self, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
-    ) -> list[ComparedConversation]:
+    ) -> ConversationColumns:
         """Returns the conversations."""
         scores = _scores(self._connection, self._app, stored, rulers)
-        return collect(scores, map(record_summary, stored))
+        return columns_of(collect(scores, map(record_summary, stored)))
 
 
 def _app(connection: Connection, app: str | None) -> str:
@@ -146,12 +147,14 @@ def _app(connection: Connection, app: str | None) -> str:
 def _side(
     connection: Connection,
     app: str,
-    side: ComparedSide,
+    name: str,
+    source: str,
     stored: Sequence[ComparedRecord],
     reader: SideReader,
 ) -> ComparedSide:
-    side.run_ids = sorted({own.run for own in stored})
-    side.conversations = reader.conversations(stored, side.rulers)
+    rulers: dict[str, set[str]] = {}
+    conversations = reader.conversations(stored, rulers)
+    side = ComparedSide(name, source, conversations, sorted({own.run for own in stored}), rulers=rulers)
     _add_errors(connection, app, side)
     return side
 
@@ -181,8 +184,9 @@ def _add_errors(connection: Connection, app: str, side: ComparedSide) -> None:
     for row in rows:
         row["conversation_id"] = key_text(row["conversation_id"] or "")
         row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
-    add_errors(side.conversations, raised_errors(rows))
-    own = {one.app_version for one in side.conversations}
+    if rows:
+        side.conversations.add_errors(raised_errors(rows))
+    own = {*side.conversations.app_versions}
     side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in own))
 
 

@@ -13,12 +13,17 @@ from turnwise.pipeline.store.tables import CURRENT, EXECUTIONS, RUN_SUMMARIES, u
 from turnwise.pipeline.store_comparison.rows import ComparedRecord, SideKind
 from turnwise.pipeline.store_comparison.run_summary import (
     StoredSummary,
+    SummaryObserved,
     SummaryRecord,
     read_summary,
     summary_text,
 )
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+from turnwise.transforms.comparison.columns import ConversationColumns
+from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.scoring.verdict import STATUS
+
+_NOTHING: frozenset[str] = frozenset()
+_Made = dict[tuple[SummaryObserved, ...], dict[str, Observed]]
 
 
 class RunKey(NamedTuple):
@@ -84,7 +89,8 @@ class Summaries:
         self._runs = counted_runs(connection, app)
         self._read: dict[str, StoredSummary] = {}
         self._parts: dict[str, _Parts] = {}
-        self._own: dict[str, tuple[str, SummaryRecord]] = {}
+        self._found: list[SummaryRecord] = []
+        self._made: _Made = {}
 
     def groups(self) -> dict[str, list[ResultGroup]]:
         """Returns name of a run -> its results by evaluation and app version; raises UnsummarisedError."""
@@ -100,20 +106,29 @@ class Summaries:
 
     def conversations(
         self, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
-    ) -> list[ComparedConversation]:
+    ) -> ConversationColumns:
         """Returns the conversations without turns, reasons, tags and languages."""
-        last = self._last_revisions(stored)
-        found: list[ComparedConversation] = []
-        traits: dict[str, set[int]] = {}
-        for own in stored:
-            run, record = self._own[own.name]
-            traits.setdefault(run, set()).add(record.traits)
-            is_last = not last or record.revision == last[own.key[1:]]
-            found.append(self._parts[run].conversation(own, record, is_last))
-        for run, places in traits.items():
-            for criterion, ruler in (pair for n in places for pair in self._read[run].traits[n].rulers):
+        records = [self._found[own.place] for own in stored]
+        parts = [self._parts[own.run] for own in stored]
+        is_last = _are_last(stored, records)
+        for run, place in {(own.run, record.traits) for own, record in zip(stored, records, strict=True)}:
+            for criterion, ruler in self._parts[run].summary.traits[place].rulers:
                 rulers.setdefault(criterion, set()).add(ruler)
-        return found
+        criteria = (own.criteria if last else own.verdicts for own, last in zip(parts, is_last, strict=True))
+        skipped = (own.skipped[one.traits] for own, one in zip(parts, records, strict=True))
+        nothing = [None] * len(stored)
+        return ConversationColumns(
+            [own.conversation for own in stored],
+            [own.version or None for own in stored],
+            [own.case or None for own in stored],
+            tasks=[*nothing],
+            case_digests=[own.digest for own in stored],
+            languages=[*nothing],
+            tags=[()] * len(stored),
+            criteria=[own[one.observed] for own, one in zip(criteria, records, strict=True)],
+            skipped=[own if last else _NOTHING for own, last in zip(skipped, is_last, strict=True)],
+            sampled_out=[own.sampled_out[one.traits] for own, one in zip(parts, records, strict=True)],
+        )
 
     def _summary(self, run: RunKey) -> StoredSummary:
         if run.name not in self._read:
@@ -132,14 +147,13 @@ class Summaries:
 
     def _records(self, run: RunKey, version: str | None) -> Iterator[ComparedRecord]:
         summary, run_id = self._summary(run), run.name.rsplit("/", 1)[-1]
-        texts, conversations = summary.texts, summary.conversations
-        self._parts.setdefault(run.name, _Parts(summary))
-        for own in summary.records:
+        texts, conversations, first = summary.texts, summary.conversations, len(self._found)
+        self._parts.setdefault(run_id, _Parts(summary, self._made))
+        self._found += summary.records
+        for place, own in enumerate(summary.records, first):
             if version is None or texts[own.version] == version:
-                name = f"{texts[own.place]}/{own.name}"
-                self._own[name] = run.name, own
                 yield ComparedRecord(
-                    name,
+                    f"{texts[own.place]}/{own.name}",
                     conversations[own.conversation],
                     texts[own.version],
                     run_id,
@@ -149,16 +163,18 @@ class Summaries:
                     digest=own.digest,
                     evaluation=texts[own.evaluation],
                     is_result=own.is_result,
+                    place=place,
                 )
 
-    def _last_revisions(self, stored: Sequence[ComparedRecord]) -> dict[tuple[str, ...], int]:
-        """Returns conversation and version -> its last revision; empty: none was scored again."""
-        if all(self._own[own.name][1].revision <= 0 for own in stored):
-            return {}
-        last: dict[tuple[str, ...], int] = {}
-        for own in stored:
-            last[own.key[1:]] = max(last.get(own.key[1:], -1), self._own[own.name][1].revision)
-        return last
+
+def _are_last(stored: Sequence[ComparedRecord], records: Sequence[SummaryRecord]) -> Sequence[bool]:
+    """Returns whether each conversation is the last revision of it."""
+    if max(record.revision for record in records) <= 0:
+        return [True] * len(records)
+    last: dict[tuple[str, ...], int] = {}
+    for own, record in zip(stored, records, strict=True):
+        last[own.key[1:]] = max(last.get(own.key[1:], -1), record.revision)
+    return [record.revision == last[own.key[1:]] for own, record in zip(stored, records, strict=True)]
 
 
 def _readable(text: str) -> StoredSummary | None:
@@ -169,34 +185,33 @@ def _readable(text: str) -> StoredSummary | None:
         return None
 
 
+class _Criteria(dict[tuple[int, ...], dict[str, Observed]]):
+    """Places in the list of a summary -> criterion -> what it gave; `made` holds what all runs share."""
+
+    def __init__(self, observed: Sequence[SummaryObserved], made: _Made, only: str | None = None) -> None:
+        super().__init__()
+        self._observed, self._made, self._only = observed, made, only
+
+    def __missing__(self, places: tuple[int, ...]) -> dict[str, Observed]:
+        found = tuple(self._observed[place] for place in places)
+        if self._only is not None:
+            found = tuple(own for own in found if own.criterion == self._only)
+        if found not in self._made:
+            self._made[found] = {own.criterion: _observed(own) for own in found}
+        self[places] = self._made[found]
+        return self[places]
+
+
+def _observed(own: SummaryObserved) -> Observed:
+    return Observed(own.value, own.outcome, own.threshold, is_summed=own.is_summed)
+
+
 class _Parts:
-    """Makes conversations of a summary; what several have in common is made once."""
+    """What conversations of a summary have in common; `verdicts` is of those that were scored again later."""
 
-    def __init__(self, summary: StoredSummary) -> None:
-        self._summary = summary
-        self._observed = [
-            Observed(own.value, own.outcome, own.threshold, is_summed=own.is_summed)
-            for own in summary.observed
-        ]
-        self._criteria: dict[tuple[int, ...], dict[str, Observed]] = {}
-        self._skipped = [frozenset(own.skipped) for own in summary.traits]
-        self._sampled_out = [frozenset(own.sampled_out) for own in summary.traits]
-
-    def conversation(self, own: ComparedRecord, record: SummaryRecord, is_last: bool) -> ComparedConversation:
-        """Returns a conversation; only its verdict, if it was scored again in a later revision."""
-        criteria = self._criteria.get(record.observed)
-        if criteria is None:
-            names = [self._summary.observed[place].criterion for place in record.observed]
-            criteria = dict(zip(names, map(self._observed.__getitem__, record.observed), strict=True))
-            self._criteria[record.observed] = criteria
-        if not is_last:
-            criteria = {name: criteria[name] for name in criteria if name == STATUS}
-        return ComparedConversation(
-            own.conversation,
-            own.version or None,
-            own.case or None,
-            case_digest=own.digest,
-            criteria=criteria,
-            skipped=self._skipped[record.traits] if is_last else frozenset(),
-            sampled_out=self._sampled_out[record.traits],
-        )
+    def __init__(self, summary: StoredSummary, made: _Made) -> None:
+        self.summary = summary
+        self.criteria = _Criteria(summary.observed, made)
+        self.verdicts = _Criteria(summary.observed, made, only=STATUS)
+        self.skipped = [frozenset(own.skipped) for own in summary.traits]
+        self.sampled_out = [frozenset(own.sampled_out) for own in summary.traits]

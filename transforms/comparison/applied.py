@@ -1,9 +1,10 @@
 """Finds, from scores alone, which thresholds were not the same: where a config is not at hand."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import chain
 
 from turnwise.schemas.comparison import RulerChange
-from turnwise.transforms.comparison.observed import ComparedConversation
+from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -11,9 +12,7 @@ _Thresholds = set[float | None]
 _ByCase = dict[str, dict[str | None, _Thresholds]]
 
 
-def applied_thresholds(
-    a: Sequence[ComparedConversation], b: Sequence[ComparedConversation]
-) -> Iterator[RulerChange]:
+def applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[RulerChange]:
     """Yields thresholds that differ, and the criteria with a threshold if they are not the same.
 
     Thresholds that differ from case to case are compared where both sides have the case.
@@ -32,26 +31,28 @@ def applied_thresholds(
         sides = own[criterion], other[criterion]
         pairs = [tuple(set().union(*side.values()) for side in sides)]
         if any(len(found) > 1 for found in pairs[0]):
-            pairs = [tuple(side[case] for side in sides) for case in sides[0].keys() & sides[1].keys()]
+            cases = sorted(sides[0].keys() & sides[1].keys(), key=str)
+            pairs = [tuple(side[case] for side in sides) for case in cases]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
             before, after = map(_listed, change)
             yield RulerChange(what=f"criteria.{criterion}.threshold", a=before, b=after, criteria=[criterion])
 
 
-def _by_criterion(conversations: Sequence[ComparedConversation]) -> _ByCase:
+def _by_criterion(conversations: ConversationColumns) -> _ByCase:
     """Returns the thresholds of scores by criterion and case; None: a score on the scale without one."""
     found: _ByCase = {}
     seen: set[tuple[str, str | None, float | None, float | None]] = set()
-    for conversation in conversations:
-        for name, observed in conversation.criteria.items():
-            key = name, conversation.eval_id, observed.threshold, observed.value
+    criteria, places = conversations.groups
+    for case, place in {*zip(conversations.eval_ids, places, strict=True)}:
+        for name, observed in criteria[place].items():
+            key = name, case, observed.threshold, observed.value
             if key in seen or name == STATUS or observed.value is None:
                 continue
             seen.add(key)
             if observed.threshold is not None or _is_claim(name, observed.value):
                 own = found.setdefault(name, {})
-                own.setdefault(conversation.eval_id, set()).add(observed.threshold)
+                own.setdefault(case, set()).add(observed.threshold)
     return found
 
 
@@ -61,11 +62,10 @@ def _is_claim(criterion: str, value: float) -> bool:
     return scale is None or scale[0] <= value <= scale[1]
 
 
-def _seen(conversations: Sequence[ComparedConversation]) -> set[str]:
+def _seen(conversations: ConversationColumns) -> set[str]:
     """Returns the criteria that gave anything, or that a sample rate left out; without the verdicts."""
-    return {name for own in conversations for name in (*own.criteria, *own.skipped, *own.sampled_out)} - {
-        STATUS
-    }
+    left_out = {*conversations.skipped, *conversations.sampled_out}
+    return {*chain.from_iterable((*conversations.groups.criteria, *left_out))} - {STATUS}
 
 
 def _gates(found: _ByCase) -> list[str]:

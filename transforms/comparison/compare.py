@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from turnwise.schemas.comparison import Comparison, PairedBy, RulerChange, Side
 from turnwise.transforms.comparison.corrected import calibration_notes, with_correction
@@ -11,9 +12,10 @@ from turnwise.transforms.comparison.estimates import Setup
 from turnwise.transforms.comparison.flips import flips
 from turnwise.transforms.comparison.measures import CriterionMeasure, measure_of
 from turnwise.transforms.comparison.notes import comparison_notes
-from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
-from turnwise.transforms.comparison.pairing import Matched, case_name, grouped, match
+from turnwise.transforms.comparison.pairing import match
 from turnwise.transforms.comparison.ruler import ruler_changes
+from turnwise.transforms.comparison.side import ComparedSide
+from turnwise.transforms.comparison.side_values import values_of
 from turnwise.transforms.comparison.slices import NO_PARTS, compare_parts
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.resampling import resampling_seed
@@ -53,7 +55,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     run_ids = sorted({*a.run_ids, *b.run_ids})
     seed = resampling_seed([run.rsplit("/", 1)[-1] for run in run_ids])
     setup = Setup(options.alpha, options.margin, options.q, seed, options.details)
-    matched = match(a.conversations, b.conversations, options.by)
+    paired = match(a.conversations, b.conversations, options.by)
+    matched, pairing = values_of(paired), paired.pairing
     changes: list[RulerChange] = ruler_changes(a, b)
     measures, missing = _measures(a, b)
     if not options.any_verdicts:
@@ -64,9 +67,9 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     criteria = compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
     criteria = [with_correction(own, a, b) for own in criteria]
     return Comparison(
-        a=_side(a, matched),
-        b=_side(b, matched),
-        pairing=matched.pairing,
+        a=_side(a, pairing.by),
+        b=_side(b, pairing.by),
+        pairing=pairing,
         margin=options.margin,
         alpha=options.alpha,
         q=options.q,
@@ -74,18 +77,18 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         criteria=criteria,
         not_compared=missing,
         slices=parts.slices,
-        flips=flips(matched.cases, measures) if options.details else [],
+        flips=flips(matched, measures) if options.details else [],
         ruler=changes,
-        notes=[*comparison_notes(a, b, matched, changes, parts.left_out), *calibration_notes(criteria, a, b)],
+        notes=[*comparison_notes(a, b, paired, changes, parts.left_out), *calibration_notes(criteria, a, b)],
         word=next((own.overall.word for own in criteria if own.criterion == STATUS), None),
     )
 
 
 def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
     """Returns what is compared, verdicts first, and why other criteria are not."""
-    own, other = _scored(a.conversations), _scored(b.conversations)
-    both = [name for name in own if name in other]
-    names = sorted(both, key=lambda name: (name != STATUS, both.index(name)))
+    everything = [own for side in (a, b) for own in side.conversations.groups.criteria]
+    own, other = (dict.fromkeys(chain.from_iterable(side.conversations.groups.criteria)) for side in (a, b))
+    names = sorted((name for name in own if name in other), key=lambda name: name != STATUS)
     thresholds = {
         name
         for side in (a, b)
@@ -93,7 +96,6 @@ def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure],
         for name, settings in side.document.criteria.items()
         if settings.get("threshold") is not None
     }
-    everything = [*a.conversations, *b.conversations]
     missing = {name: f"{b.name} has no score of it" for name in own if name not in other}
     missing |= {name: f"{a.name} has no score of it" for name in other if name not in own}
     return [measure_of(name, everything, name in thresholds) for name in names], missing
@@ -110,32 +112,25 @@ def _without_verdicts(
     return [measure for measure in measures if measure.criterion != STATUS]
 
 
-def _scored(conversations: Sequence[ComparedConversation]) -> list[str]:
-    """Returns the criteria that apply to any conversation, in the order of the rows."""
-    return list(dict.fromkeys(name for own in conversations for name in own.criteria))
-
-
-def _side(side: ComparedSide, matched: Matched) -> Side:
-    verdicts = [own.criteria[STATUS].outcome for own in side.conversations if STATUS in own.criteria]
-    by = matched.pairing.by
-    named = [case_name(own, by) for own in side.conversations]
-    cases = [name for name in named if name is not None]
-    decided = verdicts.count("PASS"), verdicts.count("FAIL")
-    own_cases = map(len, grouped(side.conversations))
-    sizes = [*(own_cases if by == "nothing" else Counter(cases).values())]
+def _side(side: ComparedSide, by: PairedBy) -> Side:
+    conversations = side.conversations
+    criteria, places = conversations.groups
+    outcomes = [own[STATUS].outcome if STATUS in own else None for own in criteria]
+    verdicts = Counter(outcomes[place] for place in places)
+    decided = verdicts["PASS"], verdicts["FAIL"]
+    names = conversations.own_cases() if by == "nothing" else conversations.case_names(by)
+    sizes = [number for name, number in Counter(names).items() if name is not None]
     return Side(
         name=side.name,
         source=side.source,
         run_ids=side.run_ids,
-        app_versions=sorted(
-            {own.app_version for own in side.conversations}, key=lambda v: (v is None, v or "")
-        ),
-        conversations=len(named),
+        app_versions=sorted({*conversations.app_versions}, key=lambda v: (v is None, v or "")),
+        conversations=len(conversations),
         cases=len(sizes),
         repeated_cases=sum(size > 1 for size in sizes),
         passed=decided[0],
         failed=decided[1],
-        undecided=len(named) - sum(decided),
+        undecided=len(conversations) - sum(decided),
         lost=side.lost,
         problems=[*side.problems],
         create_time=side.document.create_time if side.document else None,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.comparison import CriterionComparison
 from turnwise.schemas.difference import Bounds, CorrectedDifference
-from turnwise.transforms.comparison.observed import ComparedSide
+from turnwise.transforms.comparison.side import ComparedSide
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.proportions import estimated_difference
 
@@ -54,7 +54,9 @@ def _bears_out(own: CriterionComparison, found: CorrectedDifference) -> bool:
 
 def _corrected(own: CriterionComparison, side: ComparedSide) -> Corrected | None:
     """Returns the figure of whole conversations of a side; None: it is not corrected."""
-    versions = {conversation.app_version for conversation in side.conversations}
+    if side.calibration is None:
+        return None
+    versions = {*side.conversations.app_versions}
     return corrected_figure(side.calibration, own.criterion, own.measure, versions)
 
 

@@ -9,17 +9,15 @@ from turnwise.schemas.comparison import CriterionComparison
 from turnwise.schemas.difference import JudgeNoise, TurnDifference, VersionDifference
 from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure, value_direction
-from turnwise.transforms.comparison.pairing import Matched
 from turnwise.transforms.comparison.ratios import quantile_ratios
 from turnwise.transforms.comparison.sentences import sentence
+from turnwise.transforms.comparison.side_values import MatchedValues
 from turnwise.transforms.comparison.undecided import lasting_word, three_readings
 from turnwise.transforms.comparison.values import (
     estimate,
     group_estimate,
     group_values,
-    observed_in,
     paired_values,
-    values_of,
 )
 from turnwise.transforms.comparison.words import difference_of, word_for
 from turnwise.transforms.scoring.verdict import STATUS
@@ -48,13 +46,13 @@ class Measured:
         return "outcomes" if self.measure.has_outcomes else "values"
 
 
-def measure_all(matched: Matched, measures: Sequence[CriterionMeasure], setup: Setup) -> list[Measured]:
+def measure_all(matched: MatchedValues, measures: Sequence[CriterionMeasure], setup: Setup) -> list[Measured]:
     """Returns the criteria with their differences."""
     return [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
 
 
 def compare_criteria(
-    matched: Matched,
+    matched: MatchedValues,
     measured: Sequence[Measured],
     turns: Mapping[str, Sequence[TurnDifference]],
     setup: Setup,
@@ -83,7 +81,7 @@ def compare_criteria(
 
 
 def _compare(
-    matched: Matched,
+    matched: MatchedValues,
     one: Measured,
     other_p: Sequence[float],
     turns: list[TurnDifference],
@@ -123,19 +121,21 @@ def _compare(
     )
 
 
-def _sides_alone(matched: Matched, measure: CriterionMeasure) -> tuple[int, int]:
+def _sides_alone(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
     """Returns how many paired cases have a value on one side alone: in A, in B."""
-    values = [(bool(values_of(c.a, measure)), bool(values_of(c.b, measure))) for c in matched.cases]
-    return values.count((True, False)), values.count((False, True))
+    has_a, has_b = (side.runs(measure).counts > 0 for side in (matched.a, matched.b))
+    return int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
 
 
-def _both(matched: Matched, measure: CriterionMeasure) -> tuple[int, int]:
+def _both(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
     """Returns how many paired cases pass in all runs of both sides, and how many fail in all."""
-    values = [{*a, *b} for a, b in paired_values(matched.cases, measure).values()]
-    return values.count({1.0}), values.count({0.0})
+    _, a, b = paired_values(matched, measure)
+    # The mean of values from 0 to 1 is 1, or 0, where all of them are.
+    passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
+    return passed, failed
 
 
-def _unpaired(matched: Matched, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
+def _unpaired(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
     """Returns the difference over all conversations, if some have no partner."""
     pairing = matched.pairing
     if not (pairing.only_a or pairing.only_b or pairing.unidentified_a or pairing.unidentified_b):
@@ -144,18 +144,19 @@ def _unpaired(matched: Matched, measure: CriterionMeasure, setup: Setup) -> Vers
     return difference_of(found, word_for(found, found.p, measure, setup))
 
 
-def _mean(matched: Matched, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
+def _mean(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
     """Returns the difference of the mean values beside that of the outcomes, if they say more."""
-    own = (found for side in matched.parts for part in side for found in observed_in(part, measure))
-    if all(found.value in (None, 0.0, 1.0) for found in own):
+    own = (found for side in (matched.a, matched.b) for found in side.observed.groups(measure))
+    if all(found is None or found.value in (None, 0.0, 1.0) for found in own):
         return None
     values = measure.as_mean(value_direction(measure.criterion))
     found = estimate(matched, values, setup)
     return difference_of(found, word_for(found, found.p, values, setup))
 
 
-def _judge_noise(matched: Matched, measure: CriterionMeasure) -> JudgeNoise | None:
-    found = [*observed_in(matched.a, measure), *observed_in(matched.b, measure)]
+def _judge_noise(matched: MatchedValues, measure: CriterionMeasure) -> JudgeNoise | None:
+    sides = matched.a, matched.b
+    found = [own for side in sides for own in side.observed.at(side.rows.tolist(), measure)]
     voted = sum(own.voted for own in found)
     flipped = sum(own.flipped for own in found)
     return JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None

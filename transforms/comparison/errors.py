@@ -36,10 +36,24 @@ def add_errors(conversations: Iterable[ComparedConversation], raised: Raised) ->
         raised: The errors.
     """
     for one in conversations:
-        key = ScoredId(one.conversation_id, one.app_version)
-        for criterion, messages in raised.items():
-            found = one.criteria.get(criterion)
-            is_open = found is None or (found.is_summed and found.outcome != "FAIL")
-            if is_open and key in messages:
-                raised_here = Observed(why=f"raised an error: {messages[key]}")
-                one.criteria = {**one.criteria, criterion: raised_here}
+        found = errors_of(ScoredId(one.conversation_id, one.app_version), one.criteria, raised)
+        one.criteria = {**one.criteria, **found} if found else one.criteria
+
+
+def errors_of(
+    conversation: ScoredId, criteria: Mapping[str, Observed], raised: Raised
+) -> dict[str, Observed]:
+    """Returns what errors leave undecided of a conversation; see `add_errors`.
+
+    Args:
+        conversation: The conversation.
+        criteria: What criteria gave it.
+        raised: The errors.
+    """
+    found = {}
+    for criterion, messages in raised.items():
+        own = criteria.get(criterion)
+        is_open = own is None or (own.is_summed and own.outcome != "FAIL")
+        if is_open and conversation in messages:
+            found[criterion] = Observed(why=f"raised an error: {messages[conversation]}")
+    return found

@@ -1,11 +1,11 @@
 """Estimates one difference between two versions: paired by case, or of two groups."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from turnwise.transforms.comparison.runs import Runs
 from turnwise.transforms.statistics.distributions import normal_quantile
 from turnwise.transforms.statistics.effects import cohens_h, standardised
 from turnwise.transforms.statistics.interval import Interval
@@ -29,8 +29,20 @@ FEWEST_ALIKE = 20
 Below, Newcombe's intervals hold less often than they should: of 3 pairs, "not worse" would be said with a
 chance of 11.8 % of a version that is worse by the margin.
 """
-CaseValues = Mapping[str, tuple[Sequence[float], Sequence[float]]]
-"""Case -> values of A's runs and of B's runs, at least one each."""
+
+
+class PairedRuns(NamedTuple):
+    """Values of the runs of A and of B by case, at least one each.
+
+    Attributes:
+        names: The cases.
+        a: Values of A.
+        b: Values of B.
+    """
+
+    names: list[str]
+    a: Runs
+    b: Runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +71,8 @@ class Estimate:
     Attributes:
         equivalence: Interval at level 1 - 2 alpha, that of two one-sided tests.
         mid_p: McNemar's mid-p; None: another test.
-        higher: CaseValues with a higher value in B; None: not paired.
-        lower: CaseValues with a lower value in B.
+        higher: Cases with a higher value in B; None: not paired.
+        lower: Cases with a lower value in B.
     """
 
     pairs: int
@@ -91,16 +103,16 @@ def within_scale(detectable: float | None, span: float | None) -> float | None:
     return None if detectable is None or (span is not None and detectable > span) else detectable
 
 
-def paired_shares(cases: CaseValues, setup: Setup) -> Estimate:
+def paired_shares(cases: PairedRuns, setup: Setup) -> Estimate:
     """Estimates the difference of pass shares over the same cases.
 
     One run of every case on both sides: McNemar's exact test and Newcombe's interval, widened. Several: the
     mean of a case's runs is its value.
     """
-    if not cases or any(len(a) != 1 or len(b) != 1 for a, b in cases.values()):
+    if not cases.names or max(cases.a.counts.max(), cases.b.counts.max()) > 1:
         return _paired(cases, setup, 1.0, is_share=True)
-    outcomes = [(a[0], b[0]) for a, b in cases.values()]
-    pairs = Pairs(*(outcomes.count(kind) for kind in ((1, 1), (0, 1), (1, 0), (0, 0))))
+    kinds = (1, 1), (0, 1), (1, 0), (0, 0)
+    pairs = Pairs(*(int(((cases.a.means == a) & (cases.b.means == b)).sum()) for a, b in kinds))
     test, size = mcnemar(pairs.gained, pairs.lost), pairs.size
     value_a, value_b = (pairs.both + pairs.lost) / size, (pairs.both + pairs.gained) / size
     return Estimate(
@@ -120,7 +132,7 @@ def paired_shares(cases: CaseValues, setup: Setup) -> Estimate:
     )
 
 
-def paired_means(cases: CaseValues, setup: Setup, span: float | None) -> Estimate:
+def paired_means(cases: PairedRuns, setup: Setup, span: float | None) -> Estimate:
     """Estimates the mean difference over the same cases, by bootstrap and permutation over cases.
 
     Args:
@@ -131,14 +143,12 @@ def paired_means(cases: CaseValues, setup: Setup, span: float | None) -> Estimat
     return _paired(cases, setup, span, is_share=False)
 
 
-def _paired(cases: CaseValues, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
-    size = len(cases)
-    counts = sum(len(a) for a, _ in cases.values()), sum(len(b) for _, b in cases.values())
+def _paired(cases: PairedRuns, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
+    size, counts = len(cases.names), (cases.a.total, cases.b.total)
     if not size:
         return Estimate(0, *counts)
-    means = {case: (fmean(a), fmean(b)) for case, (a, b) in cases.items()}
-    differences = {case: b - a for case, (a, b) in means.items()}
-    value_a, value_b = fmean(a for a, _ in means.values()), fmean(b for _, b in means.values())
+    differences = dict(zip(cases.names, (cases.b.means - cases.a.means).tolist(), strict=True))
+    value_a, value_b = fmean(cases.a.means.tolist()), fmean(cases.b.means.tolist())
     drawn = CaseMeans(differences, setup.seed)
     is_too_few = size < FEWEST_CASES and not drawn.is_constant
     interval, equivalence = (

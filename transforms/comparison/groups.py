@@ -6,6 +6,7 @@ from math import sqrt
 from statistics import fmean, variance
 
 from turnwise.transforms.comparison.estimates import FEWEST_ALIKE, FEWEST_CASES, Estimate, Setup, within_scale
+from turnwise.transforms.comparison.runs import Runs
 from turnwise.transforms.statistics.effects import cohens_h, standardised
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.means import (
@@ -21,31 +22,25 @@ from turnwise.transforms.statistics.power import (
 )
 from turnwise.transforms.statistics.proportions import difference_interval, exact_p
 
-GroupValues = Sequence[Sequence[float]]
-"""Values of the runs of every case of a group, at least one each."""
 
-
-def group_difference(
-    a: GroupValues, b: GroupValues, setup: Setup, span: float | None, *, is_share: bool
-) -> Estimate:
+def group_difference(a: Runs, b: Runs, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
     """Estimates the difference of two groups; the case is the unit, and the mean of its runs its value.
 
     Args:
-        a: Values of the base.
-        b: Values of the candidate.
+        a: Values of the base by case, at least one each.
+        b: Values of the candidate by case, at least one each.
         setup: What is asked for.
         span: Width of the scale; None: it is open.
         is_share: Whether values are 1 (pass) and 0.
     """
-    own, other = ([fmean(runs) for runs in group] for group in (a, b))
-    counts = sum(map(len, a)), sum(map(len, b))
+    own, other = a.means.tolist(), b.means.tolist()
     if is_share and {*own, *other} <= {0.0, 1.0}:
         found = _shares(own, other, setup)
     else:
         found = _means(own, other, setup, span, is_share=is_share)
-    if counts == (len(a), len(b)):
+    if (a.total, b.total) == (len(own), len(other)):
         return found
-    return replace(found, count_a=counts[0], count_b=counts[1], cases_a=len(a), cases_b=len(b))
+    return replace(found, count_a=a.total, count_b=b.total, cases_a=len(own), cases_b=len(other))
 
 
 def _shares(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:

@@ -1,11 +1,11 @@
 """What of a criterion is compared: pass shares or mean values, and which side is better."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from turnwise.schemas.comparison import ComparedMeasure
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -62,28 +62,22 @@ class CriterionMeasure:
             return value
         return _SHARES.get(outcome)
 
-    def values(self, found: Sequence[Observed]) -> list[float | None]:
-        """Returns what is compared of several scores; None: undecided."""
-        if self.measure == "mean" or not self.has_outcomes:
-            return [own.value for own in found]
-        return [_SHARES.get(own.outcome) for own in found]
-
     def as_mean(self, better_is: Literal["more", "less", "neither"]) -> "CriterionMeasure":
         """Returns the measure of the criterion's values."""
         return CriterionMeasure(self.criterion, "mean", self.scale, self.unit, better_is, False)
 
 
 def measure_of(
-    criterion: str, conversations: Iterable[ComparedConversation], has_threshold: bool
+    criterion: str, observed: Iterable[Mapping[str, Observed]], has_threshold: bool
 ) -> CriterionMeasure:
     """Returns what of a criterion is compared.
 
     Args:
         criterion: Its name.
-        conversations: The conversations of both sides.
+        observed: What criteria gave the conversations of both sides, each at least once.
         has_threshold: Whether the config gives it a threshold.
     """
-    found = [own.criteria[criterion] for own in conversations if criterion in own.criteria]
+    found = [own[criterion] for own in observed if criterion in own]
     kind = CRITERIA.get(criterion)
     scale = (0.0, 1.0) if criterion == STATUS else kind.scale if kind else None
     unit = kind.unit if kind else "score"

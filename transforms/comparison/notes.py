@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from turnwise.schemas.comparison import RulerChange, Side
-from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide
+from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.pairing import Matched
 from turnwise.transforms.comparison.ruler import SAMPLE_RATE
+from turnwise.transforms.comparison.side import ComparedSide
 
 _NAMES_SHOWN = 5
 
@@ -57,9 +59,10 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
             f"{_counted(pairing.changed, 'case')} left out, whose expectation is not the same in A and B: "
             f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
         )
-    uneven = [case for case in matched.cases if len(case.a) != len(case.b)]
+    sizes = zip(map(len, matched.cases_a), map(len, matched.cases_b), strict=True)
+    uneven = [(own, other) for own, other in sizes if own != other]
     if uneven:
-        runs = [sum(map(len, side)) for side in zip(*((case.a, case.b) for case in uneven), strict=True)]
+        runs = [sum(side) for side in zip(*uneven, strict=True)]
         yield (
             f"{_counted(len(uneven), 'case')} not run equally often: {runs[0]} runs in A, {runs[1]} in B; "
             "runs that are missing are not in the figures"
@@ -68,12 +71,14 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
 
 def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
     """Yields a note where both sides are the same recordings, or the same version."""
+    versions = [{*side.conversations.app_versions} for side in (a, b)]
+    if versions[0] != versions[1]:
+        return
     own, other = _identities(a.conversations), _identities(b.conversations)
     if own == other and matched.pairing.by != "nothing":
         yield "both sides are the same recordings: differences are those of the measurement, not of the agent"
         return
-    versions = [{c.app_version for c in side.conversations} for side in (a, b)]
-    if versions[0] != versions[1] or None in versions[0]:
+    if None in versions[0]:
         return
     if len(versions[0]) == 1:
         yield "both sides are the same app version: differences are chance, or changes outside the agent"
@@ -88,8 +93,8 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _identities(conversations: Sequence[ComparedConversation]) -> set[tuple[str, str | None]]:
-    return {(own.conversation_id, own.app_version) for own in conversations}
+def _identities(conversations: ConversationColumns) -> set[tuple[str, str | None]]:
+    return {*zip(conversations.conversation_ids, conversations.app_versions, strict=True)}
 
 
 def run_places(a: ComparedSide | Side, b: ComparedSide | Side) -> list[str]:
@@ -122,7 +127,7 @@ def _sampling(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
             if before.get(SAMPLE_RATE) != after.get(SAMPLE_RATE):
                 yield f"{what}: {before.get(SAMPLE_RATE)} for A, {after.get(SAMPLE_RATE)} for B"
     for side in (a, b):
-        found = Counter(name for one in side.conversations for name in one.sampled_out)
+        found = Counter(chain.from_iterable(side.conversations.sampled_out))
         for name, number in sorted(found.items()):
             yield f"{side.name}: {_counted(number, 'conversation')} sampled out of {name}: not in its figures"
 

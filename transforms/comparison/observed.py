@@ -1,11 +1,7 @@
-"""What a criterion gave a conversation, and what a side of a comparison consists of."""
+"""What a criterion gave a conversation, and a conversation of a comparison."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
-
-from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.run import RunDocument
 
 
 class TurnScore(NamedTuple):
@@ -78,51 +74,3 @@ class ComparedConversation:
     criteria: dict[str, Observed] = field(default_factory=dict)
     skipped: frozenset[str] = frozenset()
     sampled_out: frozenset[str] = frozenset()
-
-
-class ComparedConversations(list[ComparedConversation]):
-    """Conversations that do not change any more, with lists of what is asked of them often.
-
-    Attributes:
-        observed: Criterion -> what it gave them, where it applies.
-        values: Criterion and kind of measure -> its values.
-    """
-
-    __slots__ = ("observed", "values")
-
-    def __init__(self, conversations: Iterable[ComparedConversation] = ()) -> None:
-        super().__init__(conversations)
-        self.observed: dict[str, list[Observed]] = {}
-        self.values: dict[tuple[str, str, bool], list[float]] = {}
-
-
-@dataclass(slots=True)
-class ComparedSide:
-    """One side of a comparison.
-
-    Attributes:
-        name: How texts call it.
-        source: Directory of the run, or address of the store.
-        conversations: Its conversations.
-        run_ids: Ids of its runs.
-        lost: Records, conversations and eval cases of the run that were lost, and files that were not read
-            to the end; None: not known.
-        notes: What is said of its runs, one line each.
-        problems: Why the run ended with exit status 1, one line each.
-        document: `run.json`; None: of a store.
-        rulers: Criterion -> the judge models and prompts that scored it, `model, prompt version`.
-        errors: Criterion -> conversations in which it failed with an error.
-        calibration: What human labels say of its run; None: it has no labels.
-    """
-
-    name: str
-    source: str
-    conversations: list[ComparedConversation]
-    run_ids: list[str]
-    lost: int | None = None
-    notes: list[str] = field(default_factory=list)
-    problems: Sequence[str] = ()
-    document: RunDocument | None = None
-    rulers: dict[str, set[str]] = field(default_factory=dict)
-    errors: dict[str, int] = field(default_factory=dict)
-    calibration: Calibration | None = None

@@ -2,54 +2,40 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TypeVar
 
 from turnwise.schemas.comparison import PairedBy, Pairing
-from turnwise.transforms.comparison.observed import ComparedConversation, ComparedConversations
+from turnwise.transforms.comparison.columns import ConversationColumns
 
 _NAMES_SHOWN = 20
 KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
+_Name = TypeVar("_Name", str, str | None)
+CaseRows = Sequence[Sequence[int]]
+"""Rows of the conversations of every case: their places in the columns of a side."""
 
 
-class Case(NamedTuple):
-    """One case with its conversations on both sides."""
-
-    name: str
-    a: ComparedConversations
-    b: ComparedConversations
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Matched:
     """The conversations of two sides, brought together.
 
     Attributes:
-        cases: Cases on both sides that expect the same, by name; none if nothing pairs them.
+        names: Cases on both sides that expect the same, by name; none if nothing pairs them.
         a: All conversations of A.
         b: All conversations of B.
+        cases_a: Rows of A by case; at least one each.
+        cases_b: Rows of B by case; at least one each.
         pairing: How they were paired.
     """
 
-    cases: list[Case]
-    a: ComparedConversations
-    b: ComparedConversations
+    names: list[str]
+    a: ConversationColumns
+    b: ConversationColumns
+    cases_a: CaseRows
+    cases_b: CaseRows
     pairing: Pairing
 
-    @property
-    def parts(self) -> tuple[list[ComparedConversations], list[ComparedConversations]]:
-        """All conversations of A and of B in pieces: by case, where every one belongs to one."""
-        cases = [case.a for case in self.cases], [case.b for case in self.cases]
-        whole = self.a, self.b
-        own, other = (
-            pieces if sum(map(len, pieces)) == len(side) else [side]
-            for pieces, side in zip(cases, whole, strict=True)
-        )
-        return own, other
 
-
-def match(
-    a: Sequence[ComparedConversation], b: Sequence[ComparedConversation], by: PairedBy | None = None
-) -> Matched:
+def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = None) -> Matched:
     """Pairs conversations by an id; by default, by the one that pairs most cases.
 
     Args:
@@ -57,22 +43,21 @@ def match(
         b: Conversations of the candidate.
         by: What identifies a case; None: whatever pairs most cases, `nothing` if none does.
     """
-    own, other = ComparedConversations(a), ComparedConversations(b)
     if by is not None:
-        return _match(own, other, by)
-    common = {key: len(_names(own, key) & _names(other, key)) for key in KEYS}
+        return _match(a, b, by)
+    common = {key: len(_names(a, key) & _names(b, key)) for key in KEYS}
     best = max(KEYS, key=lambda key: common[key])
-    return _match(own, other, best if common[best] else "nothing")
+    return _match(a, b, best if common[best] else "nothing")
 
 
-def _names(conversations: ComparedConversations, by: PairedBy) -> set[str]:
-    return {name for own in conversations if (name := case_name(own, by))}
+def _names(conversations: ConversationColumns, by: PairedBy) -> set[str]:
+    return {name for name in set(conversations.case_names(by)) if name}
 
 
-def _match(a: ComparedConversations, b: ComparedConversations, by: PairedBy) -> Matched:
-    own, other = _by_case(a, by), _by_case(b, by)
+def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matched:
+    own, other = _identified(a, by), _identified(b, by)
     common = sorted(own.keys() & other.keys())
-    both = [name for name in common if not _expects_other(own[name], other[name])]
+    both = [name for name in common if not _expects_other(_digests(a, own[name]), _digests(b, other[name]))]
     changed = sorted({*common}.difference(both))
     only_a, only_b = sorted(own.keys() - other.keys()), sorted(other.keys() - own.keys())
     pairing = Pairing(
@@ -87,41 +72,25 @@ def _match(a: ComparedConversations, b: ComparedConversations, by: PairedBy) -> 
         changed=len(changed),
         changed_names=changed[:_NAMES_SHOWN],
     )
-    cases = [
-        Case(name, ComparedConversations(own[name]), ComparedConversations(other[name])) for name in both
-    ]
-    return Matched(cases, a, b, pairing)
+    return Matched(both, a, b, [own[name] for name in both], [other[name] for name in both], pairing)
 
 
-def _expects_other(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation]) -> bool:
+def _identified(conversations: ConversationColumns, by: PairedBy) -> dict[str, list[int]]:
+    return {name: rows for name, rows in rows_by_case(conversations.case_names(by)).items() if name}
+
+
+def _digests(conversations: ConversationColumns, rows: Sequence[int]) -> set[str | None]:
+    return {*map(conversations.case_digests.__getitem__, rows)}
+
+
+def _expects_other(a: set[str | None], b: set[str | None]) -> bool:
     """Returns whether something else is expected in A than in B, as far as it is known."""
-    own, other = ({one.case_digest for one in side} for side in (a, b))
-    return own != other and None not in own | other
+    return a != b and None not in a | b
 
 
-def _by_case(
-    conversations: Sequence[ComparedConversation], by: PairedBy
-) -> dict[str, list[ComparedConversation]]:
-    found: dict[str, list[ComparedConversation]] = {}
-    for conversation in conversations:
-        name = case_name(conversation, by)
-        if name:
-            found.setdefault(name, []).append(conversation)
+def rows_by_case(names: Iterable[_Name]) -> dict[_Name, list[int]]:
+    """Returns the rows of every case, in order."""
+    found: dict[_Name, list[int]] = {}
+    for row, name in enumerate(names):
+        found.setdefault(name, []).append(row)
     return found
-
-
-def grouped(conversations: Iterable[ComparedConversation]) -> list[list[ComparedConversation]]:
-    """Returns the conversations of one group by case; one that names no case is a case of its own."""
-    found: dict[str, list[ComparedConversation]] = {}
-    for own in conversations:
-        found.setdefault(own.eval_id or own.task or own.conversation_id, []).append(own)
-    return list(found.values())
-
-
-def case_name(conversation: ComparedConversation, by: PairedBy) -> str | None:
-    """Returns what identifies a conversation's case; None: it states none."""
-    if by == "eval_id":
-        return conversation.eval_id
-    if by == "task":
-        return conversation.task
-    return conversation.conversation_id if by == "conversation_id" else None

@@ -7,8 +7,7 @@ import numpy as np
 from turnwise.schemas.difference import QuantileRatio
 from turnwise.transforms.comparison.estimates import Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
-from turnwise.transforms.comparison.observed import ComparedConversation
-from turnwise.transforms.comparison.pairing import Matched
+from turnwise.transforms.comparison.side_values import MatchedValues, SideValues
 from turnwise.transforms.comparison.words import bounds_of
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.resampling import Numbers, resampling_weights
@@ -29,12 +28,13 @@ class _Values:
         self.values: Numbers = np.asarray([value for _, value in ordered], dtype=np.float64)
 
 
-def quantile_ratios(matched: Matched, measure: CriterionMeasure, setup: Setup) -> list[QuantileRatio]:
+def quantile_ratios(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> list[QuantileRatio]:
     """Returns the ratios of the quantiles over all single values, those of turns where there are any.
 
     Paired: over the cases on both sides. An interval needs 10 cases a side.
     """
-    a, b = (_Values(_values(side, measure)) for side in _sides(matched))
+    sides = zip((matched.a, matched.b), _sides(matched), strict=True)
+    a, b = (_Values(_values(side, rows, measure)) for side, rows in sides)
     if not len(a.values) or not len(b.values):
         return []
     names = sorted({*a.cases, *b.cases})
@@ -45,24 +45,24 @@ def quantile_ratios(matched: Matched, measure: CriterionMeasure, setup: Setup) -
     return [_ratio(place, a, b, drawn, setup) for place in range(len(QUANTILES))]
 
 
-def _sides(matched: Matched) -> tuple[list[tuple[str, ComparedConversation]], ...]:
-    """Returns both sides' conversations, each with what is resampled: its case, or itself."""
+def _sides(matched: MatchedValues) -> tuple[list[tuple[str, int]], ...]:
+    """Returns the rows of both sides, each with what is resampled: its case, or itself."""
     if matched.pairing.by == "nothing":
         return (
-            [(f"a {place}", own) for place, own in enumerate(matched.a)],
-            [(f"b {place}", own) for place, own in enumerate(matched.b)],
+            [(f"a {place}", row) for place, row in enumerate(matched.a.rows.tolist())],
+            [(f"b {place}", row) for place, row in enumerate(matched.b.rows.tolist())],
         )
-    return (
-        [(case.name, own) for case in matched.cases for own in case.a],
-        [(case.name, own) for case in matched.cases for own in case.b],
+    return tuple(
+        [(name, row) for name, rows in zip(matched.names, side.cases, strict=True) for row in rows]
+        for side in (matched.a, matched.b)
     )
 
 
 def _values(
-    side: Iterable[tuple[str, ComparedConversation]], measure: CriterionMeasure
+    side: SideValues, rows: Iterable[tuple[str, int]], measure: CriterionMeasure
 ) -> Iterator[tuple[str, float]]:
-    for case, conversation in side:
-        found = conversation.criteria.get(measure.criterion)
+    for case, row in rows:
+        found = side.observed.conversations.criteria[row].get(measure.criterion)
         if found is None:
             continue
         values = [turn.value for turn in found.turns] or [found.value]

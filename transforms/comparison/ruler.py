@@ -7,7 +7,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.run import RunDocument
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.comparison.applied import applied_thresholds
-from turnwise.transforms.comparison.observed import ComparedSide
+from turnwise.transforms.comparison.side import ComparedSide
 from turnwise.transforms.scoring.verdict import STATUS
 
 _CHANGE_NO_SCORE = {

@@ -1,16 +1,19 @@
 """Differences by slice and by turn index: they point, they do not decide."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
+
+import numpy as np
 
 from turnwise.schemas.comparison import SliceDifference
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.difference import ComparisonWord, TurnDifference
-from turnwise.transforms.comparison.estimates import Estimate, Setup
+from turnwise.transforms.comparison.columns import ConversationColumns
+from turnwise.transforms.comparison.estimates import Estimate, PairedRuns, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
-from turnwise.transforms.comparison.observed import ComparedConversation, ComparedConversations
-from turnwise.transforms.comparison.pairing import Matched, grouped
+from turnwise.transforms.comparison.runs import runs_of
+from turnwise.transforms.comparison.side_values import MatchedValues, SideValues
 from turnwise.transforms.comparison.values import estimate, group_estimate, paired_estimate
 from turnwise.transforms.comparison.words import difference_of, word_for
 from turnwise.transforms.metrics.slices import LANGUAGE, TAG, is_wanted
@@ -51,7 +54,7 @@ NO_PARTS = Parts([], {}, 0)
 
 
 def compare_parts(
-    matched: Matched,
+    matched: MatchedValues,
     overall: Sequence[tuple[CriterionMeasure, Estimate]],
     wanted: Sequence[str],
     setup: Setup,
@@ -85,57 +88,59 @@ def compare_parts(
     return Parts(ordered, turns, len(slices) - len(kept))
 
 
-def _size(matched: Matched) -> int:
-    return len(matched.cases) or len(matched.a) + len(matched.b)
+def _size(matched: MatchedValues) -> int:
+    return len(matched.names) or len(matched.a.rows) + len(matched.b.rows)
 
 
-def _slices(matched: Matched, wanted: Sequence[str]) -> dict[str, Matched]:
+def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedValues]:
     """Returns the conversations of each slice; a slice that holds everything is none."""
     if not wanted:
         return {}
-    names = {name for own in (*matched.a, *matched.b) for name in slice_names(own, wanted)}
-    found = {name: _within(matched, name, wanted) for name in names}
+    a, b = (slice_names(side.observed.conversations, wanted) for side in (matched.a, matched.b))
+    names = {name for side in (a, b) for own in side for name in own}
+    found = {name: _within(matched, [name in own for own in a], [name in own for own in b]) for name in names}
     return {name: own for name, own in found.items() if 0 < _size(own) < _size(matched)}
 
 
-def check_slices(conversations: Iterable[ComparedConversation], wanted: Sequence[str]) -> None:
+def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) -> None:
     """Holds names of slices against the conversations.
 
     Args:
-        conversations: All of both sides.
+        sides: The conversations of both sides.
         wanted: Dimensions of the slices, as in the config.
 
     Raises:
         ConfigError: No conversation has a slice of one of the names.
     """
-    own = list(conversations)
     for name in wanted:
-        if not any(slice_names(one, [name]) for one in own):
-            tags = {tag.partition(":")[0] for one in own for tag in one.tags if ":" in tag}
-            known = [*([LANGUAGE] if any(one.language for one in own) else ()), *sorted(tags)]
-            known += [TAG] if any(one.tags for one in own) else []
+        if not any(any(slice_names(side, [name])) for side in sides):
+            tags = [tag for side in sides for own in side.tags for tag in own]
+            has_language = any(any(side.languages) for side in sides)
+            named = sorted({tag.partition(":")[0] for tag in tags if ":" in tag})
+            known = [*([LANGUAGE] if has_language else ()), *named, *([TAG] if tags else ())]
             shown = ", ".join(known[:_NAMES_SHOWN]) + (", ..." if len(known) > _NAMES_SHOWN else "")
             raise ConfigError(f"--slices {name}: no conversation has one (there are: {shown or 'none'})")
 
 
-def slice_names(conversation: ComparedConversation, wanted: Sequence[str]) -> set[str]:
-    """Returns the slices of a conversation."""
-    found = {tag for tag in conversation.tags if is_wanted(tag, wanted)}
-    if LANGUAGE in wanted and conversation.language:
-        found.add(f"{LANGUAGE}:{conversation.language}")
+def slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> list[set[str]]:
+    """Returns the slices of every conversation."""
+    found = [{tag for tag in tags if is_wanted(tag, wanted)} for tags in conversations.tags]
+    if LANGUAGE in wanted:
+        for names, language in zip(found, conversations.languages, strict=True):
+            names |= {f"{LANGUAGE}:{language}"} if language else set()
     return found
 
 
-def _within(matched: Matched, name: str, wanted: Sequence[str]) -> Matched:
+def _within(matched: MatchedValues, is_in_a: Sequence[bool], is_in_b: Sequence[bool]) -> MatchedValues:
     """Returns the part of the conversations in a slice; a case belongs to it if any of its runs does."""
-    cases = [c for c in matched.cases if any(name in slice_names(own, wanted) for own in (*c.a, *c.b))]
-    sides = ((own for own in side if name in slice_names(own, wanted)) for side in (matched.a, matched.b))
-    a, b = map(ComparedConversations, sides)
-    return replace(matched, cases=cases, a=a, b=b)
+    own, other = np.asarray(is_in_a, np.bool_), np.asarray(is_in_b, np.bool_)
+    kept = (matched.a.count(own) + matched.b.count(other) > 0).tolist()
+    names = [name for name, is_kept in zip(matched.names, kept, strict=True) if is_kept]
+    return MatchedValues(names, matched.a.within(own, kept), matched.b.within(other, kept), matched.pairing)
 
 
 def _of_slice(
-    name: str, matched: Matched, overall: Sequence[tuple[CriterionMeasure, Estimate]], setup: Setup
+    name: str, matched: MatchedValues, overall: Sequence[tuple[CriterionMeasure, Estimate]], setup: Setup
 ) -> Iterator[_Part]:
     for measure, _ in overall:
         found = estimate(matched, measure, setup)
@@ -143,40 +148,38 @@ def _of_slice(
             yield _Part(measure, found, slice=name)
 
 
-def _of_turns(matched: Matched, measure: CriterionMeasure, setup: Setup) -> Iterator[_Part]:
+def _of_turns(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> Iterator[_Part]:
     """Yields the turn indices at which both sides have scores."""
     if matched.pairing.by == "nothing":
         sides = [_turn_cases(side, measure) for side in (matched.a, matched.b)]
         for turn in sorted(sides[0].keys() & sides[1].keys())[:MOST_TURNS]:
-            yield _Part(measure, group_estimate(sides[0][turn], sides[1][turn], measure, setup), "", turn)
+            a, b = (runs_of(side[turn]) for side in sides)
+            yield _Part(measure, group_estimate(a, b, measure, setup), "", turn)
         return
     by_turn: dict[int, dict[str, tuple[Sequence[float], Sequence[float]]]] = {}
-    for case in matched.cases:
-        a, b = _turn_values(case.a, measure), _turn_values(case.b, measure)
-        for turn in a.keys() & b.keys():
-            by_turn.setdefault(turn, {})[case.name] = (a[turn], b[turn])
+    for place, name in enumerate(matched.names):
+        own, other = (_turn_values(side, side.cases[place], measure) for side in (matched.a, matched.b))
+        for turn in own.keys() & other.keys():
+            by_turn.setdefault(turn, {})[name] = (own[turn], other[turn])
     for turn in sorted(by_turn)[:MOST_TURNS]:
-        yield _Part(measure, paired_estimate(by_turn[turn], measure, setup), "", turn)
+        a, b = (runs_of(values) for values in zip(*by_turn[turn].values(), strict=True))
+        yield _Part(measure, paired_estimate(PairedRuns([*by_turn[turn]], a, b), measure, setup), "", turn)
 
 
-def _turn_cases(
-    conversations: Sequence[ComparedConversation], measure: CriterionMeasure
-) -> dict[int, list[list[float]]]:
+def _turn_cases(side: SideValues, measure: CriterionMeasure) -> dict[int, list[list[float]]]:
     """Returns the values of every case at every turn index."""
     found: dict[int, list[list[float]]] = {}
-    for case in grouped(conversations):
-        for turn, values in _turn_values(case, measure).items():
+    for rows in side.alone.cases:
+        for turn, values in _turn_values(side, rows, measure).items():
             found.setdefault(turn, []).append(values)
     return found
 
 
-def _turn_values(
-    conversations: Sequence[ComparedConversation], measure: CriterionMeasure
-) -> dict[int, list[float]]:
+def _turn_values(side: SideValues, rows: Iterable[int], measure: CriterionMeasure) -> dict[int, list[float]]:
     """Returns one value a conversation at every turn index: the mean, or whether all scores pass."""
     found: dict[int, list[float]] = {}
-    for conversation in conversations:
-        own = conversation.criteria.get(measure.criterion)
+    for row in rows:
+        own = side.observed.conversations.criteria[row].get(measure.criterion)
         values: dict[int, list[float]] = {}
         for score in own.turns if own is not None else ():
             value = measure.value_of(score.value, score.outcome)

@@ -7,20 +7,15 @@ from functools import partial
 from turnwise.schemas.difference import ComparisonWord, Undecided, UndecidedReading
 from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
-from turnwise.transforms.comparison.observed import ComparedConversation
-from turnwise.transforms.comparison.pairing import Matched
-from turnwise.transforms.comparison.values import drawn, estimate, observed_in, values_of
+from turnwise.transforms.comparison.runs import Bools
+from turnwise.transforms.comparison.side_values import MatchedValues
+from turnwise.transforms.comparison.values import estimate
 from turnwise.transforms.comparison.words import bounds_of, word_for
 from turnwise.transforms.statistics.multiplicity import holm
 
 
-def count_undecided(conversations: Sequence[ComparedConversation], measure: CriterionMeasure) -> int:
-    """Returns to how many conversations a criterion applies without deciding."""
-    return len(observed_in(conversations, measure)) - len(values_of(conversations, measure))
-
-
 def three_readings(
-    matched: Matched,
+    matched: MatchedValues,
     measure: CriterionMeasure,
     setup: Setup,
     main: Estimate,
@@ -42,29 +37,33 @@ def three_readings(
     return read_three_ways(counts, main, filled, Reader(measure, setup, other_p), _concern(matched, measure))
 
 
-def _counts(matched: Matched, measure: CriterionMeasure) -> tuple[int, int]:
+def _counts(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
     """Returns how many conversations of A and of B have no value, and should have one."""
-    counts = [sum(count_undecided(part, measure) for part in side) for side in matched.parts]
-    for case in matched.cases:
-        is_seen = [bool(observed_in(side, measure)) for side in (case.a, case.b)]
-        for place, side in enumerate((case.a, case.b)):
-            if not is_seen[place] and is_seen[1 - place]:
-                counts[place] += len(drawn(side, measure))
-    return counts[0], counts[1]
+    own, other = (
+        side.count_undecided(measure) + int(side.count_drawn(measure)[is_missing].sum())
+        for side, is_missing in zip((matched.a, matched.b), _missing(matched, measure), strict=True)
+    )
+    return own, other
 
 
-def _concern(matched: Matched, measure: CriterionMeasure) -> bool:
+def _missing(matched: MatchedValues, measure: CriterionMeasure) -> tuple[Bools, Bools]:
+    """Returns which cases a criterion applies to in B alone, and in A alone."""
+    own, other = (side.count_seen(measure) > 0 for side in (matched.a, matched.b))
+    return other & ~own, own & ~other
+
+
+def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
     """Returns whether something undecided belongs to what is compared."""
+    sides = matched.a, matched.b
     if matched.pairing.by == "nothing":
-        return any(count_undecided(side, measure) for side in (matched.a, matched.b))
-    for case in matched.cases:
-        sides = [drawn(side, measure) for side in (case.a, case.b)]
-        seen = [observed_in(side, measure) for side in sides]
-        if not all(sides):
-            continue
-        if any(seen) and (not all(seen) or any(measure.value(own) is None for side in seen for own in side)):
-            return True
-    return False
+        return any(side.count_undecided(measure) for side in sides)
+    own, other = _missing(matched, measure)
+    is_open = own | other
+    for side in sides:
+        is_open = is_open | (side.count_seen(measure) > side.runs(measure).counts)
+    for side in sides:
+        is_open = is_open & (side.count_drawn(measure) > 0)
+    return bool(is_open.any())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,98 +1,70 @@
-"""Values of one criterion by case and side."""
+"""Values of one criterion by case and side, and the difference of both sides."""
 
-from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+import numpy as np
 
 from turnwise.transforms.comparison.estimates import (
-    CaseValues,
     Estimate,
+    PairedRuns,
     Setup,
     paired_means,
     paired_shares,
 )
-from turnwise.transforms.comparison.groups import GroupValues, group_difference
+from turnwise.transforms.comparison.groups import group_difference
 from turnwise.transforms.comparison.measures import CriterionMeasure
-from turnwise.transforms.comparison.observed import ComparedConversation, ComparedConversations, Observed
-from turnwise.transforms.comparison.pairing import Case, Matched, grouped
-
-
-def observed_in(conversations: Iterable[ComparedConversation], measure: CriterionMeasure) -> list[Observed]:
-    """Returns what a criterion gave some conversations, where it applies."""
-    kept = conversations.observed if isinstance(conversations, ComparedConversations) else {}
-    if measure.criterion not in kept:
-        found = [own.criteria.get(measure.criterion) for own in conversations]
-        kept[measure.criterion] = [own for own in found if own is not None and measure.applies(own)]
-    return kept[measure.criterion]
-
-
-def drawn(
-    conversations: Iterable[ComparedConversation], measure: CriterionMeasure
-) -> list[ComparedConversation]:
-    """Returns the conversations that a sample rate did not leave out of a criterion."""
-    return [own for own in conversations if measure.criterion not in own.sampled_out]
-
-
-def values_of(
-    conversations: Iterable[ComparedConversation], measure: CriterionMeasure, undecided: float | None = None
-) -> list[float]:
-    """Returns the values of a criterion; `undecided` stands for those that it left undecided."""
-    kept = (
-        conversations.values if isinstance(conversations, ComparedConversations) and undecided is None else {}
-    )
-    key = measure.criterion, measure.measure, measure.has_outcomes
-    if key not in kept:
-        values = measure.values(observed_in(conversations, measure))
-        filled = values if undecided is None else [undecided if own is None else own for own in values]
-        kept[key] = [value for value in filled if value is not None]
-    return kept[key]
+from turnwise.transforms.comparison.runs import Integers, Runs
+from turnwise.transforms.comparison.side_values import MatchedValues, SideValues
 
 
 def paired_values(
-    cases: Iterable[Case],
+    matched: MatchedValues,
     measure: CriterionMeasure,
     undecided: tuple[float | None, float | None] = (None, None),
-) -> CaseValues:
+) -> PairedRuns:
     """Returns the values by case, of the cases with a value on both sides.
 
     Where `undecided` stands for what has no value, it does for a side without any, too, unless sampling left
     it out.
     """
-    found = {}
-    for case in cases:
-        a, b = values_of(case.a, measure, undecided[0]), values_of(case.b, measure, undecided[1])
-        if (a or b) and None not in undecided:
-            a = a or _alike(drawn(case.a, measure), undecided[0])
-            b = b or _alike(drawn(case.b, measure), undecided[1])
-        if a and b:
-            found[case.name] = (a, b)
-    return found
+    a, b = matched.a.runs(measure, undecided[0]), matched.b.runs(measure, undecided[1])
+    if undecided[0] is not None and undecided[1] is not None:
+        lacks_a, lacks_b = (a.counts == 0) & (b.counts > 0), (b.counts == 0) & (a.counts > 0)
+        a = _filled(a, np.where(lacks_a, matched.a.count_drawn(measure), 0), undecided[0])
+        b = _filled(b, np.where(lacks_b, matched.b.count_drawn(measure), 0), undecided[1])
+    kept = (a.counts > 0) & (b.counts > 0)
+    names = [matched.names[place] for place in np.flatnonzero(kept).tolist()]
+    return PairedRuns(names, a.at(kept), b.at(kept))
 
 
-def _alike(conversations: Sequence[ComparedConversation], value: float | None) -> list[float]:
-    return [] if value is None else [value] * len(conversations)
+def _filled(runs: Runs, counts: Integers, value: float) -> Runs:
+    """Returns runs with so many equal values in addition, of cases that have none."""
+    means = runs.means.copy()
+    for count in np.unique(counts[counts > 0]).tolist():
+        means[counts == count] = fmean([value] * count)
+    return Runs(runs.counts + counts, means)
 
 
-def paired_estimate(cases: CaseValues, measure: CriterionMeasure, setup: Setup) -> Estimate:
+def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, setup: Setup) -> Estimate:
     """Estimates the difference over paired cases."""
     if measure.measure == "pass_rate":
         return paired_shares(cases, setup)
     return paired_means(cases, setup, measure.span)
 
 
-def group_values(
-    conversations: Iterable[ComparedConversation], measure: CriterionMeasure, undecided: float | None = None
-) -> list[list[float]]:
-    """Returns the values of a criterion by case, of the cases that have one."""
-    found = (values_of(case, measure, undecided) for case in grouped(conversations))
-    return [values for values in found if values]
+def group_values(side: SideValues, measure: CriterionMeasure, undecided: float | None = None) -> Runs:
+    """Returns the values of a criterion by case of a side alone, of the cases that have one."""
+    found = side.alone.runs(measure, undecided)
+    return found.at(found.counts > 0)
 
 
-def group_estimate(a: GroupValues, b: GroupValues, measure: CriterionMeasure, setup: Setup) -> Estimate:
+def group_estimate(a: Runs, b: Runs, measure: CriterionMeasure, setup: Setup) -> Estimate:
     """Estimates the difference of two groups."""
     return group_difference(a, b, setup, measure.span, is_share=measure.measure == "pass_rate")
 
 
 def estimate(
-    matched: Matched,
+    matched: MatchedValues,
     measure: CriterionMeasure,
     setup: Setup,
     undecided: tuple[float | None, float | None] = (None, None),
@@ -106,6 +78,8 @@ def estimate(
         undecided: What stands for undecided scores of A and of B; None: they do not count.
     """
     if matched.pairing.by != "nothing":
-        return paired_estimate(paired_values(matched.cases, measure, undecided), measure, setup)
-    a, b = (group_values(s, measure, u) for s, u in zip((matched.a, matched.b), undecided, strict=True))
+        return paired_estimate(paired_values(matched, measure, undecided), measure, setup)
+    a, b = (
+        group_values(side, measure, own) for side, own in zip((matched.a, matched.b), undecided, strict=True)
+    )
     return group_estimate(a, b, measure, setup)

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from turnwise.schemas.comparison import Comparison, CriterionComparison
 from turnwise.schemas.difference import Bounds
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+from turnwise.transforms.comparison.columns import ConversationColumns
+from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.comparison.pairing import match
 from turnwise.transforms.gating.measured import BaselineState, Lost, scale_of
 from turnwise.transforms.gating.words import corrected_text, difference_text
@@ -25,20 +26,27 @@ class _Open(NamedTuple):
     text: str
 
 
-def mark_missing(a: Sequence[ComparedConversation], b: Sequence[ComparedConversation]) -> None:
+def mark_missing(a: ConversationColumns, b: ConversationColumns) -> None:
     """Marks as undecided what has a value on the other side of its case alone.
 
     Args:
         a: Conversations of the baseline; changed in place.
         b: Conversations of the run; changed in place.
     """
-    for case in match(a, b).cases:
-        for own, other in ((case.a, case.b), (case.b, case.a)):
-            names = {name for one in other for name, found in one.criteria.items() if _applies(name, found)}
-            for one in own:
-                for name in sorted(names - one.sampled_out):
-                    if name not in one.criteria or not _applies(name, one.criteria[name]):
-                        one.criteria[name] = Observed(why="no value, and the other side has one")
+    matched = match(a, b)
+    for rows_a, rows_b in zip(matched.cases_a, matched.cases_b, strict=True):
+        for own, rows, other, rows_of_other in ((a, rows_a, b, rows_b), (b, rows_b, a, rows_a)):
+            names = _applied(other, rows_of_other)
+            for row in rows:
+                for name in sorted(names - own.sampled_out[row]):
+                    if name not in own.criteria[row] or not _applies(name, own.criteria[row][name]):
+                        own.put(row, name, Observed(why="no value, and the other side has one"))
+
+
+def _applied(conversations: ConversationColumns, rows: Sequence[int]) -> set[str]:
+    """Returns the criteria that apply to any of some conversations."""
+    criteria = (conversations.criteria[row] for row in rows)
+    return {name for own in criteria for name, found in own.items() if _applies(name, found)}
 
 
 def _applies(criterion: str, found: Observed) -> bool:

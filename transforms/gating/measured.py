@@ -9,6 +9,7 @@ from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.gating.words import counted
@@ -109,7 +110,7 @@ def lost_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = Fa
 
 
 def baseline_state(
-    conversations: Iterable[ComparedConversation], counts: JsonObject, problems: Sequence[str]
+    conversations: ConversationColumns, counts: JsonObject, problems: Sequence[str]
 ) -> BaselineState:
     """Returns the state of a baseline.
 
@@ -120,8 +121,8 @@ def baseline_state(
         counts: The counts of its `run.json`.
         problems: Why it failed.
     """
-    cases = {one.eval_id or one.task or one.conversation_id for one in conversations}
-    return BaselineState(len(cases), lost_of({**counts, "unused_cases": 0}), problems)
+    cases = len({*conversations.own_cases()})
+    return BaselineState(cases, lost_of({**counts, "unused_cases": 0}), problems)
 
 
 def entries_of(version: GatedVersion, criterion: str) -> list[GateEntry]:

@@ -5,9 +5,11 @@ import pytest
 from turnwise.pipeline.comparison.text import criteria_table
 from turnwise.pipeline.report.table import _mean
 from turnwise.schemas.conversation import Conversation
+from turnwise.transforms.comparison.columns import columns_of
 from turnwise.transforms.comparison.compare import CompareOptions, compare
-from turnwise.transforms.comparison.observed import ComparedConversation, ComparedSide, Observed
+from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.comparison.sentences import amount
+from turnwise.transforms.comparison.side import ComparedSide
 
 
 def side(name, criterion, found):
@@ -15,7 +17,7 @@ def side(name, criterion, found):
         ComparedConversation(f"{name}{i}", name, f"e{i}", criteria={criterion: own})
         for i, own in enumerate(found)
     ]
-    return ComparedSide(name, "out", made, ["run"])
+    return ComparedSide(name, "out", columns_of(made), ["run"])
 
 
 def compared(criterion, a, b):

@@ -5,13 +5,14 @@ import pytest
 
 from turnwise.pipeline.comparison.fail_on import fail_on_problems
 from turnwise.schemas.comparison import Comparison
+from turnwise.transforms.comparison.columns import columns_of
 from turnwise.transforms.comparison.compare import CompareOptions, compare
 from turnwise.transforms.comparison.observed import (
     ComparedConversation,
-    ComparedSide,
     Observed,
     TurnScore,
 )
+from turnwise.transforms.comparison.side import ComparedSide
 
 STATUS = "evaluation_status"
 P, F, U = "PASS", "FAIL", None
@@ -32,8 +33,8 @@ def conversation(case, side, found, number=0, **fields):
 
 def sides(a, b):
     return (
-        ComparedSide("v1", "out", list(a), ["run"]),
-        ComparedSide("v2", "out", list(b), ["run"]),
+        ComparedSide("v1", "out", columns_of(a), ["run"]),
+        ComparedSide("v2", "out", columns_of(b), ["run"]),
     )
 
 
@@ -174,10 +175,10 @@ def test_the_word_holds_whatever_has_no_value(criterion, a, b, word):
 
 def test_what_was_sampled_out_is_no_pair_and_not_undecided():
     """A sample rate of one side leaves the pairs that are decided on both."""
-    a, b = sides(*([conversation(i, side, {STATUS: P}) for i in range(40)] for side in ("v1", "v2")))
-    for one in b.conversations[8:]:
+    a, b = ([conversation(i, side, {STATUS: P}) for i in range(40)] for side in ("v1", "v2"))
+    for one in b[8:]:
         one.criteria, one.sampled_out = {}, frozenset({STATUS})
-    found = compare(a, b, CompareOptions())
+    found = compare(*sides(a, b), CompareOptions())
     assert (found.criteria[0].overall.pairs, found.criteria[0].undecided) == (8, None)
     assert any("32 conversations sampled out of evaluation_status" in note for note in found.notes)
 
@@ -426,16 +427,24 @@ def test_the_same_runs_give_the_same_figures_in_any_order():
     found = compare(*sides(a, b), CompareOptions())
     turned = compare(*sides(a[::-1], b[::-1]), CompareOptions())
     assert found.criteria[0].overall == turned.criteria[0].overall
-    other = ComparedSide("v1", "out", a, ["another run"]), sides(a, b)[1]
+    other = ComparedSide("v1", "out", columns_of(a), ["another run"]), sides(a, b)[1]
     assert compare(*other, CompareOptions()).criteria[0].overall.p != found.criteria[0].overall.p
 
 
 def test_the_same_recordings_are_named():
     a = [conversation(i, "v1", {STATUS: P}) for i in range(3)]
-    found = compare(ComparedSide("x", "x", a, ["1"]), ComparedSide("y", "y", a, ["2"]), CompareOptions())
+    found = compare(
+        ComparedSide("x", "x", columns_of(a), ["1"]),
+        ComparedSide("y", "y", columns_of(a), ["2"]),
+        CompareOptions(),
+    )
     assert any("the same recordings" in note for note in found.notes)
     b = [conversation(i, "v1", {STATUS: P}, 1) for i in range(3)]
-    found = compare(ComparedSide("x", "x", a, ["1"]), ComparedSide("y", "y", b, ["2"]), CompareOptions())
+    found = compare(
+        ComparedSide("x", "x", columns_of(a), ["1"]),
+        ComparedSide("y", "y", columns_of(b), ["2"]),
+        CompareOptions(),
+    )
     assert any("the same app version" in note for note in found.notes)
 
 

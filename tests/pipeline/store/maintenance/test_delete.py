@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import or_, select, text
+from sqlalchemy import inspect, or_, select, text
 
 from tests.pipeline.store.maintenance.conftest import (
     APP,
@@ -21,6 +21,7 @@ from tests.pipeline.store.maintenance.conftest import (
     rows_of,
 )
 from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.maintenance.erasure import HOLDING
 from turnwise.pipeline.store.maintenance.mentions import Mentions
 from turnwise.pipeline.store.tables import FAILURE_ROWS
 from turnwise.transforms.judging.places.sqlite_file import open_cache_file
@@ -194,3 +195,12 @@ def test_an_evaluation_that_cannot_be_read_is_one_line(filled: str, tend: Callab
         store.write(lambda c: c.execute(text("UPDATE evaluations SET content = '['")))
     done = tend("delete", "conversation", "c-1")
     assert done.status != 0 and done.err.count("\n") == 1 and "cannot be read" in done.err
+
+
+def test_rows_of_a_conversation_are_found_by_an_index(filled: str) -> None:
+    starts = (["conversation_id"], ["app", "conversation_id"])
+    with closing(open_store(filled)) as store:
+        for table in HOLDING:
+            found = store.read(lambda connection, name=table.name: inspect(connection).get_indexes(name))
+            columns = [index["column_names"] for index in found]
+            assert any(own[: len(start)] == start for own in columns for start in starts), table.name

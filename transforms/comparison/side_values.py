@@ -1,0 +1,159 @@
+"""What criteria gave the conversations of a side, by case: counts and means."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from turnwise.schemas.comparison import Pairing
+from turnwise.transforms.comparison.columns import ConversationColumns
+from turnwise.transforms.comparison.measures import CriterionMeasure
+from turnwise.transforms.comparison.observed import Observed
+from turnwise.transforms.comparison.pairing import CaseRows, Matched, rows_by_case
+from turnwise.transforms.comparison.runs import Bools, Integers, Numbers, Runs, runs_at
+
+
+class RowValues(NamedTuple):
+    """What a criterion gave every conversation of a side.
+
+    Attributes:
+        values: What is compared; undecided, 0.
+        is_seen: Whether the criterion applies.
+        is_decided: Whether it gave a value.
+    """
+
+    values: Numbers
+    is_seen: Bools
+    is_decided: Bools
+
+
+class ObservedColumns:
+    """What criteria gave the conversations of a side; each is looked at once."""
+
+    def __init__(self, conversations: ConversationColumns) -> None:
+        self.conversations = conversations
+        self._places = np.asarray(conversations.groups.places, np.int64)
+        self._values: dict[CriterionMeasure, RowValues] = {}
+        self._drawn: dict[str, Bools] = {}
+
+    def groups(self, measure: CriterionMeasure) -> list[Observed | None]:
+        """Returns what a criterion gave each group of conversations; None: it does not apply."""
+        found = (own.get(measure.criterion) for own in self.conversations.groups.criteria)
+        return [own if own is not None and measure.applies(own) else None for own in found]
+
+    def at(self, rows: Iterable[int], measure: CriterionMeasure) -> list[Observed]:
+        """Returns what a criterion gave some conversations, where it applies."""
+        found = (self.conversations.criteria[row].get(measure.criterion) for row in rows)
+        return [own for own in found if own is not None and measure.applies(own)]
+
+    def values(self, measure: CriterionMeasure) -> RowValues:
+        """Returns what a criterion gave every conversation."""
+        if measure not in self._values:
+            found = self.groups(measure)
+            values = [None if own is None else measure.value(own) for own in found]
+            numbers = np.asarray([0.0 if value is None else value for value in values], np.float64)
+            is_seen = np.asarray([own is not None for own in found], np.bool_)
+            is_decided = np.asarray([value is not None for value in values], np.bool_)
+            at = self._places
+            self._values[measure] = RowValues(numbers[at], is_seen[at], is_decided[at])
+        return self._values[measure]
+
+    def is_drawn(self, criterion: str) -> Bools:
+        """Returns which conversations a sample rate did not leave out of a criterion."""
+        if criterion not in self._drawn:
+            sampled_out = self.conversations.sampled_out
+            self._drawn[criterion] = np.asarray([criterion not in own for own in sampled_out], np.bool_)
+        return self._drawn[criterion]
+
+
+class SideValues:
+    """The conversations of a side, or of a slice of it, by case.
+
+    Attributes:
+        observed: What criteria gave all conversations of the side.
+        rows: Rows of the conversations.
+        cases: Rows of the conversations of every case.
+    """
+
+    def __init__(self, observed: ObservedColumns, rows: Integers, cases: CaseRows) -> None:
+        self.observed, self.rows, self.cases = observed, rows, cases
+        sizes = [*map(len, cases)]
+        self._runs: dict[tuple[CriterionMeasure, float | None], Runs] = {}
+        self._ordered = np.fromiter(chain.from_iterable(cases), np.int64, sum(sizes))
+        self._places = np.repeat(np.arange(len(cases)), sizes)
+
+    def count(self, is_counted: Bools) -> Integers:
+        """Returns the number of conversations of each case that are counted."""
+        counted = self._places[is_counted[self._ordered]]
+        return np.bincount(counted, minlength=len(self.cases)).astype(np.int64)
+
+    def count_seen(self, measure: CriterionMeasure) -> Integers:
+        """Returns the number of conversations of each case that a criterion applies to."""
+        return self.count(self.observed.values(measure).is_seen)
+
+    def count_drawn(self, measure: CriterionMeasure) -> Integers:
+        """Returns the number of conversations of each case that a sample rate did not leave out."""
+        return self.count(self.observed.is_drawn(measure.criterion))
+
+    def runs(self, measure: CriterionMeasure, undecided: float | None = None) -> Runs:
+        """Returns the values of a criterion by case; `undecided` stands for those that it left undecided."""
+        key = measure, undecided
+        if key not in self._runs:
+            self._runs[key] = self._find_runs(measure, undecided)
+        return self._runs[key]
+
+    def _find_runs(self, measure: CriterionMeasure, undecided: float | None) -> Runs:
+        values, is_seen, is_decided = self.observed.values(measure)
+        is_counted = is_decided
+        if undecided is not None:
+            values, is_counted = np.where(is_decided, values, undecided), is_seen
+        kept = is_counted[self._ordered]
+        return runs_at(values[self._ordered[kept]], self._places[kept], len(self.cases))
+
+    def at(self, place: int, measure: CriterionMeasure) -> list[Observed]:
+        """Returns what a criterion gave the conversations of one case, where it applies."""
+        return self.observed.at(self.cases[place], measure)
+
+    def count_undecided(self, measure: CriterionMeasure) -> int:
+        """Returns to how many conversations a criterion applies without deciding."""
+        _, is_seen, is_decided = self.observed.values(measure)
+        return int((is_seen & ~is_decided)[self.rows].sum())
+
+    @cached_property
+    def alone(self) -> "SideValues":
+        """The same conversations by the cases of the side alone; see `ConversationColumns.own_cases`."""
+        names, rows = self.observed.conversations.own_cases(), self.rows.tolist()
+        cases = rows_by_case([names[row] for row in rows]).values()
+        return SideValues(self.observed, self.rows, [[rows[place] for place in own] for own in cases])
+
+    def within(self, is_in: Bools, kept: Sequence[bool]) -> "SideValues":
+        """Returns a slice: its conversations, and the cases that are kept."""
+        cases = [own for own, is_kept in zip(self.cases, kept, strict=True) if is_kept]
+        return SideValues(self.observed, self.rows[is_in[self.rows]], cases)
+
+
+class MatchedValues(NamedTuple):
+    """The conversations of two sides, or of a slice of them, by case.
+
+    Attributes:
+        names: Cases of both sides, by name; none if nothing pairs them.
+        a: Conversations of A.
+        b: Conversations of B.
+        pairing: How they were paired.
+    """
+
+    names: list[str]
+    a: SideValues
+    b: SideValues
+    pairing: Pairing
+
+
+def values_of(matched: Matched) -> MatchedValues:
+    """Returns what criteria gave matched conversations."""
+    a, b = (
+        SideValues(ObservedColumns(side), np.arange(len(side)), cases)
+        for side, cases in ((matched.a, matched.cases_a), (matched.b, matched.cases_b))
+    )
+    return MatchedValues(matched.names, a, b, matched.pairing)
