@@ -5,6 +5,8 @@ from math import sqrt
 from statistics import fmean
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from turnwise.transforms.comparison.runs import Runs
 from turnwise.transforms.statistics.distributions import normal_quantile
 from turnwise.transforms.statistics.effects import cohens_h, standardised
@@ -107,9 +109,11 @@ def paired_shares(cases: PairedRuns, setup: Setup) -> Estimate:
     """Estimates the difference of pass shares over the same cases.
 
     One run of every case on both sides: McNemar's exact test and Newcombe's interval, widened. Several: the
-    mean of a case's runs is its value.
+    mean of a case's runs is its value, as are values between 0 and 1, which turns may have.
     """
-    if not cases.names or max(cases.a.counts.max(), cases.b.counts.max()) > 1:
+    sides = cases.a, cases.b
+    is_single = bool(cases.names) and all((side.counts == 1).all() for side in sides)
+    if not is_single or not all(np.isin(side.means, (0.0, 1.0)).all() for side in sides):
         return _paired(cases, setup, 1.0, is_share=True)
     kinds = (1, 1), (0, 1), (1, 0), (0, 0)
     pairs = Pairs(*(int(((cases.a.means == a) & (cases.b.means == b)).sum()) for a, b in kinds))

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from turnwise.transforms.statistics.resampling import Numbers
+
 Bools = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.float64]
 _EXACT = 2.0**53
 
 

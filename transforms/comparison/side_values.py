@@ -12,7 +12,8 @@ from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.comparison.pairing import CaseRows, Matched, rows_by_case
-from turnwise.transforms.comparison.runs import Bools, Integers, Numbers, Runs, runs_at
+from turnwise.transforms.comparison.runs import Bools, Integers, Runs, runs_at
+from turnwise.transforms.statistics.resampling import Numbers
 
 
 class RowValues(NamedTuple):
