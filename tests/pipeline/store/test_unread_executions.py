@@ -110,7 +110,7 @@ def test_a_run_that_has_the_id_of_a_version_concerns_comparisons_of_runs_alone(s
     names = [SideName(name, "run") for name in ("v1", "v2")]
     a, b = store.read(lambda c: read_sides(c, APP, names, "s"))
     assert (a.problems, b.problems) == ([], [])
-    assert {one.app_version for one in a.conversations} == {"v8"}
+    assert {*a.conversations.app_versions} == {"v8"}
 
 
 def to_read(store: Store, **fields: Any) -> Any:
