@@ -97,18 +97,18 @@ def _run(
     if not state.is_counted:
         return told | {"gap": f"{state.told()}{unknown}"}
     if not metrics:
-        return told | {"gap": f"{_unmeasured(row)}{unknown}"}
+        return told | {"gap": f"{_unmeasured(row, summary)}{unknown}"}
     return told | {"points": list(_points(row, metrics, wanted))}
 
 
-def _unmeasured(row: RowMapping) -> str:
+def _unmeasured(row: RowMapping, summary: JsonObject) -> str:
     """Returns why a run that has ended has no metrics in its app."""
     if row["state"] == UNKNOWN:
         return "an earlier version of turnwise wrote it, without metrics"
     if row["results"]:
         return _elsewhere(row) or "it kept no metrics"
-    lost = f": it lost {row['lost']} records or conversations" if row["lost"] else ""
-    return f"it has no result in this app{lost}"
+    lost = summary.get("lostRecordCount")
+    return "it has no result in this app" + (f": it lost {lost} records or conversations" if lost else "")
 
 
 def _elsewhere(row: RowMapping) -> str:

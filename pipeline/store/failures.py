@@ -6,13 +6,12 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.store.executions import Execution, run_key, write_rows
 from turnwise.pipeline.store.naming import marked, run_name
+from turnwise.pipeline.store.run_counts import REPLACED
 from turnwise.pipeline.store.tables import FAILURE_ROWS, key_text
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
 
-REPLACED = "ReplacedResult"
-"""Error type of the row that says how many results of a run others of the same run replaced."""
 # A record can have several failures at these stages, which differ only in the message.
 _SEVERAL_A_RECORD = ("parse", "parse_case")
 

@@ -1,19 +1,17 @@
 """Reads the records and conversations that runs lost."""
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, case, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select
 
 from turnwise.pipeline.store.executions import run_key
-from turnwise.pipeline.store.failures import REPLACED
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.run_counts import LOSING
+from turnwise.pipeline.store.run_counts import is_loss, lost_by, replaced_text
 from turnwise.pipeline.store.runs import runs_with_rows
-from turnwise.pipeline.store.tables import CONVERSATIONS, EXECUTIONS, FAILURES, key_text
+from turnwise.pipeline.store.tables import CONVERSATIONS, EXECUTIONS, FAILURES, PRUNED, RUNS, key_text
 
 
 class RunLoss(NamedTuple):
@@ -42,17 +40,14 @@ def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bo
         app: Name of the app.
         *conditions: Which failures to consider.
     """
-    is_replaced = FAILURES.c.error_type == REPLACED
-    is_lost = or_(FAILURES.c.stage.in_(LOSING) & (FAILURES.c.criterion == ""), is_replaced)
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
-    told = case((is_replaced, FAILURES.c.content), else_="")
-    query = select(*(FAILURES.c[name] for name in columns), told)
+    query = select(*(FAILURES.c[name] for name in columns), replaced_text(FAILURES))
     is_near = or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))
-    found: Sequence[Any] = connection.execute(query.where(is_lost, is_near, *conditions)).all()
+    found: Sequence[Any] = connection.execute(query.where(is_loss(FAILURES), is_near, *conditions)).all()
     others = _runs_of_other_apps(connection, app) if any(row.app != app for row in found) else set()
     for own, run, conversation, version, nanos, content in found:
-        number = json.loads(content)["replaced"] if content else 1
-        lost = RunLoss(run.rsplit("/", 1)[-1], conversation, key_text(version_id(version)), nanos, number)
+        id_of_version = key_text(version_id(version))
+        lost = RunLoss(run.rsplit("/", 1)[-1], conversation, id_of_version, nanos, lost_by(content))
         if own == app or lost.run not in others:
             yield lost
 
@@ -75,6 +70,8 @@ def lost_of_runs(
 ) -> Counter[str]:
     """Returns how many records runs lost; of a version, those that may be of it.
 
+    These are their failures, or what they counted when these were still there.
+
     Args:
         connection: Connection to the store.
         app: Name of the app.
@@ -91,7 +88,18 @@ def lost_of_runs(
     for lost in lost_records(connection, app, is_theirs):
         if version is None or lost.version in (version, ""):
             found[lost.run] += lost.number
+    for run, number in _counted(connection, runs, is_pruned=version is not None):
+        found[run] = max(found[run], number)
     return found
+
+
+def _counted(connection: Connection, runs: Collection[str], *, is_pruned: bool) -> Iterator[tuple[str, int]]:
+    """Yields id and counted losses of runs, or of those of which nothing but metrics is kept."""
+    query = select(RUNS.c.name, RUNS.c.lost).where(RUNS.c.name.in_(list(runs)), RUNS.c.lost > 0)
+    if is_pruned:
+        query = query.join(PRUNED, and_(PRUNED.c.name == RUNS.c.name, PRUNED.c.execution == RUNS.c.execution))
+    for name, number in connection.execute(query):
+        yield name.rsplit("/", 1)[-1], number
 
 
 def last_run(connection: Connection, app: str) -> str | None:

@@ -2,13 +2,15 @@
 
 import json
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Table, case, func, or_, select
 
 from turnwise.pipeline.store.tables import CONVERSATION_ROWS, FAILURE_ROWS, RESULT_ROWS
 from turnwise.schemas.values import JsonObject
 
 LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")
 """Stages at which a failure without a criterion is a lost record, case or conversation."""
+REPLACED = "ReplacedResult"
+"""Error type of the row that says how many results of a run others of the same run replaced."""
 _FINDING = "check"
 _VERDICTS = ("PASS", "FAIL")
 
@@ -53,10 +55,25 @@ def _conversations(connection: Connection, run: str, execution: int) -> int:
 
 def _failures(connection: Connection, run: str, execution: int) -> dict[str, int]:
     table = FAILURE_ROWS
-    columns = table.c.stage, table.c.criterion
     is_own = table.c.evaluation_run == run, table.c.execution == execution
-    rows = connection.execute(select(*columns, func.count()).where(*is_own).group_by(*columns)).all()
-    return {
-        "failures": sum(count for stage, _, count in rows if stage != _FINDING),
-        "lost": sum(count for stage, criterion, count in rows if stage in LOSING and not criterion),
-    }
+    is_failure = table.c.stage != _FINDING
+    failures = connection.execute(select(func.count()).where(*is_own, is_failure)).scalar_one()
+    told = replaced_text(table).label("told")
+    losses = select(told, func.count()).where(*is_own, is_loss(table)).group_by("told")
+    lost = sum(lost_by(text) * count for text, count in connection.execute(losses))
+    return {"failures": failures, "lost": lost}
+
+
+def is_loss(table: Table) -> ColumnElement[bool]:
+    """Returns the condition that a failure is a loss: of a record, case or conversation, or of results."""
+    return or_(table.c.stage.in_(LOSING) & (table.c.criterion == ""), table.c.error_type == REPLACED)
+
+
+def replaced_text(table: Table) -> ColumnElement[str]:
+    """Returns the JSON of a failure that says how many results were replaced; "" of another one."""
+    return case((table.c.error_type == REPLACED, table.c.content), else_="")
+
+
+def lost_by(text: str) -> int:
+    """Returns how many were lost; `text` is that of `replaced_text`."""
+    return int(json.loads(text)["replaced"]) if text else 1

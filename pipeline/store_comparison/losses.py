@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.store.failures import REPLACED
 from turnwise.pipeline.store.lost import RunLoss, lost_records
 from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.run_counts import REPLACED
 from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, key_text
 from turnwise.pipeline.store_comparison.rows import ComparedRecord

@@ -65,7 +65,7 @@ def _listed(connection: Connection, row: RowMapping, lost: int, pruned: Containe
     return ListedRun(
         **{name: row[name] for name in ("name", "app", "run_id", "state", "cost", "exit_status", "error")},
         **{name: counts[name] for name in _COUNTS},
-        lost=max(counts["lost"], lost),
+        lost=lost,
         day=row["day"],
         update_time=nanos_timestamp(row["update_nanos"]),
         app_versions=json.loads(counts["app_versions"]),

@@ -7,8 +7,10 @@ from sqlalchemy import Connection, and_, delete, func, select, update
 
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.executions import delete_forgotten, forget_run, lock_executions, runs_since
+from turnwise.pipeline.store.lost import lost_of_runs
 from turnwise.pipeline.store.maintenance.age import DAY_NANOS
 from turnwise.pipeline.store.removed_rows import read_document
+from turnwise.pipeline.store.run_counts import count_rows
 from turnwise.pipeline.store.tables import (
     CURRENT,
     DELETED_TABLES,
@@ -19,6 +21,7 @@ from turnwise.pipeline.store.tables import (
     upsert,
 )
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.values import JsonObject
 
 
 class Pruning(NamedTuple):
@@ -65,7 +68,8 @@ def old_runs(connection: Connection, pruning: Pruning, name: str | None = None) 
     wanted = [run for run in old if run not in done and name in (None, run)]
     live = {run for run in wanted if runs_since(connection, run, pruning.now - DAY_NANOS)}
     found = (OldRun(run, old[run].state, old[run].nanos) for run in wanted if run not in live)
-    return sorted(found, key=lambda run: (run.nanos, run.name))
+    # What names no app was lost in all apps of a run, and is in its home: that is the last of them.
+    return sorted(found, key=lambda run: (run.nanos, run.name == old[run.name].home, run.name))
 
 
 def pruned_runs(connection: Connection) -> set[str]:
@@ -107,17 +111,25 @@ def _prune(connection: Connection, run: OldRun, pruning: Pruning) -> bool:
 
 def _keep_metrics(connection: Connection, name: str, execution: int, pruning: Pruning) -> None:
     """Moves a run and its metrics to an execution number without other rows."""
-    own = execution + 1
+    own, counts = execution + 1, _counts(connection, name, execution)
     others = EXECUTIONS.c.name == name, EXECUTIONS.c.execution != execution
     connection.execute(delete(EXECUTIONS).where(*others))
     content = connection.execute(select(EXECUTIONS.c.content).where(EXECUTIONS.c.name == name)).scalar()
     changed = update(EXECUTIONS).where(EXECUTIONS.c.name == name)
-    connection.execute(changed.values(execution=own, content=_without_quotes(content)))
+    connection.execute(changed.values(execution=own, content=_without_quotes(content), **counts))
     is_it = METRIC_ROWS.c.evaluation_run == name, METRIC_ROWS.c.execution == execution
     connection.execute(update(METRIC_ROWS).where(*is_it).values(execution=own))
     connection.execute(update(CURRENT).where(CURRENT.c.name == name).values(execution=own))
     row = {"name": name, "execution": own, "actor": pruning.actor, "nanos": pruning.now}
     upsert(connection, PRUNED, [row])
+
+
+def _counts(connection: Connection, name: str, execution: int) -> JsonObject:
+    """Returns the counts of a run that its rows, and those of its home, state no longer when it is pruned."""
+    is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution
+    app, results = connection.execute(select(EXECUTIONS.c.app, EXECUTIONS.c.results).where(*is_it)).one()
+    counted = count_rows(connection, name, execution) if results is None else {}
+    return counted | {"lost": lost_of_runs(connection, app, [name]).total()}
 
 
 def _without_quotes(content: str | None) -> str | None:

@@ -61,7 +61,8 @@ def noted(conversation: str) -> str:
     return f"I have noted the document of {conversation} for you."
 
 
-def _conversation(run: str, name: str, user: str | None) -> Any:
+def conversation_row(run: str, name: str, user: str | None) -> Any:
+    """Returns a row of `conversations`."""
     call = {"name": "look_up", "args": {"document": "X4711", "holder": name, "copies": 2.0}}
     turn = {"index": 0, "user": _said(name), "agent": noted(name), "tool_calls": [call]}
     row = {"run_id": run, "conversation_id": name, "user_id": user, "harm": 1.0, "tags": []}
@@ -131,7 +132,7 @@ def put_run(
     rows = {
         RESULT_ROWS: [_result(run, name, app) for name in people],
         CONVERSATION_ROWS: [
-            conversation_columns(_conversation(run, *one), app, number) for one in people.items()
+            conversation_columns(conversation_row(run, *one), app, number) for one in people.items()
         ],
         SCORE_ROWS: [score_columns(_score(run, name), app, number, "2026-11-01") for name in people],
         FAILURE_ROWS: [failure_columns(_failure(run, *each), app, number) for each in enumerate(records)],

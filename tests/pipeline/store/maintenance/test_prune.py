@@ -1,5 +1,6 @@
 """Old runs are deleted with their rows, or all but their metrics, and no others."""
 
+import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,17 +14,36 @@ from tests.pipeline.store.maintenance.conftest import (
     APP,
     DAY,
     OLD,
+    OTHER,
     SECRET,
+    conversation_row,
     file_bytes,
     put_run,
     rows_of,
     run_ids,
 )
 from tests.store_rows import DOCUMENT
+from turnwise.pipeline.store.conversations import conversation_columns
 from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.executions import Execution, begin, complete, delete_superseded
+from turnwise.pipeline.store.executions import (
+    Execution,
+    begin,
+    break_off,
+    complete,
+    delete_superseded,
+    write_rows,
+)
+from turnwise.pipeline.store.failures import write_replaced
 from turnwise.pipeline.store.maintenance.retention import Retention, apply_retention, write_retention
-from turnwise.pipeline.store.tables import EXECUTIONS, METRICS, PRUNED, RESULTS, SETTINGS, upsert
+from turnwise.pipeline.store.tables import (
+    CONVERSATION_ROWS,
+    EXECUTIONS,
+    METRICS,
+    PRUNED,
+    RESULTS,
+    SETTINGS,
+    upsert,
+)
 
 AGE = f"{(time_ns() - OLD) // DAY - 1}d"
 ROWS = ("result_rows", "conversation_rows", "score_rows", "failure_rows", "recording_rows", "metric_rows")
@@ -43,6 +63,27 @@ def test_a_run_goes_with_its_rows_and_nothing_else_does(filled: str, tend: Calla
     assert {name: len(before[name]) - len(after[name]) for name in ROWS} == COUNTS
     assert after["evaluation_history"] == before["evaluation_history"]
     assert b"evaluationRuns/old" not in (file_bytes(filled) if filled.startswith("sqlite") else b"")
+
+
+def test_what_was_lost_stays_known_without_its_failures(filled: str, tend: Callable[..., Any]) -> None:
+    lost = {APP: 5, OTHER: 5}
+    with closing(open_store(filled)) as store:
+        both = put_run(store, "both", OLD, ends=False)
+        elsewhere = conversation_columns(conversation_row("both", "c-9", None), OTHER, OLD)
+        store.write(lambda c: write_rows(c, both, CONVERSATION_ROWS, [elsewhere], OLD))
+        store.write(lambda c: write_replaced(c, both, 2, OLD))
+        live = put_run(store, "broken", OLD, ends=False)
+        store.write(lambda c: complete(c, both, {**DOCUMENT, "exit_status": 0}, OLD))
+        store.write(lambda c: break_off(c, live, "ERROR", "why", OLD))
+        for _ in range(2):
+            runs = [json.loads(line) for line in tend("runs", "--json").out.splitlines()]
+            assert {run["app"]: run["lost"] for run in runs if run["run_id"] == "both"} == lost
+            of_broken = [run for run in runs if run["run_id"] == "broken"]
+            assert [(run["lost"], run["results"]) for run in of_broken] == [(3, 3)]
+            assert tend("check").status == 0
+            assert tend("prune", "--older_than", AGE, "--keep_metrics").status == 0
+        stated = select(EXECUTIONS.c.lost).where(EXECUTIONS.c.run_id == "both")
+        assert store.read(lambda c: list(c.execute(stated).scalars())) == [5, 5]
 
 
 def test_metrics_stay_where_that_is_asked(filled: str, tend: Callable[..., Any]) -> None:
