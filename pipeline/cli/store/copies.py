@@ -1,6 +1,7 @@
 """The subcommands `export`, `import` and `backup`."""
 
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from time import time_ns
@@ -45,14 +46,16 @@ def _import(options: Namespace) -> int:
     from turnwise.pipeline.store.maintenance.enforcing import enforce_erasures
     from turnwise.pipeline.store.maintenance.export_file import ExportFile
     from turnwise.pipeline.store.maintenance.importing import import_store
+    from turnwise.pipeline.store.tables import FAILURE_ROWS
 
     with closing(ExportFile(options.file)) as file, closing(open_store(options.store, create=True)) as store:
         done = import_store(store, file)
         enforced = enforce_erasures(store, current_user(), time_ns())
-        left = enforced.left + (overwritten(store) if enforced.rows else [])
+        erased = +(enforced.rows + Counter({FAILURE_ROWS.name: done.emptied_here}))
+        left = enforced.left + (overwritten(store) if erased else [])
     say(printable(f"{options.file}: {_counts_text(done.rows)}"))
-    if enforced.rows:
-        say(f"erased, as the export or the store says: {_counts_text(enforced.rows)}")
+    if erased:
+        say(f"erased, as the export or the store says: {_counts_text(erased)}")
     if done.left_out or done.emptied:
         complain(f"{done.left_out} rows are left out and {done.emptied} emptied: what they are of was erased")
     for line in left:

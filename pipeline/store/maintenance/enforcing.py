@@ -1,15 +1,16 @@
 """Erases what a store holds although it, or the store of an export, erased it."""
 
 from collections import Counter
+from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
 from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.maintenance.digests import CONVERSATION, erased_ids
+from turnwise.pipeline.store.maintenance.digests import CONVERSATION, USER, erasure_rows
 from turnwise.pipeline.store.maintenance.erasing import Erasing, erase_subject
 from turnwise.pipeline.store.maintenance.erasure import TO_READ, empty_documents, empty_failures
-from turnwise.pipeline.store.maintenance.left import left_quotes
+from turnwise.pipeline.store.maintenance.left import left_quotes, left_rows
 from turnwise.pipeline.store.maintenance.quoting import words_of_conversations
 from turnwise.pipeline.store.maintenance.returned import erased_words, returned, returned_resources
 from turnwise.pipeline.store.maintenance.subject import Subject
@@ -36,7 +37,8 @@ def enforce_erasures(store: Store, actor: str, nanos: int) -> Enforced:
         actor: Who erases.
         nanos: The time, nanoseconds since 1970.
     """
-    if not store.read(erased_ids):
+    kinds = {row["kind"] for row in store.read(erasure_rows)}
+    if not kinds:
         return Enforced(Counter(), [])
     subject = store.read(_subject)
     resources = store.read(returned_resources)
@@ -44,7 +46,11 @@ def enforce_erasures(store: Store, actor: str, nanos: int) -> Enforced:
     if subject.keys or resources:
         left = store.read(lambda connection: left_quotes(connection, subject, resources))
         done = erase_subject(store, subject, Erasing(resources, False, actor, nanos))
-    return Enforced(+(done + store.write(_empty_mentions)), left)
+    rows = +(done + store.write(_empty_mentions))
+    if kinds & {CONVERSATION, USER}:
+        of_kind = subject._replace(kind=USER if USER in kinds else CONVERSATION)
+        left += store.read(partial(left_rows, subject=of_kind, erased=resources))
+    return Enforced(rows, left)
 
 
 def _subject(connection: Connection) -> Subject:

@@ -31,6 +31,8 @@ TO_READ = "to_read"
 """The key of `run.json` that quotes conversations, and the name of the number of its entries."""
 ERASED = "erased"
 """The message of a failure whose record was erased."""
+EMPTIED = ("conversation_id", "source", "content")
+"""Columns of a failure that erasing changes."""
 
 
 def _is_of(table: Table, app: str, ids: Sequence[str]) -> ColumnElement[bool]:
@@ -142,7 +144,12 @@ def emptied(row: JsonObject) -> JsonObject:
     """Returns the columns of a failure that is emptied."""
     kept = {name: value if name in _KEPT_OF_FAILURES else None for name, value in row.items()}
     content = dump_json({**kept, "message": ERASED}).decode()
-    return {"conversation_id": "", "source": "", "content": content}
+    return dict(zip(EMPTIED, ("", "", content), strict=True))
+
+
+def is_emptied(row: JsonObject) -> bool:
+    """Returns whether the columns of a failure are of one that was emptied."""
+    return (read_document(row["content"]) or {}).get("message") == ERASED
 
 
 def empty_documents(connection: Connection, mentions: Finder) -> int:

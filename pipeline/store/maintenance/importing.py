@@ -3,12 +3,13 @@
 from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Delete, Table, delete, insert, select
+from sqlalchemy import Connection, Delete, Table, delete, insert, select, update
 
 from turnwise.pipeline.store.engine import ConflictError, Store
 from turnwise.pipeline.store.executions import delete_forgotten
 from turnwise.pipeline.store.maintenance.conflicts import check_conflicts, key_of, pieces, stored_rows
 from turnwise.pipeline.store.maintenance.digests import ErasedIds, erasure_rows
+from turnwise.pipeline.store.maintenance.erasure import EMPTIED, is_emptied
 from turnwise.pipeline.store.maintenance.export_file import ExportFile
 from turnwise.pipeline.store.maintenance.unerased import UnerasedRows
 from turnwise.pipeline.store.removed_rows import ExecutionPlace
@@ -20,6 +21,7 @@ from turnwise.pipeline.store.tables import (
     EVALUATION_EXPECTATIONS,
     EVALUATIONS,
     EXECUTIONS,
+    FAILURE_ROWS,
     HISTORY,
     PRUNED,
     RUN_SUMMARIES,
@@ -44,11 +46,13 @@ class Imported(NamedTuple):
             were left out.
         left_out: Number of rows that were left out, because what they are of was erased.
         emptied: Number of failures, and of entries of `to_read`, that lost their texts for that reason.
+        emptied_here: Number of failures of the store that were emptied, because they are in the export.
     """
 
     rows: dict[str, int]
     left_out: int
     emptied: int
+    emptied_here: int
 
 
 def import_store(store: Store, file: ExportFile) -> Imported:
@@ -74,7 +78,8 @@ def import_store(store: Store, file: ExportFile) -> Imported:
     except BaseException:
         _undo(store, new - known)
         raise
-    return Imported(counts, rows.left_out, rows.emptied)
+    emptied = store.write(lambda c: sum(_empty(c, piece) for piece in pieces(file.rows_of(FAILURE_ROWS))))
+    return Imported(counts, rows.left_out, rows.emptied, emptied)
 
 
 def _places(connection: Connection, table: Table) -> set[ExecutionPlace]:
@@ -127,3 +132,18 @@ def _finish(connection: Connection, rows: UnerasedRows, new: set[ExecutionPlace]
     return {
         table.name: sum(_add(connection, table, piece) for piece in pieces(rows.of(table))) for table in _LAST
     }
+
+
+def _empty(connection: Connection, rows: list[JsonObject]) -> int:
+    """Empties the failures that the export holds emptied and the store in full; returns their number."""
+    emptied = [row for row in rows if is_emptied(row)]
+    there = stored_rows(connection, FAILURE_ROWS, emptied) if emptied else {}
+    done = 0
+    for row in emptied:
+        own = there.get(key := key_of(FAILURE_ROWS, row))
+        if own is not None and not is_emptied(own):
+            is_it = (column == value for column, value in zip(FAILURE_ROWS.primary_key, key, strict=True))
+            values = {name: row[name] for name in EMPTIED}
+            connection.execute(update(FAILURE_ROWS).where(*is_it).values(values))
+            done += 1
+    return done

@@ -19,6 +19,7 @@ from turnwise.pipeline.store.maintenance.checks.runs import (
     uncounted,
 )
 from turnwise.pipeline.store.maintenance.checks.schema import Schema, schema_problems, wanted_schema
+from turnwise.pipeline.store.maintenance.digests import erasure_rows
 from turnwise.pipeline.store.urls import StoreError
 
 _CHECKS = (
@@ -85,4 +86,6 @@ def not_checked(store: Store) -> list[str]:
     count = store.read(uncounted)
     if count:
         lines.append(f"rows of {count} executions that have no counts: pruned, not complete, or of 0.1")
+    if store.read(erasure_rows):
+        lines.append("whether failures that name no conversation of the store hold words of an erased one")
     return lines

@@ -228,6 +228,41 @@ def test_an_import_erases_what_the_store_of_the_export_erased(
     assert turnwise("store", "check", "--store", other).status == 0
 
 
+@pytest.mark.parametrize("is_told", [False, True])
+def test_an_import_tells_or_empties_failures_that_name_nobody(
+    filled: str, tend: Callable[..., Any], turnwise: Callable[..., Any], tmp_path: Path, is_told: bool
+) -> None:
+    other, files = f"sqlite:///{tmp_path}/other.db", [str(tmp_path / name) for name in ("1.zip", "2.zip")]
+    with closing(open_store(filled)) as store:
+        nobody = "replace(replace(content, 'c-12', 'who'), 'u-12', 'someone')"
+        record = f"UPDATE failure_rows SET content = {nobody} WHERE content LIKE '%c-12%'"
+        run_sql(store, record)
+    assert tend("export", files[0]).status == 0
+    assert turnwise("store", "import", files[0], "--store", other).status == 0
+    told = [] if is_told else ["--unattributed_failures"]
+    assert tend("delete", "conversation", "c-12", *told).status == int(is_told)
+    assert tend("export", files[1]).status == 0
+    done = turnwise("store", "import", files[1], "--store", other)
+    assert done.status == int(is_told)
+    assert ("left: 2 failures hold a record" in done.err) == is_told
+    assert ("failure_rows 2" in done.out.splitlines()[-1]) != is_told
+    with closing(open_store(other)) as store:
+        assert ("of who" in str(rows_of(store))) == is_told
+    assert "not checked: whether failures" in turnwise("store", "check", "--store", other).out
+
+
+def test_an_import_of_a_user_who_was_erased_tells_conversations_without_a_user(
+    filled: str, tend: Callable[..., Any], turnwise: Callable[..., Any], tmp_path: Path
+) -> None:
+    other, file = f"sqlite:///{tmp_path}/other.db", str(tmp_path / "1.zip")
+    with closing(open_store(other, create=True)) as store:
+        put_run(store, "nameless", NEW, {"c-9": None}, app=OTHER)
+    assert tend("delete", "user", "u-1").status == 0
+    assert tend("export", file).status == 0
+    done = turnwise("store", "import", file, "--store", other)
+    assert done.status == 1 and "left: 1 conversations name no user" in done.err
+
+
 @pytest.mark.parametrize("is_new", [False, True])
 def test_an_export_that_is_older_than_an_erasure(
     filled: str, tend: Callable[..., Any], turnwise: Callable[..., Any], tmp_path: Path, is_new: bool
