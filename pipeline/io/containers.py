@@ -63,13 +63,13 @@ def _archive(file: Any) -> zipfile.ZipFile:
 def _yaml_texts(path: str, file: Any, limit: int) -> Texts:
     import yaml
 
-    from turnwise.pipeline.io.yaml_loader import KeysOnce
+    from turnwise.pipeline.io.yaml_loader import CheckedLoader
 
     text = file.read(limit + 1)
     if len(text) > limit:
         raise ValueError(f"the YAML file is larger than {limit / 1024 / 1024:g} MB")
     try:
-        documents = [one for one in yaml.load_all(text, KeysOnce) if one is not None]
+        documents = [one for one in yaml.load_all(text, CheckedLoader) if one is not None]
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"not YAML: {' '.join(str(error).split())[:300]}") from None
     for document in documents:

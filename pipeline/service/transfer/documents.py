@@ -5,11 +5,11 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
-from turnwise.pipeline.io.yaml_loader import KeysOnce
+from turnwise.pipeline.io.yaml_loader import CheckedLoader
 from turnwise.pipeline.service.errors import ServiceError, invalid
 from turnwise.pipeline.service.transfer.places import MOST_BYTES, check_size
 from turnwise.pipeline.service.validation import check_lists
@@ -111,19 +111,6 @@ def _unzipped(file: zipfile.ZipFile) -> Iterator[File]:
         yield File(entry.filename, content)
 
 
-class _WithoutAliases(KeysOnce):
-    """Refuses aliases: a few bytes of them stand for billions of values."""
-
-    def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
-        """Composes a node; raises yaml.MarkedYAMLError for an alias."""
-        if self.check_event(yaml.AliasEvent):
-            where = self.peek_event().start_mark
-            raise yaml.MarkedYAMLError(
-                problem="aliases are not taken: write the value out", problem_mark=where
-            )
-        return super().compose_node(parent, index)
-
-
 def records_of(file: File) -> list[JsonValue]:
     """Returns the records of a JSON, JSON Lines or YAML file.
 
@@ -148,7 +135,10 @@ def records_of(file: File) -> list[JsonValue]:
 
 def _parsed(name: str, text: str) -> list[JsonValue]:
     if name.endswith(_YAML):
-        return _listed(yaml.load(text, Loader=_WithoutAliases))
+        value = yaml.load(text, Loader=CheckedLoader)
+        if value is None:
+            raise ValueError("the file is empty")
+        return _listed(value)
     try:
         return _listed(json.loads(text, object_pairs_hook=_once))
     except json.JSONDecodeError:

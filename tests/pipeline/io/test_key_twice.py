@@ -70,6 +70,27 @@ def test_a_mapping_of_yaml_may_override_what_it_merges(tmp_path):
     assert json.loads(record.data)["b"] == {"agent": "Yo", "user": "Hi"}
 
 
+LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10)
+)
+ALIASES = [
+    (LAUGHS, "aliases stand for more than 100,000"),
+    (f"a: &a [x, x, x, x]\nb: [*a{', *a' * 600}]\n---\n" * 20, "aliases stand for more than 100,000"),
+    (f"a: &a {'x' * 60_000}\nb: [*a, *a]\n", "aliases stand for more than 100,000"),
+    ("a: &a [*a]\n", "the alias *a stands in what it names"),
+    ("a: &a 1\n---\na: &a [*a]\n", "the alias *a stands in what it names"),
+    ("a: *b\n", "undefined alias"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), ALIASES)
+def test_aliases_of_yaml_stand_for_little(tmp_path, text, said):
+    path = tmp_path / "goldens.yaml"
+    path.write_text(text)
+    [failure] = file_records(str(path), 1 << 20)
+    assert said in failure.message
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

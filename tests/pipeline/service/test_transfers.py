@@ -414,12 +414,14 @@ FILES: list[tuple[str, bytes, str]] = [
     ("a.json", b'{"displayName": "x"}', "golden or scenario is required"),
     ("a.yaml", b"!!python/object/apply:os.system [ls]", "cannot be read"),
     ("a.yaml", b"displayName: x\ndisplayName: y\n", "stands twice"),
+    ("a.yaml", b"", "the file is empty"),
+    ("a.yaml", b"# nothing\n---\n", "the file is empty"),
     ("a.yaml", b"displayName: 2026-01-01\n", "that JSON has not"),
     (
         "a.yaml",
         b"a: &a [x,x,x,x,x,x,x,x,x,x]\n"
         + b"".join(b"%c: &%c [%s]\n" % (n + 1, n + 1, b",".join([b"*%c" % n] * 10)) for n in range(97, 101)),
-        "aliases are not taken",
+        "aliases stand for more than",
     ),
 ]
 
