@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.io.terminal import counted, names_text, printable
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.store.engine import Store, open_store, shared_store, try_store
+from turnwise.pipeline.store.engine import Store, close_shared_stores, open_store, shared_store, try_store
 from turnwise.pipeline.store.executions import (
     Execution,
     begin,
@@ -122,6 +122,7 @@ def complete_run(place: SinkPlace, document: JsonObject) -> None:
         raise
     delete_superseded(store, execution)
     _look_after(store, execution)
+    close_shared_stores()
 
 
 def _summarise(store: Store, names: Sequence[str]) -> None:
@@ -155,6 +156,7 @@ def break_off_run(place: SinkPlace, state: Broken, why: str) -> None:
             delete_unread(store, _execution(place))
     except (ConfigError, StoreError) as error:
         _LOG.warning("the store still holds run %s as RUNNING: %s", printable(place.run_id), error)
+    close_shared_stores()
 
 
 def left_in_store(place: SinkPlace) -> str:

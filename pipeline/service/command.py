@@ -1,6 +1,8 @@
 """Implements `turnwise serve`: starts the MCP and REST server."""
 
 import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -27,7 +29,7 @@ from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.pipeline.service.web.app import web_routes
 from turnwise.pipeline.service.web.sign_in import WebDoor
 from turnwise.pipeline.settings.user import current_user
-from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.tokens import read_tokens
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
@@ -100,6 +102,14 @@ def _check_reachable(service: Service, options: ServeOptions) -> None:
         raise ConfigError(f"--host {options.host}: other machines can reach it: {what}")
 
 
+@asynccontextmanager
+async def _life(sessions: StreamableHTTPSessionManager, store: Store) -> AsyncIterator[None]:
+    """Runs the sessions of a server, and closes its store before a signal ends the process."""
+    async with sessions.run():
+        yield
+    store.close()
+
+
 def http_app(service: Service, options: ServeOptions) -> ASGIApp:
     """Returns the ASGI application: the parts of the server by their paths."""
     metrics = ServerMetrics()
@@ -117,7 +127,9 @@ def http_app(service: Service, options: ServeOptions) -> ASGIApp:
         *web_routes(service, workers, tokens),
     ]
     unrouted = {404: answer_unrouted, 405: answer_unrouted}
-    app = Starlette(routes=routes, lifespan=lambda _: sessions.run(), exception_handlers=unrouted)
+    app = Starlette(
+        routes=routes, lifespan=lambda _: _life(sessions, service.store), exception_handlers=unrouted
+    )
     # A path with a further slash is another path.
     app.router.redirect_slashes = False
     return metrics.counted(AuthMiddleware(app, options.host, options.allowed_hosts, tokens, WebDoor()))

@@ -1,7 +1,7 @@
 """Opens stores (SQLite files and PostgreSQL databases), and other PostgreSQL databases for reading."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from random import uniform
 from threading import Lock
@@ -100,7 +100,10 @@ class Store:
         return self._run(self._writer, undoing)
 
     def close(self) -> None:
-        """Closes all connections."""
+        """Closes all connections; a SQLite file then holds all that no reader keeps in its log."""
+        if self.is_sqlite and not self.read_only:
+            with suppress(StoreError):  # what cannot be moved stays in the -wal file
+                self.alone(_move_log)
         self._writer.dispose()
 
     def _run(self, engine: Engine, work: Callable[[Connection], T]) -> T:
@@ -114,6 +117,11 @@ class Store:
                     if not _passes(error) or monotonic() > deadline:
                         raise
                     sleep(uniform(0, _LONGEST_PAUSE))
+
+
+def _move_log(connection: Connection) -> None:
+    """Moves what is in the write-ahead log into the file, without waiting for others."""
+    connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
 
 
 def _passes(error: DBAPIError) -> bool:
@@ -269,7 +277,7 @@ def shared_store(url: str, *, read_only: bool = False) -> Store:
 
 
 def close_shared_stores() -> None:
-    """Closes the stores that are shared in this process: SQLite's connections must not outlive a fork."""
+    """Closes the stores that are shared in this process, before a fork and at the end of a run."""
     with _LOCK:
         for store in _OPEN.values():
             store.close()

@@ -3,7 +3,10 @@
 import asyncio
 import contextlib
 import json
+import shutil
+import sqlite3
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,3 +127,15 @@ def test_a_killed_server_leaves_nothing_half_written(start: Any, store_url: str,
     store.close()
     again = start(store_url=store_url)
     assert again.call("PATCH", f"{BASE}/one?updateMask=tags", {"tags": ["x"]})[1]["tags"] == ["x"]
+
+
+def test_the_file_alone_holds_what_a_server_wrote_that_was_told_to_end(start: Any, tmp_path: Path) -> None:
+    server = start()
+    evaluation = {"displayName": "x", "scenario": {"task": "x", "rubrics": ["y"]}}
+    assert server.call("POST", f"{BASE}?evaluationId=one", evaluation)[0] == 200
+    server.process.terminate()
+    server.process.communicate()
+    copy = tmp_path / "copy.db"
+    shutil.copy(server.store.url.removeprefix("sqlite:///"), copy)
+    with contextlib.closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("SELECT display_name FROM evaluations").fetchall() == [("x",)]

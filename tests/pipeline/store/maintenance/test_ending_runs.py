@@ -1,7 +1,10 @@
 """A run that ends applies the retention of its store, and says what came back."""
 
+import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +38,21 @@ def test_old_runs_are_deleted_and_told(
     assert "retention deleted 1 run" in caplog.text
     with closing(open_store(filled)) as store:
         assert run_ids(store) == ["last", "new"]
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+def test_the_file_alone_holds_a_run_that_ended(filled: str, tmp_path: Path, is_read: bool) -> None:
+    file, copy = filled.removeprefix("sqlite:///"), tmp_path / "copy.db"
+    with closing(open_store(filled, read_only=True)) if is_read else nullcontext() as other:
+        if other is not None:
+            assert run_ids(other) == ["new", "old"]
+        end_run(filled, "last")
+        assert Path(f"{file}-wal").exists() == is_read
+        shutil.copy(file, copy)
+    with closing(sqlite3.connect(copy)) as connection:
+        ended = "SELECT state, results FROM evaluation_runs WHERE run_id = 'last'"
+        assert connection.execute(ended).fetchall() == [("COMPLETED", 3)]
 
 
 def test_what_was_erased_and_is_written_again_is_told(
