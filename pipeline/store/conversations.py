@@ -67,13 +67,13 @@ def score_columns(row: ScoreRow, app: str, nanos: int, day: str) -> JsonObject:
         "criterion": key_text(row["criterion"]),
         "value": row["value"],
         "threshold": row["threshold"],
-        "day": _day_of(row["event_time"]) or day,
+        "day": day_of(row["event_time"]) or day,
         "content": dump_json({name: row[name] for name in _CONTENT}).decode(),  # type: ignore[literal-required]
     }
 
 
 @lru_cache(maxsize=1024)
-def _day_of(event_time: str | None) -> str:
+def day_of(event_time: str | None) -> str:
     """Returns the day of a time in UTC; "": there is no time, or it cannot be read."""
     try:
         return nanos_timestamp(timestamp_nanos(event_time or ""))[:10]

@@ -19,6 +19,7 @@ from turnwise.pipeline.store.maintenance.checks.runs import (
     uncounted,
 )
 from turnwise.pipeline.store.maintenance.checks.schema import Schema, schema_problems, wanted_schema
+from turnwise.pipeline.store.maintenance.checks.scores import score_problems
 from turnwise.pipeline.store.maintenance.digests import erasure_rows
 from turnwise.pipeline.store.urls import StoreError
 
@@ -27,6 +28,7 @@ _CHECKS = (
     Check("evaluations and their history", history_problems),
     Check("tags and datasets", member_problems),
     Check("rows and executions", execution_problems),
+    Check("scores and their conversations", score_problems),
     Check("counts of runs", count_problems),
     Check("runs in progress", progress_problems),
     Check("retention", retention_problems),
@@ -80,6 +82,7 @@ def not_checked(store: Store) -> list[str]:
         "whether scores, metrics and figures follow from what was said",
         "numbers and figures of metric_rows, numbers of recording_rows, days of runs, and scores of runs "
         "without a summary: nothing else states them",
+        "labels, thresholds, times, reasons and explanations of scores: nothing else states them",
     ]
     if not store.is_sqlite:
         lines.append("pages of the database (PostgreSQL has pg_amcheck and data checksums)")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import Connection, RowMapping, Table, Text, select
 
@@ -12,7 +12,7 @@ from turnwise.pipeline.store.removed_rows import read_document
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.pipeline.store.results import TEXTS, version_id
 from turnwise.pipeline.store.roles import ROLES
-from turnwise.pipeline.store.states import STATES
+from turnwise.pipeline.store.states import COMPLETED, RUNNING, STATES, UNKNOWN, Broken
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     ERASURES,
@@ -44,11 +44,11 @@ STATED: dict[Table, dict[str, str]] = {
     EVALUATION_DATASETS: _RESOURCE,
     EVALUATION_EXPECTATIONS: _RESOURCE,
     HISTORY: {"evaluation": "name"},
-    EXECUTIONS: {"exit_status": "exit_status"},
+    EXECUTIONS: {},
     RESULT_ROWS: {"name": "name", **TEXTS},
     CONVERSATION_ROWS: {
         **{name: name for name in ("conversation_id", "eval_id", "user_id", "case_digest", "harm")},
-        **{name: name for name in ("verdict", "harm_term", "cluster", "event_time")},
+        **{name: name for name in ("verdict", "harm_term", "cluster", "event_time", "why")},
     },
     SCORE_ROWS: {},
     FAILURE_ROWS: {name: name for name in (*_SAME, "stage", "error_type", "criterion", "source")},
@@ -95,7 +95,7 @@ def _faulty(connection: Connection, table: Table) -> Iterator[str]:
 def _problems(table: Table, row: RowMapping) -> Iterator[str]:
     """Yields what is wrong with a row, in a few words."""
     column, choices = _CHOICES.get(table, ("", ()))
-    if choices and row[column] not in choices:
+    if (choices and row[column] not in choices) or (table is EXECUTIONS and not _has_state(row)):
         yield column
     try:
         for name in _OTHER_JSON.get(table, ()):
@@ -113,6 +113,9 @@ def _differing(table: Table, row: RowMapping, content: JsonObject) -> Iterator[s
     for column, key in STATED[table].items():
         if not _is_same(row[column], content.get(key)):
             yield column
+    if table is EXECUTIONS:
+        stated = stated_columns(content)
+        yield from (name for name, value in stated.items() if name != "content" and row[name] != value)
     check = _MORE.get(table)
     if check and not check(row, content):
         yield "content"
@@ -138,9 +141,16 @@ def _has_keys(_: RowMapping, content: JsonObject) -> bool:
     return all(name in content for name in SCORE_CONTENT)
 
 
-def _is_document(row: RowMapping, content: JsonObject) -> bool:
-    stated = {name: value for name, value in stated_columns(content).items() if name != "content"}
-    return all(row[name] is None or row[name] == value for name, value in stated.items())
+def _has_state(row: RowMapping) -> bool:
+    """Returns whether an execution is what its state says; version 0.1 wrote no start and no content."""
+    has_ended, has_error, has_content = (row[name] is not None for name in ("end_nanos", "error", "content"))
+    if row["state"] in get_args(Broken):
+        return has_ended and has_error
+    return {
+        RUNNING: not has_ended and not has_error,
+        COMPLETED: has_ended and has_content and not has_error and row["results"] is not None,
+        UNKNOWN: not row["create_nanos"] and not has_ended and not has_content,
+    }.get(row["state"], True)
 
 
 def _has_parts(row: RowMapping, content: JsonObject) -> bool:
@@ -152,5 +162,4 @@ _MORE: dict[Table, Callable[[RowMapping, JsonObject], bool]] = {
     CONVERSATION_ROWS: _has_version,
     RECORDING_ROWS: _has_version,
     SCORE_ROWS: _has_keys,
-    EXECUTIONS: _is_document,
 }

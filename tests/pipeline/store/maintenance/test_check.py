@@ -40,6 +40,7 @@ GONE = "DELETE FROM dataset_members; DELETE FROM evaluation_tags; DELETE FROM ev
 FREE = "ALTER TABLE evaluation_history DISABLE TRIGGER evaluation_history_refuse"
 FREE_ON_SQLITE = "DROP TRIGGER evaluation_history_update; DROP TRIGGER evaluation_history_delete"
 
+ALL_GONE = "DELETE FROM failure_rows; DELETE FROM score_rows; DELETE FROM run_summaries"
 DAMAGES = [
     ("DROP VIEW latest_scores", "the view latest_scores is missing"),
     ("DROP INDEX score_rows_by_run", "the index score_rows_by_run is missing"),
@@ -117,6 +118,18 @@ DAMAGES = [
     ("UPDATE conversation_rows SET version_id = 'v9'", "6 " + NO_JSON.format("conversation_rows")),
     ("UPDATE run_executions SET config_digest = 'x'", "2 " + NO_JSON.format("run_executions")),
     ("UPDATE evaluation_datasets SET display_name = 'x'", "(display_name)"),
+    ("UPDATE run_executions SET state = 'UNKNOWN'", "(state)"),
+    (f"UPDATE run_executions SET state = 'UNKNOWN'; {ALL_GONE}", "(state)"),
+    ("UPDATE run_executions SET state = 'ERROR'", "(state)"),
+    ("UPDATE run_executions SET state = 'RUNNING'", "(state)"),
+    ("UPDATE run_executions SET content = NULL", "(state)"),
+    ("UPDATE run_executions SET results = NULL", "(state)"),
+    ("UPDATE run_executions SET exit_status = NULL", "(exit_status)"),
+    ("UPDATE run_executions SET judge = NULL", "(judge)"),
+    ("UPDATE conversation_rows SET why = 'x'", "(why)"),
+    ("UPDATE score_rows SET language = 'ko'", "6 conversations have scores of another language"),
+    ("UPDATE score_rows SET event_time = '2026-01-01T00:00:00Z'", "conversations have scores of another"),
+    ("UPDATE score_rows SET day = '2026-01-01'", "6 conversations have scores of another"),
 ]
 
 
