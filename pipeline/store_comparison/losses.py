@@ -8,9 +8,10 @@ from sqlalchemy import Connection, select
 
 from turnwise.pipeline.store.lost import RunLoss, lost_records
 from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.removed_rows import REMOVED, read_document
 from turnwise.pipeline.store.run_counts import REPLACED
 from turnwise.pipeline.store.runs import is_counted, unread_runs
-from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, key_text
+from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, RUNS, key_text
 from turnwise.pipeline.store_comparison.rows import ComparedRecord
 from turnwise.transforms.comparison.side import ComparedSide
 
@@ -107,6 +108,44 @@ def add_unread(
         problems.append(told)
         side.run_ids = sorted({*side.run_ids, state.run_id})
     side.problems = [*side.problems, *problems]
+
+
+def add_deleted(
+    connection: Connection,
+    app: str,
+    side: ComparedSide,
+    stored: Sequence[ComparedRecord],
+    *,
+    version: str | None,
+) -> None:
+    """Adds as problems of a side how many rows of its runs were deleted since they ended.
+
+    Older results may stand in their place. Of an app version, runs that ended before all that is compared
+    was measured do not count.
+
+    Args:
+        connection: Connection to the store.
+        app: Name of the app.
+        side: The side.
+        stored: Its conversations.
+        version: Id of the app version that the side is; None: it is a run.
+    """
+    oldest = min(own.nanos for own in stored)
+    columns = RUNS.c.run_id, RUNS.c.app_versions, RUNS.c.end_nanos, RUNS.c.content
+    query = select(*columns).where(
+        RUNS.c.app == app, RUNS.c.content.contains(f'"{REMOVED}"', autoescape=True)
+    )
+    for run, versions, end, content in connection.execute(query.order_by(RUNS.c.run_id)):
+        is_of_version = version in json.loads(versions or "[]") and (end or oldest) >= oldest
+        if not (run in side.run_ids if version is None else is_of_version):
+            continue
+        removed = (read_document(content) or {}).get(REMOVED, {})
+        what = "results" if removed.get("results") else "conversations"
+        side.problems = [
+            *side.problems,
+            f"{removed.get(what, '?')} {what} of run {run} were deleted since it ended",
+        ]
+        side.run_ids = sorted({*side.run_ids, run})
 
 
 def _versions_of_runs(connection: Connection, app: str) -> dict[str, set[str]]:

@@ -15,7 +15,7 @@ from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import runs_with_rows
 from turnwise.pipeline.store.tables import FAILURES, SCORES, key_text
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.pipeline.store_comparison.losses import add_losses, add_unread
+from turnwise.pipeline.store_comparison.losses import add_deleted, add_losses, add_unread
 from turnwise.pipeline.store_comparison.rows import (
     ComparedRecord,
     SideKind,
@@ -103,6 +103,7 @@ def read_sides(
         version = _version(name, records)
         add_losses(connection, app, side, records, version=version, is_b=side is b)
         add_unread(connection, app, side, records, version=version, is_b=side is b)
+        add_deleted(connection, app, side, records, version=version)
     return a, b
 
 
