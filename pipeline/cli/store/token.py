@@ -4,6 +4,7 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from turnwise.pipeline.cli.store.base import StoreCommand
@@ -92,11 +93,10 @@ def _revoke(options: Namespace) -> int:
     from turnwise.pipeline.store.engine import open_store
     from turnwise.pipeline.store.tokens import revoke_token
 
-    store = open_store(options.store)
-    try:
+    # An older store is refused, and not upgraded.
+    open_store(options.store, read_only=True).close()
+    with closing(open_store(options.store)) as store:
         found = store.write(lambda connection: revoke_token(connection, options.name, time_ns()))
-    finally:
-        store.close()
     if not found:
         raise ConfigError(f"{options.name}: has no token in {store.url}, or it is revoked already")
     say(f"the token of {options.name} is revoked")

@@ -30,7 +30,7 @@ def test_rows_of_an_earlier_version_have_no_user(store_url: str) -> None:
     store.close()
 
 
-def test_a_command_that_only_reads_refuses_an_older_store_and_does_not_upgrade_it(
+def test_a_command_that_writes_no_new_content_refuses_an_older_store_and_does_not_upgrade_it(
     store_url: str, tend: Callable[..., Any], tmp_path: Path
 ) -> None:
     engine = create_engine(driver_url(store_url))
@@ -41,6 +41,8 @@ def test_a_command_that_only_reads_refuses_an_older_store_and_does_not_upgrade_i
         ("prune", "--older_than", "9d", "--dry_run"),
         ("export", str(tmp_path / "export.zip")),
         ("retention",),
+        ("token", "list"),
+        ("token", "revoke", "x"),
     ]
     commands += [("backup", str(tmp_path / "copy.db"))] if store_url.startswith("sqlite") else []
     wanted = tend("runs")
