@@ -20,6 +20,9 @@ _LONGEST_CACHED = 16_384
 _weight = attrgetter("weight")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
 
+_ENTRY_START = re.compile(r'[:：=|{}\[\]"\n]')
+_ENTRY_END = re.compile(r'[|{}\[\]"\n]')
+
 
 class EvidenceSpan(NamedTuple):
     """A range of evidence, `context[start:end]`.
@@ -53,7 +56,8 @@ class NumberPlaces(NamedTuple):
     """Where numbers stand in a piece of evidence, without its first and its last word.
 
     Attributes:
-        between: Words before and after a number -> places.
+        between: Words before and after a number -> places. Not for a value of a record, a list or a table:
+            the word after it belongs to the next entry.
         of: Key of a number -> places.
     """
 
@@ -146,11 +150,19 @@ class _Piece:
             self._numbers = NumberPlaces({}, {})
             for place, word in enumerate(self.words[1:-1], 1):
                 if word.keys[0][0] == "#" or word.demands:
-                    around = alike(self.words[place - 1]), alike(self.words[place + 1])
-                    self._numbers.between.setdefault(around, []).append(place)
+                    if not self._is_entry(place):
+                        around = alike(self.words[place - 1]), alike(self.words[place + 1])
+                        self._numbers.between.setdefault(around, []).append(place)
                     for key in word.keys:
                         self._numbers.of.setdefault(key, []).append(place)
         return self._numbers
+
+    def _is_entry(self, place: int) -> bool:
+        """Returns whether a word is a value of its own, as in a record, a list or a table."""
+        starts, tokens = self._all_starts(), self.tokens
+        before = self.text[starts[place - 1] + len(tokens[place - 1]) : starts[place]]
+        after = self.text[starts[place] + len(tokens[place]) : starts[place + 1]]
+        return _ENTRY_START.search(before) is not None or _ENTRY_END.search(after) is not None
 
     def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
         """Returns the sentence of a window that covers most of a claim."""
