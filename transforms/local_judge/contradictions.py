@@ -18,7 +18,7 @@ _BREAK = re.compile(r"[.,:](?=[\s*_]|$)|[!?;。！？；؟،、，\n(){}\[\]|\"�
 _ANSWER = re.compile(
     r"\W*(?:yes|no|ja|nein|oui|non|sí|はい|いいえ|네|아니요)\s*[,，、،.!。！]\s*", re.IGNORECASE
 )
-_KEY_OF_FLAG = re.compile(r'\\?"\s{0,4}:\s{0,4}(?:true|false|null|0)')
+_IS_KEY = re.compile(r'(?:\\?")?\s{0,4}:')
 _WORTH_A_LOOK = 0.5
 _KIND = re.compile(r"^#[mt]?")
 _SAME = 0.9
@@ -55,7 +55,7 @@ def _clause_around(span: EvidenceSpan) -> str | None:
     if _BREAK.search(span.quote):
         return None
     before, after = span.context[: span.start], span.context[span.end :]
-    if _KEY_OF_FLAG.match(after) or not _BREAK.search(before) or not _BREAK.search(after):
+    if _IS_KEY.match(after) or not _BREAK.search(before) or not _BREAK.search(after):
         return None
     return _BREAK.split(before)[-1] + span.quote + _BREAK.split(after, maxsplit=1)[0]
 

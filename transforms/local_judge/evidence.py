@@ -7,7 +7,7 @@ from itertools import chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from turnwise.transforms.local_judge.flags import read_flags, without_flags
+from turnwise.transforms.local_judge.flags import FlagIndex, read_flags, without_flags
 from turnwise.transforms.text.subsequence import common_subsequence
 from turnwise.transforms.text.words import Word, dates_in_words, read_words, starts_of, tokenize, words
 
@@ -16,6 +16,7 @@ WINDOW = 2 * _BLOCK
 """Number of words in a window."""
 _AROUND = 2 * WINDOW
 _LEAST_PROSE = 0.1
+_MOST_KEYS = 0.2
 _LONGEST_CACHED = 16_384
 _weight = attrgetter("weight")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
@@ -95,7 +96,7 @@ class _Piece:
         flags: Flags of its records.
         stated: Keys of its words outside flags.
         grammar: Number of its function words.
-        is_prose: Whether at least 10 % of its words are function words.
+        is_prose: Whether at least 10 % of its words are function words, and at most 20 % keys of records.
     """
 
     def __init__(self, text: str) -> None:
@@ -107,7 +108,8 @@ class _Piece:
         self.flags = read_flags(text)
         self.stated = _keys(words(without_flags(text))) if self.flags else self.keys
         self.grammar = sum([not word.is_content for word in self.words])
-        self.is_prose = self.grammar >= _LEAST_PROSE * len(self.words)
+        size = len(self.words)
+        self.is_prose = self.grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
         self._starts: list[int] = []
         self._windows_of: dict[str, list[int]] = {}
         self._places_near: dict[int, UnitPlaces] = {}
@@ -228,7 +230,7 @@ class Evidence:
 
     Attributes:
         keys: All keys of all pieces.
-        flags: Flags of all records.
+        flags: Flags of all records, by word.
         stated: Keys of all words outside flags.
     """
 
@@ -236,10 +238,11 @@ class Evidence:
         texts = sorted(set(pieces))
         self._pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
         self.keys: set[str] = set().union(*[piece.keys for piece in self._pieces])
-        self.flags: dict[str, set[str]] = {}
+        flags: dict[str, set[str]] = {}
         for name, values in chain.from_iterable([piece.flags.items() for piece in self._pieces]):
-            self.flags[name] = self.flags.get(name, set()) | values
-        self.stated = set().union(*[p.stated for p in self._pieces]) if self.flags else self.keys
+            flags[name] = flags.get(name, set()) | values
+        self.flags = FlagIndex(flags)
+        self.stated = set().union(*[p.stated for p in self._pieces]) if flags else self.keys
 
     @property
     def is_prose(self) -> bool:

@@ -17,7 +17,7 @@ from turnwise.transforms.local_judge.claims import (
 from turnwise.transforms.local_judge.contradictions import contradiction
 from turnwise.transforms.local_judge.coverage import coverage, probability
 from turnwise.transforms.local_judge.evidence import Evidence
-from turnwise.transforms.local_judge.flags import denying_flag
+from turnwise.transforms.local_judge.flags import UNKNOWN
 from turnwise.transforms.local_judge.replaced_numbers import replaced_number
 from turnwise.transforms.local_judge.speech_acts import nothing_claimed, why_no_claim
 
@@ -75,7 +75,10 @@ def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVer
     quote = span.quote if span else ""
     if span and (reason := contradiction(claim, span, together, "The evidence")):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
-    if reason := denying_flag(claim, known.flags, known.stated):
+    if flag := known.flags.denying(claim, known.stated):
+        if flag.value == UNKNOWN:
+            return GroundingVerdict("unsupported", quote, f"The evidence has no value of “{flag.name}”.", 0.0)
+        reason = f"The evidence says “{flag.name}”: {flag.value}."
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     if passages and (reason := replaced_number(claim, passages[0])):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)

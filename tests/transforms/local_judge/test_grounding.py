@@ -142,32 +142,6 @@ def test_a_denial_or_another_name_in_one_clause(sentence, evidence, said):
     assert verdict(evidence, [evidence]).label == "supported"
 
 
-FLAGS = (
-    '{"order":"A-77","paid":false,"cancelled":false,"status":"shipped","refundPossible":false,"total":149,'
-    '"pets_allowed":false,"pool":null,"wifi":true,"stock":0}'
-)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "label"),
-    [
-        ("Your order A-77 was cancelled.", "contradictory"),
-        ("Order A-77 is paid and shipped.", "contradictory"),
-        ("A refund is possible.", "contradictory"),
-        ("Pets are allowed.", "contradictory"),
-        ("There is a pool.", "contradictory"),
-        ("There is stock.", "contradictory"),
-        ("There is no wifi.", "contradictory"),
-        ("Pets are not allowed.", "supported"),
-        ("Your order A-77 was not cancelled.", "supported"),
-        ("There is wifi.", "supported"),
-        ("Order A-77 has shipped.", "supported"),
-    ],
-)
-def test_flags_of_records_deny_or_affirm_the_words_of_their_key(sentence, label):
-    assert verdict(sentence, [FLAGS]).label == label
-
-
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -181,29 +155,6 @@ def test_flags_of_records_deny_or_affirm_the_words_of_their_key(sentence, label)
 )
 def test_a_request_or_an_offer_with_more_in_it_is_a_claim(sentence):
     assert verdict(sentence, ["The Grand is a hotel in Rome."]).label == "unsupported"
-
-
-@pytest.mark.parametrize(
-    ("sentence", "evidence"),
-    [
-        ("The hotel lacks a pool.", '{"hotel":"Grand","pool":false}'),
-        ("Im Hotel fehlt ein Pool.", '{"hotel":"Grand","pool":false}'),
-        ("Order A-77 can be cancelled until Friday.", '{"order":"A-77","cancelled":false,"until":"Friday"}'),
-        ("The order will be delivered on Friday.", '{"order":"A-77","delivered":false,"eta":"Friday"}'),
-        ("The desk has a discount of 20.", '[{"name":"desk","discount":20},{"name":"lamp","discount":0}]'),
-        ("The fee is 0.00 euros.", '{"fee":0,"currency":"euros"}'),
-        ("Guests may cancel their booking.", "Guests can cancel their booking in March."),
-        ("The trial lasts a week.", "The trial lasts 7 days."),
-        ("The warranty ends after one year.", "The warranty ends after 12 months."),
-    ],
-)
-def test_what_is_said_in_other_words_is_not_refuted(sentence, evidence):
-    assert verdict(sentence, [evidence]).label != "contradictory"
-
-
-def test_a_flag_with_several_values_and_words_said_elsewhere_refute_nothing():
-    assert verdict("Pets are allowed.", [FLAGS, '{"pets_allowed":true}']).label == "supported"
-    assert verdict("Pets are allowed.", [FLAGS, "Pets are allowed."]).label == "supported"
 
 
 @pytest.mark.parametrize(
