@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim
-from turnwise.transforms.local_judge.negations import is_denied, without_idioms
+from turnwise.transforms.local_judge.negations import is_denied, replace_idioms
 from turnwise.transforms.text.function_words import word_set
 from turnwise.transforms.text.words import Word, weigh, words
 
@@ -144,7 +144,7 @@ def _content(name: str) -> dict[str, float]:
 
 def _is_open(claim: Claim) -> bool:
     """Returns whether a claim leaves open that something is so, or says it of the future."""
-    if without_idioms(claim.text) != claim.text or _OPEN.search(claim.text):
+    if replace_idioms(claim.text) != claim.text or _OPEN.search(claim.text):
         return True
     return not _CERTAIN.search(claim.text) and any(word.lower in _MODALS for word in claim.words)
 

@@ -18,11 +18,11 @@ _IDIOMS = re.compile(
 )
 
 
-def without_idioms(text: str) -> str:
-    """Removes idioms with a negation that denies nothing by itself."""
-    return _IDIOMS.sub(" ", text)
+def replace_idioms(text: str, replacement: str = " ") -> str:
+    """Replaces idioms with a negation that denies nothing by itself."""
+    return _IDIOMS.sub(replacement, text)
 
 
 def is_denied(text: str) -> bool:
     """Returns whether a text has a negation that denies something."""
-    return is_negated(words(without_idioms(text)))
+    return is_negated(words(replace_idioms(text)))
