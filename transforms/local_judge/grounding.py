@@ -88,7 +88,7 @@ def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVer
     covered = coverage(claim, known, passages)
     if probability([covered]) >= PROBABLE:
         return GroundingVerdict("supported", quote, f"The evidence holds {covered:.0%} of it.", covered)
-    if reason := why_no_claim(claim):
+    if reason := why_no_claim(claim, known.keys | mentioned.keys):
         return GroundingVerdict("not_applicable", quote, reason)
     comparable = _is_comparable(claim, known)
     return GroundingVerdict("unsupported", quote, _lack(claim, known), covered, is_comparable=comparable)

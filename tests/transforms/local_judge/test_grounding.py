@@ -2,14 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.transforms.local_judge.grounding import GroundingVerdict, ground
-from turnwise.transforms.local_judge.speech_acts import (
-    COURTESY,
-    INTRODUCTION,
-    NOTHING_SAID,
-    QUESTION,
-    REQUEST,
-)
+from turnwise.transforms.local_judge.grounding import ground
 
 ORDER = (
     '{"order_id": "W5918442", "status": "shipped", "eta": "2024-03-05T15:00:00Z", "total": 1200.5,'
@@ -143,21 +136,6 @@ def test_a_denial_or_another_name_in_one_clause(sentence, evidence, said):
 
 
 @pytest.mark.parametrize(
-    "sentence",
-    [
-        "Feel free to ask the owner Elvis Presley.",
-        "Please feel free to ask the dead owner why the pool exploded.",
-        "Should you want some free champagne feel free to use the rooftop pool.",
-        "We can help you with free parking and a swimming pool.",
-        "If you need any champagne just ask the owner Elvis Presley.",
-        "Please contact Elvis Presley who owns the hotel.",
-    ],
-)
-def test_a_request_or_an_offer_with_more_in_it_is_a_claim(sentence):
-    assert verdict(sentence, ["The Grand is a hotel in Rome."]).label == "unsupported"
-
-
-@pytest.mark.parametrize(
     ("sentence", "evidence"),
     [
         ("A room costs 149 € a night.", "A room costs 149 euros a night."),
@@ -179,70 +157,6 @@ def test_the_same_in_another_spelling_is_no_contradiction(sentence, evidence):
 )
 def test_no_contradiction_on_shaky_ground(sentence):
     assert verdict(sentence).label != "contradictory"
-
-
-@pytest.mark.parametrize(
-    ("sentence", "reason"),
-    [
-        ("", NOTHING_SAID),
-        ("👍👍", NOTHING_SAID),
-        ("Yes!", NOTHING_SAID),
-        ("ありがとうございます。", NOTHING_SAID),
-        ("2.", NOTHING_SAID),
-        ("Would you like a lamp?", QUESTION),
-        ("Haben Sie noch Fragen?", QUESTION),
-        ("何かお手伝いできることはありますか。", QUESTION),
-        ("무엇을 도와드릴까요", QUESTION),
-        ("هل تحتاج إلى مساعدة؟", QUESTION),
-        ("I can help you with your suitcase.", REQUEST),
-        ("Please tell me your passport number.", REQUEST),
-        ("Gerne kann ich Ihnen mit dem Koffer helfen.", REQUEST),
-        ("パスポート番号を教えてください。", REQUEST),
-        ("여권 번호를 알려주세요.", REQUEST),
-        ("If you need further assistance, feel free to ask!", REQUEST),
-        ("Here are the upcoming excursions:", INTRODUCTION),
-        ("Safe travels!", COURTESY),
-        ("감사합니다.", COURTESY),
-        ("I hope this helps!", COURTESY),
-        ("Have a nice day!", COURTESY),
-        ("Thank you for your patience.", COURTESY),
-        ("I'm happy to help.", COURTESY),
-        ("Vielen Dank für Ihre Geduld.", COURTESY),
-        ("도움이 되었기를 바랍니다!", COURTESY),
-        ("お役に立てれば幸いです。", COURTESY),
-        ("Bitte nennen Sie mir Ihre Passnummer.", REQUEST),
-        ("여권 번호를 알려주시기 바랍니다.", REQUEST),
-        ("Let me check that for you.", REQUEST),
-    ],
-)
-def test_what_claims_nothing(sentence, reason):
-    assert verdict(sentence) == GroundingVerdict("not_applicable", verdict(sentence).quote, reason)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "I cancelled your subscription yesterday.",
-        "Please note the fee of 75 euros.",
-        "Please note that the museum closed and the director died.",
-        "Please tell your friends that the museum burned down.",
-        "We can offer free parking and a castle.",
-        "I can confirm that smoking is popular in the museum.",
-        "If you ask me, Elvis murdered the cook.",
-        "Elvis Presley lives in the museum, doesn't he?",
-        "Elvis Presley wohnt im Museum, oder?",
-        "Did you know that the museum burned down?",
-        "Bitte beachten Sie, dass das Museum geschlossen ist.",
-        "Wir können Ihnen einen kostenlosen Parkplatz anbieten.",
-        "Ich kann bestätigen, dass der Eigentümer insolvent ist.",
-        "박물관은 폐쇄되었으니 확인해 주세요.",
-        "博物館は閉館しましたのでご連絡ください。",
-        "Smoking kills!",
-        "Also noteworthy, free champagne:",
-    ],
-)
-def test_what_may_be_a_claim_is_one(sentence):
-    assert verdict(sentence).label == "unsupported"
 
 
 PRICES = '{"flight":"HAT001","prices":{"basic_economy":80,"economy":109,"business":338}}'
