@@ -1,13 +1,15 @@
 """Indexes evidence by features and position."""
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
+from turnwise.transforms.local_judge.codes import numbers_of_lists, parts_of
 from turnwise.transforms.local_judge.flags import FlagIndex, read_flags, without_flags
+from turnwise.transforms.local_judge.named_values import other_currency
 from turnwise.transforms.text.subsequence import common_subsequence
 from turnwise.transforms.text.words import Word, dates_in_words, read_words, starts_of, tokenize, words
 
@@ -21,6 +23,7 @@ _LONGEST_CACHED = 16_384
 _weight = attrgetter("weight")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
 
+_CURRENCY_KEYS = ("currency", "currency_code", "currencyCode", "Währung", "通貨", "통화")
 _ENTRY_START = re.compile(r'[:：=|{}\[\]"\n]')
 _ENTRY_END = re.compile(r'[|{}\[\]"\n]')
 
@@ -105,6 +108,7 @@ class _Piece:
         self.words = read_words(self.tokens)
         self.keys = _keys(self.words)
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
+        self.keys.update(numbers_of_lists(text))
         self.flags = read_flags(text)
         self.stated = _keys(words(without_flags(text))) if self.flags else self.keys
         self.grammar = sum([not word.is_content for word in self.words])
@@ -159,6 +163,11 @@ class _Piece:
                         self._numbers.of.setdefault(key, []).append(place)
         return self._numbers
 
+    @cached_property
+    def parts(self) -> str:
+        """Its runs of digits and of letters."""
+        return parts_of(self.text)
+
     def _is_entry(self, place: int) -> bool:
         """Returns whether a word is a value of its own, as in a record, a list or a table."""
         starts, tokens = self._all_starts(), self.tokens
@@ -175,10 +184,10 @@ class _Piece:
         return self._stretch(best[0], best[-1])
 
     def _sentences(self, places: list[int]) -> list[list[int]]:
-        text, tokens, starts = self.text, self.tokens, self._all_starts()
+        tokens, starts = self.tokens, self._all_starts()
         sentences = [places[:1]]
         for last, place in pairwise(places):
-            if _SENTENCE_END.search(text, starts[last] + len(tokens[last]), starts[place]):
+            if _SENTENCE_END.search(self.text, starts[last] + len(tokens[last]), starts[place]):
                 sentences.append([])
             sentences[-1].append(place)
         return sentences
@@ -242,7 +251,21 @@ class Evidence:
         for name, values in chain.from_iterable([piece.flags.items() for piece in self._pieces]):
             flags[name] = flags.get(name, set()) | values
         self.flags = FlagIndex(flags)
+        self._currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
         self.stated = set().union(*[p.stated for p in self._pieces]) if flags else self.keys
+
+    def other_currency(self, text: str) -> tuple[str, str] | None:
+        """Returns the currency of a text and that of all records, if they are two; else None."""
+        if len(self._currencies) != 1:
+            return None
+        (held,) = self._currencies
+        said = other_currency(text, held, (piece.text for piece in self._pieces))
+        return (said, held) if said else None
+
+    def parts(self) -> Iterator[str]:
+        """Yields the runs of digits and of letters of each piece."""
+        for piece in self._pieces:
+            yield piece.parts
 
     @property
     def is_prose(self) -> bool:

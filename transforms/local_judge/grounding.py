@@ -5,6 +5,7 @@ missing number, date or identifier, or a contradiction, refutes has a coverage o
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from turnwise.transforms.local_judge.claims import (
@@ -14,6 +15,7 @@ from turnwise.transforms.local_judge.claims import (
     quoted_names,
     read_claim,
 )
+from turnwise.transforms.local_judge.codes import missing_codes
 from turnwise.transforms.local_judge.contradictions import contradiction
 from turnwise.transforms.local_judge.coverage import coverage, probability
 from turnwise.transforms.local_judge.evidence import Evidence
@@ -82,7 +84,11 @@ def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVer
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     if passages and (reason := replaced_number(claim, passages[0])):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
-    if missing := missing_numbers(claim, known.keys, mentioned.keys):
+    if currencies := known.other_currency(claim.text):
+        reason = f"The evidence says {quoted_names(currencies[1:])}, not {quoted_names(currencies[:1])}."
+        return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
+    missing = missing_numbers(claim, known.keys, mentioned.keys)
+    if missing := missing or missing_codes(claim.text, chain(known.parts(), mentioned.parts())):
         reason = f"No evidence holds {quoted_names(missing)}."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
     covered = coverage(claim, known, passages)

@@ -1,6 +1,7 @@
 """Reads months, weekdays, halves of the day and units as values of which one may replace another."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from turnwise.transforms.text.function_words import MONTHS
@@ -50,6 +51,7 @@ _UNITS = (
     "celsius °c ℃",
     "fahrenheit °f ℉",
 )
+_WEIGHTS = ("pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드")
 _HALVES = ("am a.m 午前 오전", "pm p.m 午後 오후")
 
 
@@ -104,6 +106,26 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
         return f"{found['number'] or ''} {token} "
 
     return _FOUND.sub(mark, _SIGNS.sub(r"\2 \1", text))
+
+
+def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None:
+    """Returns the only currency of a text, if it is another one than that of a record and nothing names it.
+
+    Args:
+        text: The text.
+        currency: The currency of the record.
+        known: Texts that may name the other currency as well.
+    """
+    held, names = _OF_NUMBERS.get(currency.lower()), dict[str, str]()
+    mark_named_values(text, names)
+    said = {_OF_NUMBERS.get(name) for name in names.values() if name not in _WEIGHTS}
+    found = [value for value in said if value and value.kind == "unit" and value.number < len(_CURRENCIES)]
+    if held is None or len(found) != 1 or held in found:
+        return None
+    row = _CURRENCIES[found[0].number].split()
+    if any(name in piece.lower() for piece in known for name in row):
+        return None
+    return next(name for name in names.values() if name in row)
 
 
 def _value(name: str) -> NamedValue:

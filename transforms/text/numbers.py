@@ -106,7 +106,7 @@ def _read_clock(text: str) -> Numeral:
     minutes = 60 * hour + minute
     exact = f"#t{minutes}"
     hours = (f"#{hour}",) if minute == 0 else ()
-    late = (f"#t{minutes + _MINUTES_OF_HALF_A_DAY}",) if not half and 0 < hour < 12 else ()
+    late = (f"#t{minutes + _MINUTES_OF_HALF_A_DAY}",) if not half and text[0] != "0" and 0 < hour < 12 else ()
     said = (f"#{int(clock[1])}",) if minute == 0 else ()
     return Numeral(((exact, *late, *hours),), (exact, *dict.fromkeys(hours + said)), (exact,))
 

@@ -159,35 +159,6 @@ def test_no_contradiction_on_shaky_ground(sentence):
     assert verdict(sentence).label != "contradictory"
 
 
-PRICES = '{"flight":"HAT001","prices":{"basic_economy":80,"economy":109,"business":338}}'
-ROOMS = '{"rooms":{"double":149,"family_double":199,"suite":300}}'
-
-
-@pytest.mark.parametrize(
-    ("sentence", "evidence", "label"),
-    [
-        ("Cabin: Basic Economy ($80), Business ($338)", PRICES, "supported"),
-        ("Basic economy 80, business 338", PRICES, "supported"),
-        ("Economy ($109), Business ($338)", PRICES, "supported"),
-        ("Basic economy 85, business 338", PRICES, "unsupported"),
-        ("Double: 149, suite: 300", ROOMS, "supported"),
-        ("Double: 149, suite: 300", "Double: 149, family double: 199, suite: 300", "supported"),
-        ("Double 149, suite 300", "Double 149, family double 199, suite 300", "supported"),
-        ("Double 149, suite 300", "| double | 149 |\n| family double | 199 |\n| suite | 300 |", "supported"),
-        ("Doppel: 149, Suite: 300", '{"Doppel":149,"Familie Doppel":199,"Suite":300}', "supported"),
-        ("더블 149, 스위트 300", '{"더블":149,"패밀리 더블":199,"스위트":300}', "supported"),
-        ("ダブル 149、スイート 300", '{"ダブル":149,"家族 ダブル":199,"スイート":300}', "supported"),
-        (
-            "The hotel was opened in 1999 by Maria Huber.",
-            '{"text":"The hotel was opened in 1987 by Maria Huber and sold in 1999."}',
-            "contradictory",
-        ),
-    ],
-)
-def test_a_number_of_a_record_belongs_to_its_key(sentence, evidence, label):
-    assert verdict(sentence, [evidence]).label == label
-
-
 def test_words_must_stand_together():
     filler = [f"Paragraph {number} treats of something else entirely, at length." for number in range(40)]
     parts = ("The ferry", "leaves", "Naples", "every Tuesday", "at sunset", "without stopping")
