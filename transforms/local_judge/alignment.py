@@ -19,6 +19,7 @@ from turnwise.transforms.text.numbers import Keys
 from turnwise.transforms.text.words import Word, words
 
 _MOST_CLAIMED, _MOST_HELD = 100, 400
+_LONGEST = 1_000
 _NOT, _BREAK, _COLON, _IDIOM = "zqnot", "zqbreak", "zqcolon", "zqidiom"
 _NAMED = re.compile(r"(zq(?:month|weekday|unit|half))\d\d")
 _BRACKETS = re.compile(r"[(（\[][^()（）\[\]]{0,200}[)）\]]")
@@ -90,10 +91,12 @@ def only_difference(said: str, held: str) -> Difference | None:
         said: The claim.
         held: The evidence around its most similar sentence.
     """
+    if len(said) > _LONGEST:
+        return None
     claim, evidence = _Text(said), _Text(held)
     if not (claim.is_negated or evidence.is_negated or claim.values - evidence.values):
         return None
-    if not len(claim.tokens) <= _MOST_CLAIMED or not len(evidence.tokens) <= _MOST_HELD:
+    if len(claim.tokens) > _MOST_CLAIMED or len(evidence.tokens) > _MOST_HELD:
         return None
     pairs = _align(claim.tokens, evidence.tokens)
     least = _LEAST_OF_A_PRONOUN if _has_a_pronoun_alone(pairs) else _LEAST_ALIGNED

@@ -47,6 +47,7 @@ FLIGHT = '{"flight":"HAT1","departs":"14:00","price":140,"currency":"USD","date"
         ("HAT1の出発は02時です。", FLIGHT, "“02時”"),
         ("The date of HAT1 is 2024-75-24.", FLIGHT, "“2024-75-24”"),
         ("Flight HAT1 departs at 96:00.", '{"flight":"HAT1","departs":"18:00","price":96}', "“96:00”"),
+        ("Flight HAT1 departs at 13:60.", FLIGHT, "“13:60”"),
         ("The address is 10.0.0.14.", '{"ip":"10.0.0.12","port":14}', "“10.0.0.14”"),
         ("The card is 4111 1111 1111 1235.", '{"card":"4111 1111 1111 1234","n":1235}', "1235”"),
         ("The phone is 555-124-2002.", '{"phone":"555-123-2002","n":124}', "“555-124-2002”"),
