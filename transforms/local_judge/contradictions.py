@@ -20,6 +20,11 @@ _ANSWER = re.compile(
     r"\W*(?:yes|no|ja|nein|oui|non|sí|はい|いいえ|네|아니요)\s*[,，、،.!。！]\s*", re.IGNORECASE
 )
 _IS_KEY = re.compile(r'(?:\\?")?\s{0,4}:')
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？\n]")
+_CONDITION = re.compile(
+    r"\b(?:if|when|unless|until|except|wenn|falls|sofern|solange|außer|si|sauf)\b|場合|限り|なければ|たら|경우|[으하]면\b",
+    re.IGNORECASE,
+)
 _WORTH_A_LOOK = 0.3
 _KIND = re.compile(r"^#[mt]?")
 _SAME = 0.9
@@ -39,17 +44,27 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
     if together < _WORTH_A_LOOK * sum(claim.content.values()):
         return None
     said, held = _only_clause(claim.text), _clause_around(span)
+    is_limited = _is_limited(claim.text, span)
     if said is not None and held is not None:
-        if _is_denial(said, held):
+        if not is_limited and _is_denial(said, held):
             return f"{source} says the contrary: “{held.strip()}”."
         if other := _other_number(words(said), words(held)):
             return f"{source} says {quoted_names(other[1:])}, not {quoted_names(other[:1])}."
-    found = only_difference(_without_answer(claim.text), _around(span, len(claim.text)))
+    found = (
+        None if is_limited else only_difference(_without_answer(claim.text), _around(span, len(claim.text)))
+    )
     if found is None:
         return None
     if found.said:
         return f"{source} says {quoted_names([found.held])}, not {quoted_names([found.said])}."
     return f"{source} says the contrary: “{span.quote}”."
+
+
+def _is_limited(said: str, span: EvidenceSpan) -> bool:
+    """Returns whether a sentence of the evidence denies something under a condition that a claim lacks."""
+    before, after = span.context[: span.start], span.context[span.end :]
+    sentence = _SENTENCE_END.split(before)[-1] + span.quote + _SENTENCE_END.split(after, maxsplit=1)[0]
+    return bool(_CONDITION.search(sentence)) and not (_CONDITION.search(said) or is_denied(said))
 
 
 def _without_answer(sentence: str) -> str:
@@ -81,6 +96,8 @@ def _clause_around(span: EvidenceSpan) -> str | None:
 def _is_denial(said: str, held: str) -> bool:
     both = (said, held)
     if is_denied(said) == is_denied(held) or any(replace_idioms(clause) != clause for clause in both):
+        return False
+    if any(sum(word.is_negation for word in words(clause)) > 1 for clause in both):
         return False
     return any(
         _is_same_content(*(words(NEGATING.sub("", shorten(clause))) for clause in both))
