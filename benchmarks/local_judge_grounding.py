@@ -21,6 +21,8 @@ LEAST = 0.5
 LEAST_OVERLAP = 0.75
 """Threshold of the overlap of tokens with the best balanced accuracy on the even lines."""
 _LAST_DIGIT = re.compile(r"\d(?=\D*$)")
+_AUXILIARY = re.compile(r"\b(?:is|was|are|were|has been|can|does|will)\b")
+_NEGATED = re.compile(r"\b(?:not|no|never)\b|n['’]t\b")
 
 Json = dict[str, Any]
 Measure = Callable[[Sequence[Any], Sequence[Any]], float]
@@ -155,15 +157,20 @@ def _share(flags: Sequence[bool], _: Sequence[bool]) -> float:
     return sum(flags) / len(flags)
 
 
-def digit_rows(records: Sequence[Json]) -> list[Row]:
-    """Returns the share of the accepted, attributable answers that are refused with another last digit."""
+def change_rows(records: Sequence[Json], change: str) -> list[Row]:
+    """Returns the share of the accepted, attributable answers that are refused with a change.
+
+    Args:
+        records: Labelled answers.
+        change: Name of the change, of `CHANGES`.
+    """
     right = [
-        case
+        (case, changed)
         for case, record in zip(cases_of(records, 0), records, strict=True)
-        if is_attributable(record) and _LAST_DIGIT.search(case.answer)
+        if is_attributable(record) and (changed := CHANGES[change](case.answer)) != case.answer
     ]
-    wrong = [case._replace(answer=_LAST_DIGIT.sub(_next_digit, case.answer)) for case in right]
-    before, after = scores_of(right), scores_of(wrong)
+    cases, wrong = [case for case, _ in right], [case._replace(answer=changed) for case, changed in right]
+    before, after = scores_of(cases), scores_of(wrong)
     accepted = {
         f"local, {name} >= {LEAST:.2f}": [
             [(value or 0.0) >= LEAST for value in values[name]] for values in (after, before)
@@ -171,11 +178,10 @@ def digit_rows(records: Sequence[Json]) -> list[Row]:
         for name in CRITERIA
     }
     accepted[f"overlap >= {LEAST_OVERLAP:.2f}"] = [
-        [overlap(case) >= LEAST_OVERLAP for case in cases] for cases in (wrong, right)
+        [overlap(case) >= LEAST_OVERLAP for case in cases] for cases in (wrong, cases)
     ]
     return [
-        Row("BEGIN, a digit changed", judge, "found", *halves(_found, *both))
-        for judge, both in accepted.items()
+        Row(f"BEGIN, {change}", judge, "found", *halves(_found, *both)) for judge, both in accepted.items()
     ]
 
 
@@ -186,3 +192,14 @@ def _found(judged_wrong: Sequence[bool], judged_right: Sequence[bool]) -> float:
 
 def _next_digit(digit: re.Match[str]) -> str:
     return str((int(digit[0]) + 1) % 10)
+
+
+def _with_a_negation(answer: str) -> str:
+    return answer if _NEGATED.search(answer) else _AUXILIARY.sub(r"\g<0> not", answer, count=1)
+
+
+CHANGES: dict[str, Callable[[str], str]] = {
+    "a digit changed": lambda answer: _LAST_DIGIT.sub(_next_digit, answer),
+    "a negation put in": _with_a_negation,
+}
+"""What is changed -> how."""

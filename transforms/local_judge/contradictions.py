@@ -1,28 +1,35 @@
 """Detects contradictions between two clauses, with few false positives.
 
-Both must be single clauses with nearly the same content. They contradict each other if only one of them is
-negated, or if they differ in one number, month, weekday or unit.
+Two clauses with nearly the same content contradict each other if only one of them is negated, or if they
+differ in one number. Longer texts do if all their words are aligned but one negation, month, weekday or unit.
 """
 
 import re
 from collections.abc import Iterable
 
+from turnwise.transforms.local_judge.alignment import only_difference
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
 from turnwise.transforms.local_judge.evidence import EvidenceSpan
-from turnwise.transforms.local_judge.named_values import other_named_value, without_named_values
+from turnwise.transforms.local_judge.negations import is_denied, replace_idioms
 from turnwise.transforms.text.function_words import NEGATING
 from turnwise.transforms.text.korean import without_korean_endings
-from turnwise.transforms.text.words import Word, is_negated, weigh, words
+from turnwise.transforms.text.words import Word, weigh, words
 
 _BREAK = re.compile(r"[.,:](?=[\s*_]|$)|[!?;。！？；؟،、，\n(){}\[\]|\"“”«»—–]")
 _ANSWER = re.compile(
     r"\W*(?:yes|no|ja|nein|oui|non|sí|はい|いいえ|네|아니요)\s*[,，、،.!。！]\s*", re.IGNORECASE
 )
-_KEY_OF_FLAG = re.compile(r'\\?"\s{0,4}:\s{0,4}(?:true|false|null|0)')
-_WORTH_A_LOOK = 0.5
+_IS_KEY = re.compile(r'(?:\\?")?\s{0,4}:')
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？\n]")
+_CONDITION = re.compile(
+    r"\b(?:if|when|unless|until|except|wenn|falls|sofern|solange|außer|si|sauf)\b|場合|限り|なければ|たら|경우|[으하]면\b",
+    re.IGNORECASE,
+)
+_WORTH_A_LOOK = 0.3
 _KIND = re.compile(r"^#[mt]?")
 _SAME = 0.9
 _ALIKE = 0.75
+_MARGIN = 40
 
 
 def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str) -> str | None:
@@ -37,17 +44,43 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
     if together < _WORTH_A_LOOK * sum(claim.content.values()):
         return None
     said, held = _only_clause(claim.text), _clause_around(span)
-    if said is None or held is None:
+    is_limited = _is_limited(claim.text, span)
+    if said is not None and held is not None:
+        if not is_limited and _is_denial(said, held):
+            return f"{source} says the contrary: “{held.strip()}”."
+        if other := _other_number(words(said), words(held)):
+            return f"{source} says {quoted_names(other[1:])}, not {quoted_names(other[:1])}."
+    found = (
+        None if is_limited else only_difference(_without_answer(claim.text), _around(span, len(claim.text)))
+    )
+    if found is None:
         return None
-    if _is_denial(said, held):
-        return f"{source} says the contrary: “{held.strip()}”."
-    other = _other_number(words(said), words(held)) or _other_name(said, held)
-    return f"{source} says {quoted_names(other[1:])}, not {quoted_names(other[:1])}." if other else None
+    if found.said:
+        return f"{source} says {quoted_names([found.held])}, not {quoted_names([found.said])}."
+    return f"{source} says the contrary: “{span.quote}”."
+
+
+def _is_limited(said: str, span: EvidenceSpan) -> bool:
+    """Returns whether a sentence of the evidence denies something under a condition that a claim lacks."""
+    before, after = span.context[: span.start], span.context[span.end :]
+    sentence = _SENTENCE_END.split(before)[-1] + span.quote + _SENTENCE_END.split(after, maxsplit=1)[0]
+    return bool(_CONDITION.search(sentence)) and not (_CONDITION.search(said) or is_denied(said))
+
+
+def _without_answer(sentence: str) -> str:
+    answer = _ANSWER.match(sentence)
+    return sentence[answer.end() if answer else 0 :]
+
+
+def _around(span: EvidenceSpan, size: int) -> str:
+    """Returns a range with text on either side; a text that is cut begins and ends with `zqcut`."""
+    start, end = max(0, span.start - size // 2 - _MARGIN), span.end + size // 2 + _MARGIN
+    cut = "zqcut " if start else "", " zqcut" if end < len(span.context) else ""
+    return cut[0] + span.context[start:end] + cut[1]
 
 
 def _only_clause(sentence: str) -> str | None:
-    answer = _ANSWER.match(sentence)
-    clause = sentence[answer.end() if answer else 0 :].strip(" .!。！\n*")
+    clause = _without_answer(sentence).strip(" .!。！\n*")
     return None if _BREAK.search(clause) else clause
 
 
@@ -55,28 +88,21 @@ def _clause_around(span: EvidenceSpan) -> str | None:
     if _BREAK.search(span.quote):
         return None
     before, after = span.context[: span.start], span.context[span.end :]
-    if _KEY_OF_FLAG.match(after) or not _BREAK.search(before) or not _BREAK.search(after):
+    if _IS_KEY.match(after) or not _BREAK.search(before) or not _BREAK.search(after):
         return None
     return _BREAK.split(before)[-1] + span.quote + _BREAK.split(after, maxsplit=1)[0]
 
 
 def _is_denial(said: str, held: str) -> bool:
-    if is_negated(words(said)) == is_negated(words(held)):
-        return False
     both = (said, held)
+    if is_denied(said) == is_denied(held) or any(replace_idioms(clause) != clause for clause in both):
+        return False
+    if any(sum(word.is_negation for word in words(clause)) > 1 for clause in both):
+        return False
     return any(
         _is_same_content(*(words(NEGATING.sub("", shorten(clause))) for clause in both))
         for shorten in (str, without_korean_endings)
     )
-
-
-def _other_name(said: str, held: str) -> list[str]:
-    """Returns the only month, weekday or unit in which clauses differ, the claimed one first; else []."""
-    names = other_named_value(said, held)
-    if names is None or _numbers_missing(words(said), words(held)):
-        return []
-    is_same = _is_same_content(*(words(without_named_values(clause)) for clause in (said, held)))
-    return list(names) if is_same else []
 
 
 def _other_number(claimed: list[Word], known: list[Word]) -> list[str]:

@@ -1,13 +1,15 @@
 """Indexes evidence by features and position."""
 
 import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from turnwise.transforms.local_judge.flags import read_flags, without_flags
+from turnwise.transforms.local_judge.codes import numbers_of_lists, parts_of
+from turnwise.transforms.local_judge.flags import FlagIndex, read_flags, without_flags
+from turnwise.transforms.local_judge.named_values import other_currency
 from turnwise.transforms.text.subsequence import common_subsequence
 from turnwise.transforms.text.words import Word, dates_in_words, read_words, starts_of, tokenize, words
 
@@ -16,9 +18,14 @@ WINDOW = 2 * _BLOCK
 """Number of words in a window."""
 _AROUND = 2 * WINDOW
 _LEAST_PROSE = 0.1
+_MOST_KEYS = 0.2
 _LONGEST_CACHED = 16_384
 _weight = attrgetter("weight")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[。！？؟।\n;{}]")
+
+_CURRENCY_KEYS = ("currency", "currency_code", "currencyCode", "Währung", "通貨", "통화")
+_ENTRY_START = re.compile(r'[:：=|{}\[\]"\n]')
+_ENTRY_END = re.compile(r'[|{}\[\]"\n]')
 
 
 class EvidenceSpan(NamedTuple):
@@ -53,7 +60,8 @@ class NumberPlaces(NamedTuple):
     """Where numbers stand in a piece of evidence, without its first and its last word.
 
     Attributes:
-        between: Words before and after a number -> places.
+        between: Words before and after a number -> places. Not for a value of a record, a list or a table:
+            the word after it belongs to the next entry.
         of: Key of a number -> places.
     """
 
@@ -91,7 +99,7 @@ class _Piece:
         flags: Flags of its records.
         stated: Keys of its words outside flags.
         grammar: Number of its function words.
-        is_prose: Whether at least 10 % of its words are function words.
+        is_prose: Whether at least 10 % of its words are function words, and at most 20 % keys of records.
     """
 
     def __init__(self, text: str) -> None:
@@ -100,10 +108,12 @@ class _Piece:
         self.words = read_words(self.tokens)
         self.keys = _keys(self.words)
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
+        self.keys.update(numbers_of_lists(text))
         self.flags = read_flags(text)
         self.stated = _keys(words(without_flags(text))) if self.flags else self.keys
         self.grammar = sum([not word.is_content for word in self.words])
-        self.is_prose = self.grammar >= _LEAST_PROSE * len(self.words)
+        size = len(self.words)
+        self.is_prose = self.grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
         self._starts: list[int] = []
         self._windows_of: dict[str, list[int]] = {}
         self._places_near: dict[int, UnitPlaces] = {}
@@ -146,11 +156,24 @@ class _Piece:
             self._numbers = NumberPlaces({}, {})
             for place, word in enumerate(self.words[1:-1], 1):
                 if word.keys[0][0] == "#" or word.demands:
-                    around = alike(self.words[place - 1]), alike(self.words[place + 1])
-                    self._numbers.between.setdefault(around, []).append(place)
+                    if not self._is_entry(place):
+                        around = alike(self.words[place - 1]), alike(self.words[place + 1])
+                        self._numbers.between.setdefault(around, []).append(place)
                     for key in word.keys:
                         self._numbers.of.setdefault(key, []).append(place)
         return self._numbers
+
+    @cached_property
+    def parts(self) -> str:
+        """Its runs of digits and of letters."""
+        return parts_of(self.text)
+
+    def _is_entry(self, place: int) -> bool:
+        """Returns whether a word is a value of its own, as in a record, a list or a table."""
+        starts, tokens = self._all_starts(), self.tokens
+        before = self.text[starts[place - 1] + len(tokens[place - 1]) : starts[place]]
+        after = self.text[starts[place] + len(tokens[place]) : starts[place + 1]]
+        return _ENTRY_START.search(before) is not None or _ENTRY_END.search(after) is not None
 
     def span(self, window: int, content: Mapping[str, float]) -> EvidenceSpan:
         """Returns the sentence of a window that covers most of a claim."""
@@ -161,10 +184,10 @@ class _Piece:
         return self._stretch(best[0], best[-1])
 
     def _sentences(self, places: list[int]) -> list[list[int]]:
-        text, tokens, starts = self.text, self.tokens, self._all_starts()
+        tokens, starts = self.tokens, self._all_starts()
         sentences = [places[:1]]
         for last, place in pairwise(places):
-            if _SENTENCE_END.search(text, starts[last] + len(tokens[last]), starts[place]):
+            if _SENTENCE_END.search(self.text, starts[last] + len(tokens[last]), starts[place]):
                 sentences.append([])
             sentences[-1].append(place)
         return sentences
@@ -216,7 +239,7 @@ class Evidence:
 
     Attributes:
         keys: All keys of all pieces.
-        flags: Flags of all records.
+        flags: Flags of all records, by word.
         stated: Keys of all words outside flags.
     """
 
@@ -224,10 +247,25 @@ class Evidence:
         texts = sorted(set(pieces))
         self._pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
         self.keys: set[str] = set().union(*[piece.keys for piece in self._pieces])
-        self.flags: dict[str, set[str]] = {}
+        flags: dict[str, set[str]] = {}
         for name, values in chain.from_iterable([piece.flags.items() for piece in self._pieces]):
-            self.flags[name] = self.flags.get(name, set()) | values
-        self.stated = set().union(*[p.stated for p in self._pieces]) if self.flags else self.keys
+            flags[name] = flags.get(name, set()) | values
+        self.flags = FlagIndex(flags)
+        self._currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
+        self.stated = set().union(*[p.stated for p in self._pieces]) if flags else self.keys
+
+    def other_currency(self, text: str) -> tuple[str, str] | None:
+        """Returns the currency of a text and that of all records, if they are two; else None."""
+        if len(self._currencies) != 1:
+            return None
+        (held,) = self._currencies
+        said = other_currency(text, held, (piece.text for piece in self._pieces))
+        return (said, held) if said else None
+
+    def parts(self) -> Iterator[str]:
+        """Yields the runs of digits and of letters of each piece."""
+        for piece in self._pieces:
+            yield piece.parts
 
     @property
     def is_prose(self) -> bool:

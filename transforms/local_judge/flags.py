@@ -1,40 +1,79 @@
-"""Compares claims with flags of JSON records, as `"pets_allowed": false`.
+"""Compares claims with flags of records in JSON and YAML, as `"pets_allowed": false`.
 
-`false`, `null` and 0 deny the words of their key, `true` affirms them.
+`false`, `no` and 0 deny the words of their key, `true` and `yes` affirm them. `null` and empty values are
+unknown: they neither deny nor support anything.
 """
 
 import re
-from collections.abc import Mapping, Set
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
+from typing import NamedTuple
 
-from turnwise.transforms.local_judge.claims import Claim
+from turnwise.transforms.local_judge.claims import Claim, read_claim
+from turnwise.transforms.local_judge.negations import is_denied, replace_idioms
 from turnwise.transforms.text.function_words import word_set
-from turnwise.transforms.text.words import is_negated, weigh, words
+from turnwise.transforms.text.words import Word, weigh, words
 
-_FLAG = re.compile(r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}(true|false|null|0(?![\d.eE]))')
-_VALUE = re.compile(r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}([^\s,}\]]{1,64})')
+_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
+_EMPTY = r'\\?"\\?"|\[\s{0,4}\]|\{\s{0,4}\}'
+_SAID = r"(?:true|false|null|none|yes|no|0(?:\.0{1,4})?)(?![\w.])"
+_LINE = r"(?m:^[ \t]{0,16}(?:- )?([^\W\d][\w -]{0,63}):[ \t]{1,4}"
+_FLAG = re.compile(rf'{_KEY}(?:{_EMPTY}|(?i:\\?"{_SAID}\\?"|{_SAID}))|{_LINE}(?i:{_SAID})[ \t]*$)')
+_VALUE = re.compile(rf"{_KEY}({_EMPTY}|[^\s,}}\]]{{1,64}})|{_LINE}(\S{{1,64}})[ \t]*$)")
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+UNKNOWN = "null"
+"""Value of a flag that is unknown."""
+_MEANINGS = {
+    **dict.fromkeys(("true", "yes"), "true"),
+    **dict.fromkeys(("false", "no"), "false"),
+    **dict.fromkeys(("", "null", "none", "~", "[]", "{}"), UNKNOWN),
+    **dict.fromkeys(("0", "0.0", "0.00"), "0"),
+}
+_CLAUSES = re.compile(r"[,;]?\s(?:but|aber|jedoch|sondern)\s|けど、|ですが、|지만\s", re.IGNORECASE)
 _LESS = word_set(
-    "false null zero 0 free empty unknown missing kostenlos gratis leer unbekannt lack lacks lacking without "
-    "non out excluded prohibited forbidden banned unavailable fehlt fehlen ohne verboten untersagt "
-    "ausgeschlossen"
+    "false null zero 0 free empty unknown missing off only hardly barely rarely kostenlos gratis leer"
+    " unbekannt lack lacks lacking without non out excluded prohibited forbidden banned unavailable fehlt"
+    " fehlen ohne verboten untersagt ausgeschlossen nur kaum"
 )
 _MODALS = word_set(
-    "will would shall should can could may might must soon if once when werden wird kann können könnte muss "
-    "müssen sollte falls wenn sobald"
+    "will would shall should can could may might must soon if once when whether until unless werden wird"
+    " kann können könnte muss müssen sollte falls wenn sobald ob bis"
 )
-_FLAGS = {"true", "false", "null", "0"}
+_OPEN = re.compile(r"\b(?:to be|yet to|noch zu|ist zu|sind zu)\b", re.IGNORECASE)
+_CERTAIN = re.compile(r"\bthere (?:will|shall) be\b", re.IGNORECASE)
+_NEUTRAL = weigh(
+    words(
+        "offers provides includes included available possible gets received successful successfully already"
+        " currently now also customer user guest booking order account item product room hotel reservation"
+        " flight ticket bietet inklusive verfügbar möglich erhalten bereits derzeit aktuell auch kunde gast"
+        " buchung bestellung konto artikel zimmer flug"
+    )
+)
 _MOST = 0.75
+_LITTLE = 1.5
 
 Flags = Mapping[str, Set[str]]
 """Name -> its values."""
 
 
+class _Flag(NamedTuple):
+    name: str
+    value: str
+    content: dict[str, float]
+
+
 def read_flags(text: str) -> dict[str, set[str]]:
     """Returns the values of all keys in the records of a text."""
     found: dict[str, set[str]] = {}
-    for name, value in _VALUE.findall(text) if '":' in text or '" :' in text else ():
-        found.setdefault(name, set()).add(value)
+    for key, value, line_key, line_value in _VALUE.findall(text) if ":" in text else ():
+        found.setdefault(key or line_key, set()).add(_meaning(value or line_value))
     return found
+
+
+def _meaning(value: str) -> str:
+    bare = "".join(value.split()).replace("\\", "")
+    quoted = bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] == '"' else bare.strip("\r")
+    return _MEANINGS.get(quoted.lower(), value)
 
 
 def without_flags(text: str) -> str:
@@ -42,32 +81,73 @@ def without_flags(text: str) -> str:
     return _FLAG.sub(" ", text)
 
 
-def denying_flag(claim: Claim, flags: Flags, stated: Set[str]) -> str | None:
-    """Returns one sentence on a flag that contradicts a claim; None: there is none.
+class FlagIndex:
+    """Flags of the evidence by their rarest word. A key with several values decides nothing."""
 
-    Args:
-        claim: The claim.
-        flags: Values of the keys of the evidence. A key with several, as in a list of records, decides
-            nothing.
-        stated: Keys of the words of the evidence outside flags. A claim that they hold is not about a flag.
-    """
-    if claim.content.keys() <= stated or any(word.lower in _MODALS for word in claim.words):
-        return None
-    negated = is_negated(claim.words)
-    is_less = negated or any(word.lower in _LESS or not word.lower.strip("0.,") for word in claim.words)
-    for name, values in flags.items():
-        value = next(iter(values)) if len(values) == 1 else ""
-        if value not in _FLAGS or not _names(claim, name, least=_MOST if negated else 0.0):
-            continue
-        if negated if value == "true" else not is_less:
-            return f"The evidence says “{name}”: {value}."
-    return None
+    def __init__(self, flags: Flags) -> None:
+        found = []
+        for name, values in flags.items():
+            value = next(iter(values)) if len(values) == 1 else ""
+            content = _content(name) if value in _MEANINGS.values() else {}
+            if content:
+                found.append(_Flag(name, value, content))
+        counts = Counter(key for flag in found for key in flag.content)
+        self._flags: dict[str, list[_Flag]] = {}
+        for flag in found:
+            self._flags.setdefault(min(flag.content, key=lambda key: (counts[key], key)), []).append(flag)
+        self._names = counts.keys()
+
+    def denying(self, claim: Claim, stated: Set[str]) -> _Flag | None:
+        """Returns a flag that contradicts a claim, or has no value for what it says; None: there is none.
+
+        Args:
+            claim: The claim.
+            stated: Keys of the words of the evidence outside flags. A claim that they hold is not about a
+                flag.
+        """
+        if not self._flags or claim.content.keys() <= stated:
+            return None
+        clauses = [claim] if not _CLAUSES.search(claim.text) else map(read_claim, _CLAUSES.split(claim.text))
+        found = (flag for clause in clauses for flag in self._denying(clause, stated))
+        return min(found, default=None)
+
+    def _denying(self, claim: Claim, stated: Set[str]) -> Iterator[_Flag]:
+        if not claim.content or _is_open(claim):
+            return
+        rest = {key: weight for key, weight in claim.content.items() if key not in _NEUTRAL}
+        negated = is_denied(claim.text)
+        is_less = negated or any(_is_less(word) for word in claim.words)
+        unknown = [weight for key, weight in rest.items() if key not in stated and key not in self._names]
+        is_known = sum(unknown) < _LITTLE
+        for flag in self._about(claim):
+            share = sum(flag.content.values()) / sum((rest | flag.content).values())
+            if flag.value == UNKNOWN:
+                found = not is_less and share >= _MOST
+            elif flag.value == "false":
+                found = not is_less and is_known
+            else:
+                found = (negated if flag.value == "true" else not is_less and is_known) and share >= _MOST
+            if found:
+                yield flag
+
+    def _about(self, claim: Claim) -> Iterator[_Flag]:
+        """Returns the flags of which a claim has all content words."""
+        for key in claim.content:
+            for flag in self._flags.get(key, ()):
+                if flag.content.keys() <= claim.content.keys():
+                    yield flag
 
 
-def _names(claim: Claim, name: str, least: float) -> bool:
-    """Returns whether a claim has all content words of a name, and they are enough of its content."""
-    content = weigh(word for word in words(_CAPITAL.sub(" ", name)) if word.is_content)
-    return bool(content) and (
-        content.keys() <= claim.content.keys()
-        and sum(content.values()) >= least * sum(claim.content.values())
-    )
+def _content(name: str) -> dict[str, float]:
+    return weigh(word for word in words(_CAPITAL.sub(" ", name)) if word.is_content)
+
+
+def _is_open(claim: Claim) -> bool:
+    """Returns whether a claim leaves open that something is so, or says it of the future."""
+    if replace_idioms(claim.text) != claim.text or _OPEN.search(claim.text):
+        return True
+    return not _CERTAIN.search(claim.text) and any(word.lower in _MODALS for word in claim.words)
+
+
+def _is_less(word: Word) -> bool:
+    return word.lower in _LESS or not word.lower.strip("0.,")

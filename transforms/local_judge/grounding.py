@@ -5,6 +5,7 @@ missing number, date or identifier, or a contradiction, refutes has a coverage o
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from turnwise.transforms.local_judge.claims import (
@@ -14,10 +15,11 @@ from turnwise.transforms.local_judge.claims import (
     quoted_names,
     read_claim,
 )
+from turnwise.transforms.local_judge.codes import missing_codes
 from turnwise.transforms.local_judge.contradictions import contradiction
 from turnwise.transforms.local_judge.coverage import coverage, probability
 from turnwise.transforms.local_judge.evidence import Evidence
-from turnwise.transforms.local_judge.flags import denying_flag
+from turnwise.transforms.local_judge.flags import UNKNOWN
 from turnwise.transforms.local_judge.replaced_numbers import replaced_number
 from turnwise.transforms.local_judge.speech_acts import nothing_claimed, why_no_claim
 
@@ -75,17 +77,24 @@ def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVer
     quote = span.quote if span else ""
     if span and (reason := contradiction(claim, span, together, "The evidence")):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
-    if reason := denying_flag(claim, known.flags, known.stated):
+    if flag := known.flags.denying(claim, known.stated):
+        if flag.value == UNKNOWN:
+            return GroundingVerdict("unsupported", quote, f"The evidence has no value of “{flag.name}”.", 0.0)
+        reason = f"The evidence says “{flag.name}”: {flag.value}."
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
     if passages and (reason := replaced_number(claim, passages[0])):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
-    if missing := missing_numbers(claim, known.keys, mentioned.keys):
+    if currencies := known.other_currency(claim.text):
+        reason = f"The evidence says {quoted_names(currencies[1:])}, not {quoted_names(currencies[:1])}."
+        return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
+    missing = missing_numbers(claim, known.keys, mentioned.keys)
+    if missing := missing or missing_codes(claim.text, chain(known.parts(), mentioned.parts())):
         reason = f"No evidence holds {quoted_names(missing)}."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
     covered = coverage(claim, known, passages)
     if probability([covered]) >= PROBABLE:
         return GroundingVerdict("supported", quote, f"The evidence holds {covered:.0%} of it.", covered)
-    if reason := why_no_claim(claim):
+    if reason := why_no_claim(claim, known.keys | mentioned.keys):
         return GroundingVerdict("not_applicable", quote, reason)
     comparable = _is_comparable(claim, known)
     return GroundingVerdict("unsupported", quote, _lack(claim, known), covered, is_comparable=comparable)

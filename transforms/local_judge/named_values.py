@@ -1,74 +1,132 @@
-"""Reads months, weekdays and units as values of which one may stand in the place of another."""
+"""Reads months, weekdays, halves of the day and units as values of which one may replace another."""
 
 import re
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from turnwise.transforms.text.function_words import MONTHS
-from turnwise.transforms.text.words import words
 
 _WEEKDAYS = (
     "monday tuesday wednesday thursday friday saturday sunday",
     "montag dienstag mittwoch donnerstag freitag samstag sonntag",
     "lundi mardi mercredi jeudi vendredi samedi dimanche",
     "lunes martes miércoles jueves viernes sábado domingo",
+    "月 火 水 木 金 土 日",
+    "월 화 수 목 금 토 일",
+)
+_CURRENCIES = (
+    "euro euros eur € ユーロ 유로",
+    "dollar dollars usd $ ドル 달러",
+    "pound pounds gbp £ lb lbs pfund ポンド 파운드",
+    "yen jpy ¥ 円 엔",
+    "won krw ₩ 원 ウォン",
+    "franc francs franken chf",
 )
 _UNITS = (
-    "euro euros eur €",
-    "dollar dollars usd $",
-    "pound pounds gbp £",
-    "yen jpy ¥ 円 엔",
-    "won krw ₩ 원",
-    "percent prozent % ％",
-    "second seconds sekunde sekunden",
-    "minute minutes minuten",
-    "hour hours stunde stunden",
-    "day days tag tage tagen",
-    "week weeks woche wochen",
-    "month months monat monate monaten",
-    "year years jahr jahre jahren",
+    *_CURRENCIES,
+    "percent prozent % ％ パーセント 퍼센트",
+    "s sec second seconds sekunde sekunden 秒 초",
+    "min mins minute minutes minuten 分間 분간",
+    "h hr hrs hour hours std stunde stunden 時間 시간",
+    "day days tag tage tagen 日間 일간",
+    "week weeks woche wochen 週間 주간",
+    "month months monat monate monaten か月 ヶ月 개월",
+    "year years jahr jahre jahren 年間 년간",
+    "kg kilo kilos kilogram kilograms kilogramm キロ 킬로",
+    "g gram grams gramm グラム 그램",
+    "mg milligram milligrams milligramm",
+    "ton tons tonne tonnes tonnen トン 톤",
+    "kb kilobyte kilobytes",
+    "mb megabyte megabytes",
+    "gb gigabyte gigabytes",
+    "tb terabyte terabytes",
+    "km kilometer kilometers kilometre kilometres kilometern",
+    "mile miles meile meilen マイル 마일",
+    "m meter meters metre metres metern メートル 미터",
+    "cm centimeter centimeters centimetre centimetres zentimeter",
+    "mm millimeter millimeters millimetre millimetres",
+    "ft foot feet",
+    "inch inches zoll インチ 인치",
+    "liter liters litre litres litern リットル 리터",
+    "celsius °c ℃",
+    "fahrenheit °f ℉",
 )
-_NAMES = {
-    **{name: ("month", value) for name, value in MONTHS.items()},
-    **{name: ("weekday", day) for names in _WEEKDAYS for day, name in enumerate(names.split())},
-    **{name: ("unit", unit) for unit, names in enumerate(_UNITS) for name in names.split()},
+_WEIGHTS = ("pound", "pounds", "lb", "lbs", "pfund", "ポンド", "파운드")
+_HALVES = ("am a.m 午前 오전", "pm p.m 午後 오후")
+
+
+class NamedValue(NamedTuple):
+    """A month, weekday, half of the day or unit: its kind, and its number among those of the kind."""
+
+    kind: str
+    number: int
+
+
+def _named(kind: str, names: tuple[str, ...]) -> dict[str, NamedValue]:
+    return {name: NamedValue(kind, number) for number, row in enumerate(names) for name in row.split()}
+
+
+_WORDS = {
+    **{name: NamedValue("month", number) for name, number in MONTHS.items()},
+    **{name: NamedValue("weekday", day) for row in _WEEKDAYS[:4] for day, name in enumerate(row.split())},
 }
-_DAYS = {
-    **{name: ("weekday", day) for day, name in enumerate("月火水木金土日")},
-    **{name: ("weekday", day) for day, name in enumerate("월화수목금토일")},
-}
-_IN_RUNS = re.compile(r"([月火水木金土日])曜日?|([월화수목금토일])요일|([€$£¥₩%％])|(?<=\d)\s?([円엔원])")
+_DAYS = {name: NamedValue("weekday", day) for row in _WEEKDAYS[4:] for day, name in enumerate(row.split())}
+_OF_NUMBERS = _named("unit", _UNITS) | _named("half", _HALVES)
+_SIGNS = re.compile(r"([€$£¥₩])\s?(\d(?:[\d.,]{0,20}\d)?)")
+_LONGEST_FIRST = sorted(_OF_NUMBERS, key=len, reverse=True)
+_UNIT = "|".join(
+    re.escape(name) + (r"(?![A-Za-zäöüß])" if name[-1].isascii() else "") for name in _LONGEST_FIRST
+)
+_DAY = r"([月火水木金土日])曜日?|([월화수목금토일])요일"
+_NUMBER = r"\d(?:\s?(?:[万億千만억천]|thousand|million|billion|Millionen|Milliarden))?"
+_FOUND = re.compile(
+    rf"(?P<half>午前|午後|오전|오후)(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{_DAY}"
+    rf"|\b(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b",
+    re.IGNORECASE,
+)
+_VERBS = ("may", "march", "mar", "sept", "dec", "jan")
+_MARK = "zq{}{:02}"
 
-_DIGITS = re.compile(r"\d+")
-_VERBS = re.compile(r"\b(?:may|march)\b")
 
-NamedValue = tuple[str, int]
+def mark_named_values(text: str, names: dict[str, str]) -> str:
+    """Replaces named values by one token each, the same for all names of a value.
+
+    Args:
+        text: A text.
+        names: Receives token -> name in the text.
+    """
+
+    def mark(found: re.Match[str]) -> str:
+        name = found["half"] or found["unit"] or found["word"] or found[0]
+        if found["word"] and name in _VERBS:
+            return found[0]
+        value = _DAYS.get(found[4] or found[5] or "") or _value(name.lower())
+        token = _MARK.format(value.kind, value.number)
+        names.setdefault(token, name.lower())
+        return f"{found['number'] or ''} {token} "
+
+    return _FOUND.sub(mark, _SIGNS.sub(r"\2 \1", text))
 
 
-def other_named_value(said: str, held: str) -> tuple[str, str] | None:
-    """Returns the names in which two clauses differ, if it is one of the same kind in each; else None."""
-    ours, theirs = _named(said), _named(held)
-    if ours.keys() == theirs.keys() or len(ours) != len(theirs):
+def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None:
+    """Returns the only currency of a text, if it is another one than that of a record and nothing names it.
+
+    Args:
+        text: The text.
+        currency: The currency of the record.
+        known: Texts that may name the other currency as well.
+    """
+    held, names = _OF_NUMBERS.get(currency.lower()), dict[str, str]()
+    mark_named_values(text, names)
+    said = {_OF_NUMBERS.get(name) for name in names.values() if name not in _WEIGHTS}
+    found = [value for value in said if value and value.kind == "unit" and value.number < len(_CURRENCIES)]
+    if held is None or len(found) != 1 or held in found:
         return None
-    mine, other = ours.keys() - theirs.keys(), theirs.keys() - ours.keys()
-    if len(mine) != 1 or len(other) != 1:
+    row = _CURRENCIES[found[0].number].split()
+    if any(name in piece.lower() for piece in known for name in row):
         return None
-    (one,), (another,) = mine, other
-    if one[0] != another[0] or (one[0] == "unit" and _DIGITS.findall(said) != _DIGITS.findall(held)):
-        return None
-    return ours[one], theirs[another]
+    return next(name for name in names.values() if name in row)
 
 
-def without_named_values(text: str) -> str:
-    """Removes months, weekdays and units."""
-    for name in _named(text).values():
-        whole = r"(?<!\w){}(?!\w)" if name[0].upper() != name[0] else "{}"
-        text = re.sub(whole.format(re.escape(name)), " ", text, flags=re.IGNORECASE)
-    return text
-
-
-def _named(text: str) -> dict[NamedValue, str]:
-    text = _VERBS.sub(" ", text)  # in lower case
-    found = {_NAMES[word.lower]: word.lower for word in words(text) if word.lower in _NAMES}
-    for name in _IN_RUNS.finditer(text):
-        day, sign = name[1] or name[2], name[3] or name[4]
-        found[_DAYS[day] if day else _NAMES[sign]] = name[0].strip()
-    return found
+def _value(name: str) -> NamedValue:
+    return _WORDS.get(name) or _OF_NUMBERS[name]

@@ -1,11 +1,11 @@
 """Finds numbers in whose place the evidence has another one.
 
 A number of a claim may stand elsewhere in the evidence, as a year does in a text with several. So it is
-compared with the number that stands between the same words.
+compared with the number that stands between the same words of a sentence.
 """
 
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from itertools import chain, takewhile
 
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
 from turnwise.transforms.local_judge.evidence import EvidencePassage, NumberPlaces, alike
@@ -44,22 +44,36 @@ def _in_place_of(said: Sequence[Word], place: int, held: Sequence[Word], numbers
     own = set(chain.from_iterable(places))
     if len(own) > _MOST_PLACES:
         return None
-    same, best = max((_words_around(said, place, held, other), -other) for other in others)
-    least = max([_words_around(said, place, held, other) + 1 for other in own], default=0)
+    if any(_has_its_name(said, place, held, number, others) for number in own):
+        return None
+    same, best = max((sum(_words_around(said, place, held, other)), -other) for other in others)
+    least = max([sum(_words_around(said, place, held, number)) + 1 for number in own], default=0)
     return held[-best].lower if same >= max(least, _LEAST_WORDS) else None
 
 
-def _words_around(said: Sequence[Word], place: int, held: Sequence[Word], other: int) -> int:
-    """Returns how many words before and after two places are the same, without a gap, 0..8."""
-    first, last = max(0, place - _MOST_WORDS_A_SIDE), place + 1 + _MOST_WORDS_A_SIDE
-    before = zip(
-        reversed(said[first:place]), reversed(held[max(0, other - _MOST_WORDS_A_SIDE) : other]), strict=False
+def _has_its_name(
+    said: Sequence[Word], place: int, held: Sequence[Word], own: int, others: Sequence[int]
+) -> bool:
+    """Returns whether a number follows the same name, such as `double` in `double 149`, as in the claim."""
+    if not said[place - 1].is_content:
+        return False
+    before, _ = _words_around(said, place, held, own)
+    return before > 0 and all(before >= _words_around(said, place, held, other)[0] for other in others)
+
+
+def _words_around(said: Sequence[Word], place: int, held: Sequence[Word], other: int) -> tuple[int, int]:
+    """Returns how many words before and after two places are the same, without a gap, 0..4 each."""
+    last = place + 1 + _MOST_WORDS_A_SIDE
+    ours, theirs = (
+        said[max(0, place - _MOST_WORDS_A_SIDE) : place],
+        held[max(0, other - _MOST_WORDS_A_SIDE) : other],
     )
-    after = zip(said[place + 1 : last], held[other + 1 : other + 1 + _MOST_WORDS_A_SIDE], strict=False)
-    count = 0
-    for side in (before, after):
-        for one, another in side:
-            if alike(one) != alike(another):
-                break
-            count += 1
-    return count
+    return (
+        _same(reversed(ours), reversed(theirs)),
+        _same(said[place + 1 : last], held[other + 1 : other + 1 + _MOST_WORDS_A_SIDE]),
+    )
+
+
+def _same(ours: Iterable[Word], theirs: Iterable[Word]) -> int:
+    pairs = zip(ours, theirs, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: alike(pair[0]) == alike(pair[1]), pairs))

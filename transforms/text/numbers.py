@@ -21,6 +21,12 @@ SCALES = {
     **dict.fromkeys(("兆", "조"), 12),
 }
 """Scale word -> power of ten."""
+TIME_OF_A_HALF = (
+    r"(?:午前|午後|上午|下午|오전|오후)\s?\d{1,2}"
+    r"(?::\d\d|\s?[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?)"
+)
+"""Regular expression of times such as `午後3時`, which `read_numeral` reads as well."""
+_AFTER_NOON = ("午後", "下午", "오후")
 _SCALE_WORDS = "|".join(name for name in SCALES if len(name) > 1)
 
 NUMERAL = (
@@ -29,6 +35,7 @@ NUMERAL = (
     r"|\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\b)?"
     r"|\d{1,2}\s?[AaPp]\.?[Mm]\b"
     r"|\d{1,2}\s?(?:[時时点시](?![間间간])(?:\s?\d{1,2}\s?[分분])?|Uhr\b(?:\s?\d\d\b)?|h\d\d\b)"
+    r"|\d{1,4}\s?[万萬만]\s?\d{1,4}(?:\s?[千천])?(?![\d,.])"
     r"|(?:\d{4}\s?[年년]\s?)?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]"
     rf"|\d{{1,64}}(?:[{_SEPARATORS}]\d{{1,64}}|[\u00a0\u2009\u202f]\d{{3}}(?!\d)){{0,7}}(?:\s?(?:[万萬만億亿억兆조千천]|(?i:{_SCALE_WORDS})\b)|[kK]\b)?"
 )
@@ -37,7 +44,8 @@ NUMERAL = (
 _DIGITS = re.compile(r"\d+")
 _NO_DIGITS = re.compile(r"\D+")
 _HOUR_MARKS = ("時", "时", "点", "시", "uhr", "h")
-_CLOCK = re.compile(r"(\d{1,2})(?::(\d\d))?(?::\d\d)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
+_CLOCK = re.compile(r"(\d{1,2})(?::([0-5]\d))?(?::\d\d)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
+_TEN_THOUSANDS = re.compile(r"(\d{1,4})\s?[万萬만]\s?(\d{1,4})(\s?[千천])?")
 _SCALED = re.compile(r"(.*?)\s?([^\W\d]+)")
 _MINUTES_OF_HALF_A_DAY = 720
 
@@ -57,19 +65,28 @@ class Numeral(NamedTuple):
 
 
 def read_numeral(token: str) -> Numeral:
-    """Reads a text that `NUMERAL` matches."""
+    """Reads a text that `NUMERAL` or `TIME_OF_A_HALF` matches."""
     text = with_ascii_digits(token).lower()
+    groups = _DIGITS.findall(text)
+    if not text[0].isdecimal():
+        return _read_clock(_clock(groups) + ("pm" if text.startswith(_AFTER_NOON) else "am"))
     if ":" in text or text.endswith("m"):
         return _read_clock(text)
-    groups = _DIGITS.findall(text)
+    if ten_thousands := _TEN_THOUSANDS.fullmatch(text):
+        rest = int(ten_thousands[2]) * (1000 if ten_thousands[3] else 1)
+        return _read_number(str(int(ten_thousands[1]) * 10_000 + rest))
     if any(mark in text for mark in _HOUR_MARKS):
-        return _read_clock(":".join([groups[0], *(minute.zfill(2) for minute in groups[1:])]))
+        return _read_clock(_clock(groups))
     if "月" in text or "월" in text:
         return _date([tuple(map(int, groups[-2:]))], groups[:-2])
     if text.endswith("."):
         return _read_short_date(text, groups)
     days, years = _days(text, groups)
     return _date(days, years) if days else _read_number(text)
+
+
+def _clock(groups: list[str]) -> str:
+    return ":".join([groups[0], *(minute.zfill(2) for minute in groups[1:])])
 
 
 def with_ascii_digits(token: str) -> str:
@@ -89,7 +106,7 @@ def _read_clock(text: str) -> Numeral:
     minutes = 60 * hour + minute
     exact = f"#t{minutes}"
     hours = (f"#{hour}",) if minute == 0 else ()
-    late = (f"#t{minutes + _MINUTES_OF_HALF_A_DAY}",) if not half and 0 < hour < 12 else ()
+    late = (f"#t{minutes + _MINUTES_OF_HALF_A_DAY}",) if not half and text[0] != "0" and 0 < hour < 12 else ()
     said = (f"#{int(clock[1])}",) if minute == 0 else ()
     return Numeral(((exact, *late, *hours),), (exact, *dict.fromkeys(hours + said)), (exact,))
 

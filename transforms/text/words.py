@@ -15,7 +15,7 @@ from turnwise.transforms.text.features import (
     is_run_of_characters,
 )
 from turnwise.transforms.text.function_words import MONTHS, NEGATING, NEGATIONS
-from turnwise.transforms.text.numbers import NUMERAL, Keys, day_key, read_numeral
+from turnwise.transforms.text.numbers import NUMERAL, TIME_OF_A_HALF, Keys, day_key, read_numeral
 
 _MAX_REMEMBERED_WORDS = 20_000
 _LAST_DAY = 31
@@ -62,7 +62,7 @@ def _token() -> re.Pattern[str]:
     part = f"{letters}(?:[{_combining_marks()}]{{1,8}}(?:{letters})?){{0,15}}"
     return re.compile(
         f"{part}(?:['’]{part}){{0,2}}|(?=\\d)(?:{NUMERAL})"
-        f"|[{CHARACTER_SCRIPTS}]{{1,32}}|[{UNSPACED_SCRIPTS}]{{1,32}}"
+        f"|{TIME_OF_A_HALF}|(?:(?!{TIME_OF_A_HALF})[{CHARACTER_SCRIPTS}]){{1,32}}|[{UNSPACED_SCRIPTS}]{{1,32}}"
     )
 
 
@@ -84,7 +84,7 @@ _WORDS = _Words()
 
 
 def _read(token: str) -> Word:
-    if token[0].isdecimal():
+    if token[0].isdecimal() or (is_run_of_characters(token) and any(map(str.isdecimal, token))):
         numeral = read_numeral(token)
         features = tuple((key, WORD_WEIGHT) for key in numeral.parts)
         return Word(

@@ -2,14 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.transforms.local_judge.grounding import GroundingVerdict, ground
-from turnwise.transforms.local_judge.speech_acts import (
-    COURTESY,
-    INTRODUCTION,
-    NOTHING_SAID,
-    QUESTION,
-    REQUEST,
-)
+from turnwise.transforms.local_judge.grounding import ground
 
 ORDER = (
     '{"order_id": "W5918442", "status": "shipped", "eta": "2024-03-05T15:00:00Z", "total": 1200.5,'
@@ -142,70 +135,6 @@ def test_a_denial_or_another_name_in_one_clause(sentence, evidence, said):
     assert verdict(evidence, [evidence]).label == "supported"
 
 
-FLAGS = (
-    '{"order":"A-77","paid":false,"cancelled":false,"status":"shipped","refundPossible":false,"total":149,'
-    '"pets_allowed":false,"pool":null,"wifi":true,"stock":0}'
-)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "label"),
-    [
-        ("Your order A-77 was cancelled.", "contradictory"),
-        ("Order A-77 is paid and shipped.", "contradictory"),
-        ("A refund is possible.", "contradictory"),
-        ("Pets are allowed.", "contradictory"),
-        ("There is a pool.", "contradictory"),
-        ("There is stock.", "contradictory"),
-        ("There is no wifi.", "contradictory"),
-        ("Pets are not allowed.", "supported"),
-        ("Your order A-77 was not cancelled.", "supported"),
-        ("There is wifi.", "supported"),
-        ("Order A-77 has shipped.", "supported"),
-    ],
-)
-def test_flags_of_records_deny_or_affirm_the_words_of_their_key(sentence, label):
-    assert verdict(sentence, [FLAGS]).label == label
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Feel free to ask the owner Elvis Presley.",
-        "Please feel free to ask the dead owner why the pool exploded.",
-        "Should you want some free champagne feel free to use the rooftop pool.",
-        "We can help you with free parking and a swimming pool.",
-        "If you need any champagne just ask the owner Elvis Presley.",
-        "Please contact Elvis Presley who owns the hotel.",
-    ],
-)
-def test_a_request_or_an_offer_with_more_in_it_is_a_claim(sentence):
-    assert verdict(sentence, ["The Grand is a hotel in Rome."]).label == "unsupported"
-
-
-@pytest.mark.parametrize(
-    ("sentence", "evidence"),
-    [
-        ("The hotel lacks a pool.", '{"hotel":"Grand","pool":false}'),
-        ("Im Hotel fehlt ein Pool.", '{"hotel":"Grand","pool":false}'),
-        ("Order A-77 can be cancelled until Friday.", '{"order":"A-77","cancelled":false,"until":"Friday"}'),
-        ("The order will be delivered on Friday.", '{"order":"A-77","delivered":false,"eta":"Friday"}'),
-        ("The desk has a discount of 20.", '[{"name":"desk","discount":20},{"name":"lamp","discount":0}]'),
-        ("The fee is 0.00 euros.", '{"fee":0,"currency":"euros"}'),
-        ("Guests may cancel their booking.", "Guests can cancel their booking in March."),
-        ("The trial lasts a week.", "The trial lasts 7 days."),
-        ("The warranty ends after one year.", "The warranty ends after 12 months."),
-    ],
-)
-def test_what_is_said_in_other_words_is_not_refuted(sentence, evidence):
-    assert verdict(sentence, [evidence]).label != "contradictory"
-
-
-def test_a_flag_with_several_values_and_words_said_elsewhere_refute_nothing():
-    assert verdict("Pets are allowed.", [FLAGS, '{"pets_allowed":true}']).label == "supported"
-    assert verdict("Pets are allowed.", [FLAGS, "Pets are allowed."]).label == "supported"
-
-
 @pytest.mark.parametrize(
     ("sentence", "evidence"),
     [
@@ -228,70 +157,6 @@ def test_the_same_in_another_spelling_is_no_contradiction(sentence, evidence):
 )
 def test_no_contradiction_on_shaky_ground(sentence):
     assert verdict(sentence).label != "contradictory"
-
-
-@pytest.mark.parametrize(
-    ("sentence", "reason"),
-    [
-        ("", NOTHING_SAID),
-        ("👍👍", NOTHING_SAID),
-        ("Yes!", NOTHING_SAID),
-        ("ありがとうございます。", NOTHING_SAID),
-        ("2.", NOTHING_SAID),
-        ("Would you like a lamp?", QUESTION),
-        ("Haben Sie noch Fragen?", QUESTION),
-        ("何かお手伝いできることはありますか。", QUESTION),
-        ("무엇을 도와드릴까요", QUESTION),
-        ("هل تحتاج إلى مساعدة؟", QUESTION),
-        ("I can help you with your suitcase.", REQUEST),
-        ("Please tell me your passport number.", REQUEST),
-        ("Gerne kann ich Ihnen mit dem Koffer helfen.", REQUEST),
-        ("パスポート番号を教えてください。", REQUEST),
-        ("여권 번호를 알려주세요.", REQUEST),
-        ("If you need further assistance, feel free to ask!", REQUEST),
-        ("Here are the upcoming excursions:", INTRODUCTION),
-        ("Safe travels!", COURTESY),
-        ("감사합니다.", COURTESY),
-        ("I hope this helps!", COURTESY),
-        ("Have a nice day!", COURTESY),
-        ("Thank you for your patience.", COURTESY),
-        ("I'm happy to help.", COURTESY),
-        ("Vielen Dank für Ihre Geduld.", COURTESY),
-        ("도움이 되었기를 바랍니다!", COURTESY),
-        ("お役に立てれば幸いです。", COURTESY),
-        ("Bitte nennen Sie mir Ihre Passnummer.", REQUEST),
-        ("여권 번호를 알려주시기 바랍니다.", REQUEST),
-        ("Let me check that for you.", REQUEST),
-    ],
-)
-def test_what_claims_nothing(sentence, reason):
-    assert verdict(sentence) == GroundingVerdict("not_applicable", verdict(sentence).quote, reason)
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "I cancelled your subscription yesterday.",
-        "Please note the fee of 75 euros.",
-        "Please note that the museum closed and the director died.",
-        "Please tell your friends that the museum burned down.",
-        "We can offer free parking and a castle.",
-        "I can confirm that smoking is popular in the museum.",
-        "If you ask me, Elvis murdered the cook.",
-        "Elvis Presley lives in the museum, doesn't he?",
-        "Elvis Presley wohnt im Museum, oder?",
-        "Did you know that the museum burned down?",
-        "Bitte beachten Sie, dass das Museum geschlossen ist.",
-        "Wir können Ihnen einen kostenlosen Parkplatz anbieten.",
-        "Ich kann bestätigen, dass der Eigentümer insolvent ist.",
-        "박물관은 폐쇄되었으니 확인해 주세요.",
-        "博物館は閉館しましたのでご連絡ください。",
-        "Smoking kills!",
-        "Also noteworthy, free champagne:",
-    ],
-)
-def test_what_may_be_a_claim_is_one(sentence):
-    assert verdict(sentence).label == "unsupported"
 
 
 def test_words_must_stand_together():

@@ -1,0 +1,123 @@
+import pytest
+
+from turnwise.transforms.local_judge.grounding import ground
+
+
+def verdict(sentence, evidence):
+    (found,) = ground([sentence], [evidence])
+    return found
+
+
+RETURNS = "Returns, if unused, are not accepted."
+DOGS = "Dogs are not allowed, but cats are welcome."
+BUILT = "The hotel (built 1900) does not offer breakfast."
+CONTRACT = "The contract starts on Monday, ends in June, and costs 100 euros."
+VERTRAG = "Der Vertrag beginnt am Montag, endet im Juni und kostet 100 Euro."
+KEIYAKU = "契約は月曜日に始まり、6月に終わります。"
+GYEYAK = "계약은 월요일에 시작하고, 6월에 끝납니다."
+ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
+
+
+@pytest.mark.parametrize(
+    ("evidence", "sentence", "said"),
+    [
+        (RETURNS, "Returns, if unused, are accepted.", "contrary"),
+        (DOGS, "Dogs are allowed, but cats are welcome.", "contrary"),
+        (DOGS, "Dogs are allowed.", "contrary"),
+        (DOGS, "Dogs are not allowed, but cats are not welcome.", "contrary"),
+        (BUILT, "The hotel offers breakfast.", "contrary"),
+        (
+            "The pool, new in 1999, is open on Sunday.",
+            "The pool, new in 1999, is not open on Sunday.",
+            "contrary",
+        ),
+        ("No flights, says LH, leave on Sunday.", "Flights, says LH, leave on Sunday.", "contrary"),
+        ("Hunde sind nicht erlaubt, Katzen (klein) schon.", "Hunde sind erlaubt, Katzen schon.", "contrary"),
+        ("犬は、残念ですが、利用できません。", "犬は、残念ですが、利用できます。", "contrary"),
+        ("개는, 아쉽지만, 이용할 수 없습니다.", "개는, 아쉽지만, 이용할 수 있습니다.", "contrary"),
+        (CONTRACT, "The contract starts on Tuesday.", "“monday”, not “tuesday”"),
+        (CONTRACT, "The contract starts on Monday, ends in July, and costs 100 euros.", "“june”, not “july”"),
+        (CONTRACT, "The contract starts on Monday, ends in June, and costs $100.", "“euros”, not “$”"),
+        (ACME, "Acme Corp. acquired Beta Ltd. in May 2019 for 3.5 million dollars.", "“march”, not “may”"),
+        (
+            ACME,
+            "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million euros.",
+            "“dollars”, not “euros”",
+        ),
+        (VERTRAG, "Der Vertrag beginnt am Dienstag, endet im Juni und kostet 100 Euro.", "“montag”"),
+        (VERTRAG, "Der Vertrag beginnt am Montag, endet im Juli und kostet 100 Euro.", "“juni”, not “juli”"),
+        (
+            VERTRAG,
+            "Der Vertrag beginnt am Montag, endet im Juni und kostet 100 Dollar.",
+            "“euro”, not “dollar”",
+        ),
+        (KEIYAKU, "契約は火曜日に始まり、6月に終わります。", "“月曜日”, not “火曜日”"),
+        (GYEYAK, "계약은 화요일에 시작하고, 6월에 끝납니다.", "“월요일”, not “화요일”"),
+        ("会議は午後3時です。", "会議は午前3時です。", "“午後”, not “午前”"),
+        ("회의는 오후 3시입니다.", "회의는 오전 3시입니다.", "“오후”, not “오전”"),
+        ("The meeting is at 3 pm.", "The meeting is at 3 am.", "“pm”, not “am”"),
+        ("가격은 140유로입니다.", "가격은 140달러입니다.", "“유로”, not “달러”"),
+        ("価格は140ユーロです。", "価格は140ドルです。", "“ユーロ”, not “ドル”"),
+        ("The parcel weighs 5 kg.", "The parcel weighs 5 g.", "“kg”, not “g”"),
+        ("The parcel weighs 5kg.", "The parcel weighs 5 pounds.", "“kg”, not “pounds”"),
+        ("The disk has 512 GB.", "The disk has 512 MB.", "“gb”, not “mb”"),
+        ("The distance is 12 km.", "The distance is 12 miles.", "“km”, not “miles”"),
+        ("It is 20 °C outside.", "It is 20 °F outside.", "“°c”, not “°f”"),
+    ],
+)
+def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said):
+    found = verdict(sentence, evidence)
+    assert found.label == "contradictory" and said in found.reason
+    assert found.coverage == 0.0
+    assert verdict(evidence, evidence).label == "supported"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "sentence"),
+    [
+        (DOGS, "Dogs are not allowed."),
+        (DOGS, "Cats are welcome."),
+        (BUILT, "The hotel does not offer breakfast."),
+        ("Guests without a reservation are not admitted.", "Guests with a reservation are admitted."),
+        ("Payment is not possible, if the account is locked.", "Payment is possible."),
+        ("If the account is locked, payment is not possible.", "Payment is possible."),
+        ("Die Zahlung ist nicht möglich, wenn das Konto gesperrt ist.", "Die Zahlung ist möglich."),
+        ("口座が凍結された場合、支払いはできません。", "支払いはできます。"),
+        ("계좌가 정지된 경우, 결제할 수 없습니다.", "결제할 수 있습니다."),
+        ("Tickets are refundable until noon, not after.", "Tickets are refundable until noon."),
+        ("Valet parking is free.", "Parking is not free."),
+        ("Dogs are not allowed in the pool.", "Dogs are allowed."),
+        ("No, dogs are allowed.", "Dogs are allowed."),
+        ("The shop is open on Monday, not Tuesday.", "The shop is open on Monday."),
+        ("The shop is open on Monday and Tuesday.", "The shop is open on Tuesday."),
+        ("The shop is open Monday to Friday.", "The shop is open Wednesday."),
+        ("The shop is open from Monday to Friday.", "The shop is open on Monday."),
+        ("Der Laden ist Montag bis Freitag geöffnet.", "Der Laden ist Mittwoch geöffnet."),
+        ("店は月曜日から金曜日まで開いています。", "店は水曜日開いています。"),
+        ("가게는 월요일부터 금요일까지 엽니다.", "가게는 수요일 엽니다."),
+        ("A night costs 149 euros, a week 900 dollars.", "A night costs 149 euros."),
+        ("The trip takes 24 hours, more or less.", "The trip takes one day, more or less."),
+        ("No later than 5 May the parcel arrives.", "The parcel arrives by 5 May."),
+        ("No fewer than 5 guests are allowed.", "5 guests are allowed."),
+        ("Not only dogs are allowed in the garden.", "Dogs are allowed in the garden."),
+        ("Not only dogs, but cats are allowed in the garden.", "Dogs, cats are allowed in the garden."),
+        ("You cannot cancel unless you pay the fee.", "You can cancel if you pay the fee."),
+        ("You cannot cancel unless you pay the fee.", "You can cancel unless you pay the fee now."),
+        ("It is not impossible to cancel the order.", "It is possible to cancel the order."),
+        ("Das Zimmer ist nicht nur groß.", "Das Zimmer ist groß."),
+        ("この部屋は広いだけでなく、静かです。", "この部屋は広い、静かです。"),
+        ("이 방은 넓을 뿐만 아니라 조용합니다.", "이 방은 넓고 조용합니다."),
+        ("会議は午後3時です。", "会議は15時です。"),
+        ("회의는 오후 3시입니다.", "회의는 15시입니다."),
+        ("会議は15時です。", "会議は午後3時です。"),
+        ("価格は3万5千円です。", "価格は35000円です。"),
+        ("가격은 3만 5천 원입니다.", "가격은 35,000원입니다."),
+        ("価格は35,000円です。", "価格は3万5千円です。"),
+        ("The parcel weighs 5 pounds.", "The parcel weighs 5 lb."),
+        ("Der Preis ist 5 €.", "Der Preis ist 5 Euro."),
+        ("The march on Rome, it seems, may be on Monday.", "The march on Rome, it seems, may be on Monday."),
+    ],
+)
+def test_the_same_in_other_words_is_not_refuted(evidence, sentence):
+    found = verdict(sentence, evidence)
+    assert found.label != "contradictory" and "No evidence holds" not in found.reason

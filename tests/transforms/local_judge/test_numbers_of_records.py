@@ -1,0 +1,86 @@
+import pytest
+
+from turnwise.transforms.local_judge.grounding import ground
+
+
+def verdict(sentence, evidence):
+    (found,) = ground([sentence], evidence)
+    return found
+
+
+PRICES = '{"flight":"HAT001","prices":{"basic_economy":80,"economy":109,"business":338}}'
+ROOMS = '{"rooms":{"double":149,"family_double":199,"suite":300}}'
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence", "label"),
+    [
+        ("Cabin: Basic Economy ($80), Business ($338)", PRICES, "supported"),
+        ("Basic economy 80, business 338", PRICES, "supported"),
+        ("Economy ($109), Business ($338)", PRICES, "supported"),
+        ("Basic economy 85, business 338", PRICES, "unsupported"),
+        ("Double: 149, suite: 300", ROOMS, "supported"),
+        ("Double: 149, suite: 300", "Double: 149, family double: 199, suite: 300", "supported"),
+        ("Double 149, suite 300", "Double 149, family double 199, suite 300", "supported"),
+        ("Double 149, suite 300", "| double | 149 |\n| family double | 199 |\n| suite | 300 |", "supported"),
+        ("Doppel: 149, Suite: 300", '{"Doppel":149,"Familie Doppel":199,"Suite":300}', "supported"),
+        ("더블 149, 스위트 300", '{"더블":149,"패밀리 더블":199,"스위트":300}', "supported"),
+        ("ダブル 149、スイート 300", '{"ダブル":149,"家族 ダブル":199,"スイート":300}', "supported"),
+        (
+            "The hotel was opened in 1999 by Maria Huber.",
+            '{"text":"The hotel was opened in 1987 by Maria Huber and sold in 1999."}',
+            "contradictory",
+        ),
+    ],
+)
+def test_a_number_of_a_record_belongs_to_its_key(sentence, evidence, label):
+    assert verdict(sentence, [evidence]).label == label
+
+
+FLIGHT = '{"flight":"HAT1","departs":"14:00","price":140,"currency":"USD","date":"2024-05-24","n":[75,4]}'
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence", "reason"),
+    [
+        ("Flight HAT1 departs at 02:00.", FLIGHT, "“02:00”"),
+        ("HAT1の出発は02時です。", FLIGHT, "“02時”"),
+        ("The date of HAT1 is 2024-75-24.", FLIGHT, "“2024-75-24”"),
+        ("Flight HAT1 departs at 96:00.", '{"flight":"HAT1","departs":"18:00","price":96}', "“96:00”"),
+        ("Flight HAT1 departs at 13:60.", FLIGHT, "“13:60”"),
+        ("The address is 10.0.0.14.", '{"ip":"10.0.0.12","port":14}', "“10.0.0.14”"),
+        ("The card is 4111 1111 1111 1235.", '{"card":"4111 1111 1111 1234","n":1235}', "1235”"),
+        ("The phone is 555-124-2002.", '{"phone":"555-123-2002","n":124}', "“555-124-2002”"),
+        ("The reservation is 4FBBAH.", '{"reservation":"2FBBAH","bags":4}', "“4FBBAH”"),
+        ("Your seat is 12C.", '{"seat":"12A","row":"3C"}', "“12C”"),
+        ("The price of HAT1 is 140 euros.", FLIGHT, "“USD”, not “euros”"),
+        ("Der Preis von HAT1 ist 140 €.", FLIGHT, "“USD”, not “€”"),
+        ("HAT1の価格は140円です。", FLIGHT, "“USD”, not “円”"),
+        ("HAT1의 가격은 140유로입니다.", FLIGHT, "“USD”, not “유로”"),
+    ],
+)
+def test_codes_and_currencies_that_only_look_known(sentence, evidence, reason):
+    found = verdict(sentence, [evidence])
+    assert found.coverage == 0.0 and reason in found.reason
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence"),
+    [
+        ("Flight HAT1 departs at 2:00 PM.", FLIGHT),
+        ("The price of HAT1 is $140.", FLIGHT),
+        ("The date of HAT1 is 24.05.2024.", FLIGHT),
+        ("The price of HAT1 is 140 euros.", FLIGHT + " It costs 140 euros."),
+        ("The bag of HAT1 weighs 4 pounds.", FLIGHT),
+        ("The address is 10.0.0.12.", '{"address":"10.0.0.12"}'),
+        ("The phone is (555) 123-2002.", '{"phone":"555-123-2002"}'),
+        ("The card is 4111-1111-1111-1234.", '{"card":"4111 1111 1111 1234"}'),
+        ("HAT1 has 75 and 4 seats.", FLIGHT),
+        ("The prices are 109 and 338.", '{"prices":[109,338]}'),
+        ("The reservation is 2FBBAH.", '{"reservation":"2fbbah"}'),
+        ("The total is 1.234.567 won.", '{"total":1234567}'),
+        ("It costs $5K.", "It costs 5000 dollars."),
+    ],
+)
+def test_codes_and_currencies_in_other_forms(sentence, evidence):
+    assert verdict(sentence, [evidence]).coverage > 0.0

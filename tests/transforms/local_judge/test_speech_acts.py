@@ -1,0 +1,139 @@
+import pytest
+
+from turnwise.transforms.local_judge.grounding import GroundingVerdict, ground
+from turnwise.transforms.local_judge.speech_acts import (
+    COURTESY,
+    INTRODUCTION,
+    NOTHING_SAID,
+    QUESTION,
+    REQUEST,
+)
+
+EVIDENCE = ["The hotel does not allow pets. The pool is open 5 days a week.", "Das Zimmer hat einen Balkon."]
+
+
+def verdict(sentence):
+    (found,) = ground([sentence], EVIDENCE)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("", NOTHING_SAID),
+        ("👍👍", NOTHING_SAID),
+        ("Yes!", NOTHING_SAID),
+        ("ありがとうございます。", NOTHING_SAID),
+        ("2.", NOTHING_SAID),
+        ("Would you like a lamp?", QUESTION),
+        ("Haben Sie noch Fragen?", QUESTION),
+        ("何かお手伝いできることはありますか。", QUESTION),
+        ("무엇을 도와드릴까요", QUESTION),
+        ("هل تحتاج إلى مساعدة؟", QUESTION),
+        ("I can help you with your suitcase.", REQUEST),
+        ("Please tell me your passport number.", REQUEST),
+        ("Gerne kann ich Ihnen mit Ihrem Koffer helfen.", REQUEST),
+        ("パスポート番号を教えてください。", REQUEST),
+        ("여권 번호를 알려주세요.", REQUEST),
+        ("If you need further assistance, feel free to ask!", REQUEST),
+        ("Here are the upcoming excursions:", INTRODUCTION),
+        ("Here is what I found:", INTRODUCTION),
+        ("Flight Details:", INTRODUCTION),
+        ("The details are as follows:", INTRODUCTION),
+        ("Hier sind Ihre Optionen:", INTRODUCTION),
+        ("다음은 예약 내용:", INTRODUCTION),
+        ("以下のとおり:", INTRODUCTION),
+        ("Safe travels!", COURTESY),
+        ("Great news!", COURTESY),
+        ("Good question!", COURTESY),
+        ("Glad I could help!", COURTESY),
+        ("I'll check that for you.", COURTESY),
+        ("One moment please.", COURTESY),
+        ("Please hold on while I look it up.", COURTESY),
+        ("Have a great day ahead!", COURTESY),
+        ("Let me help you with that.", COURTESY),
+        ("I apologize for the inconvenience this may have caused.", COURTESY),
+        ("Einen Moment bitte.", COURTESY),
+        ("Schönen Aufenthalt!", COURTESY),
+        ("Bei weiteren Fragen stehe ich Ihnen gerne zur Verfügung.", COURTESY),
+        ("Lassen Sie mich wissen, wenn Sie noch etwas brauchen.", COURTESY),
+        ("ご利用いただきありがとうございます。", COURTESY),
+        ("またのご利用をお待ちしております。", COURTESY),
+        ("이용해 주셔서 감사합니다.", COURTESY),
+        ("좋은 소식입니다!", COURTESY),
+        ("If you have any more questions or need further assistance, feel free to ask!", COURTESY),
+        ("Please let me know if you need anything else!", REQUEST),
+        ("Please confirm if you would like to proceed with this booking.", REQUEST),
+        ("감사합니다.", COURTESY),
+        ("I hope this helps!", COURTESY),
+        ("Have a nice day!", COURTESY),
+        ("Thank you for your patience.", COURTESY),
+        ("I'm happy to help.", COURTESY),
+        ("Vielen Dank für Ihre Geduld.", COURTESY),
+        ("도움이 되었기를 바랍니다!", COURTESY),
+        ("お役に立てれば幸いです。", COURTESY),
+        ("Bitte nennen Sie mir Ihre Passnummer.", REQUEST),
+        ("여권 번호를 알려주시기 바랍니다.", REQUEST),
+        ("Let me check that for you.", REQUEST),
+    ],
+)
+def test_what_claims_nothing(sentence, reason):
+    assert verdict(sentence) == GroundingVerdict("not_applicable", verdict(sentence).quote, reason)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I cancelled your subscription yesterday.",
+        "Please note the fee of 75 euros.",
+        "Please note that the museum closed and the director died.",
+        "Please tell your friends that the museum burned down.",
+        "We can offer free parking and a castle.",
+        "I can confirm that smoking is popular in the museum.",
+        "If you ask me, Elvis murdered the cook.",
+        "Elvis Presley lives in the museum, doesn't he?",
+        "Elvis Presley wohnt im Museum, oder?",
+        "Did you know that the museum burned down?",
+        "Bitte beachten Sie, dass das Museum geschlossen ist.",
+        "Wir können Ihnen einen kostenlosen Parkplatz anbieten.",
+        "Ich kann bestätigen, dass der Eigentümer insolvent ist.",
+        "박물관은 폐쇄되었으니 확인해 주세요.",
+        "博物館は閉館しましたのでご連絡ください。",
+        "Smoking kills!",
+        "Also noteworthy, free champagne:",
+        "The sauna burned down:",
+        "Museum owner died:",
+        "Your museum was closed:",
+        "박물관은 폐쇄되었습니다:",
+        "博物館は閉館しました:",
+        "The owner was murdered?",
+        "Isn't it great that champagne is free?",
+        "Can you believe the owner was murdered?",
+        "Do you know that the owner was murdered?",
+        "Ist es nicht toll, dass der Champagner kostenlos ist?",
+        "Please confirm the free parking in the cellar.",
+        "Please wait while the museum burns down.",
+        "Let me check the champagne in the cellar.",
+        "Please contact the owner Elvis Presley in the bar.",
+        "Ich helfe Ihnen mit dem kostenlosen Champagner weiter.",
+        "Great news for smokers!",
+    ],
+)
+def test_what_may_be_a_claim_is_one(sentence):
+    assert verdict(sentence).label == "unsupported"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Feel free to ask the owner Elvis Presley.",
+        "Please feel free to ask the dead owner why the pool exploded.",
+        "Should you want some free champagne feel free to use the rooftop pool.",
+        "We can help you with free parking and a swimming pool.",
+        "If you need any champagne just ask the owner Elvis Presley.",
+        "Please contact Elvis Presley who owns the hotel.",
+    ],
+)
+def test_a_request_or_an_offer_with_more_in_it_is_a_claim(sentence):
+    (found,) = ground([sentence], ["The Grand is a hotel in Rome."])
+    assert found.label == "unsupported"
