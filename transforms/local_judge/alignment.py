@@ -56,13 +56,13 @@ class Difference(NamedTuple):
     held: str = ""
 
 
-class _Token(NamedTuple):
+class _AlignedToken(NamedTuple):
     kind: str
     value: str = ""
     keys: Keys = ()
     demands: tuple[Keys, ...] = ()
 
-    def aligns(self, other: "_Token") -> bool:
+    def aligns(self, other: "_AlignedToken") -> bool:
         """Returns whether a token of a claim may stand for one of the evidence."""
         return self.kind == other.kind and not any(
             set(demand).isdisjoint(other.keys) for demand in self.demands
@@ -70,7 +70,7 @@ class _Token(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    said: _Token | None
+    said: _AlignedToken | None
     place: int
 
 
@@ -113,25 +113,25 @@ def _marked(text: str, names: dict[str, str]) -> str:
     return _PUNCTUATION.sub(f" {_BREAK} ", _COLONS.sub(f" {_COLON} ", text))
 
 
-def _tokens(word: Word) -> list[_Token]:
+def _tokens(word: Word) -> list[_AlignedToken]:
     if named := _NAMED.fullmatch(word.lower):
-        return [_Token(named[1], word.lower)]
+        return [_AlignedToken(named[1], word.lower)]
     if word.is_negation:
-        return [_Token(_NOT)]
+        return [_AlignedToken(_NOT)]
     if word.demands:
-        return [_Token("#", keys=word.keys, demands=word.demands)]
+        return [_AlignedToken("#", keys=word.keys, demands=word.demands)]
     if is_run_of_characters(word.lower):
-        return [_Token(char) for char in word.lower]
-    return [_Token(_NOT if word.lower == _NOT else alike(word), keys=word.keys)]
+        return [_AlignedToken(char) for char in word.lower]
+    return [_AlignedToken(_NOT if word.lower == _NOT else alike(word), keys=word.keys)]
 
 
-def _cost(token: _Token) -> int:
+def _cost(token: _AlignedToken) -> int:
     if token.kind == _NOT:
         return _DENIED
     return _FILLED if token.kind in _FILLERS else _UNALIGNED
 
 
-def _align(said: Sequence[_Token], held: Sequence[_Token]) -> list[_Pair]:
+def _align(said: Sequence[_AlignedToken], held: Sequence[_AlignedToken]) -> list[_Pair]:
     """Returns the tokens of a claim with their places in the evidence, -1 where they have none.
 
     Unaligned tokens of the evidence in between are pairs without a token of the claim.
@@ -157,7 +157,7 @@ def _align(said: Sequence[_Token], held: Sequence[_Token]) -> list[_Pair]:
     return list(_traced(said, steps, min(range(len(rows)), key=rows.__getitem__)))[::-1]
 
 
-def _traced(said: Sequence[_Token], steps: Sequence[Sequence[int]], place: int) -> Iterator[_Pair]:
+def _traced(said: Sequence[_AlignedToken], steps: Sequence[Sequence[int]], place: int) -> Iterator[_Pair]:
     row = len(steps)
     while row:
         move = steps[row - 1][place]
@@ -177,17 +177,17 @@ def _has_a_pronoun_alone(pairs: Sequence[_Pair]) -> bool:
     return any(pair.said is not None and pair.place < 0 and pair.said.kind in _PRONOUNS for pair in pairs)
 
 
-def _is_name(pairs: Sequence[_Pair], held: Sequence[_Token]) -> bool:
+def _is_name(pairs: Sequence[_Pair], held: Sequence[_AlignedToken]) -> bool:
     """Returns whether the evidence only names what it states after a colon, as the key of a record does."""
     last = max(pair.place for pair in pairs)
     return any(token.kind == _COLON for token in _until_a_word(held[last + 1 :]))
 
 
-def _until_a_word(tokens: Sequence[_Token]) -> Iterator[_Token]:
+def _until_a_word(tokens: Sequence[_AlignedToken]) -> Iterator[_AlignedToken]:
     return takewhile(lambda token: token.kind in (_BREAK, _COLON), tokens)
 
 
-def _denial(pairs: Sequence[_Pair], claim: _Text, held: Sequence[_Token]) -> Difference | None:
+def _denial(pairs: Sequence[_Pair], claim: _Text, held: Sequence[_AlignedToken]) -> Difference | None:
     """Returns a difference if one negation is the only one."""
     aligned = [pair.place for pair in pairs if pair.said and pair.place >= 0]
     last = aligned[-1]
@@ -203,13 +203,13 @@ def _denial(pairs: Sequence[_Pair], claim: _Text, held: Sequence[_Token]) -> Dif
     return Difference() if is_same and denials == 1 and all(token.kind == _NOT for token in denying) else None
 
 
-def _start(pairs: Sequence[_Pair], held: Sequence[_Token]) -> int | None:
+def _start(pairs: Sequence[_Pair], held: Sequence[_AlignedToken]) -> int | None:
     """Returns the number of negations before the first aligned token, 0..1; None: more is there."""
     first = next(pair.place for pair in pairs if pair.said and pair.place >= 0)
     return 0 if _has_a_pronoun_alone(pairs) else _edge(held[:first][::-1])
 
 
-def _edge(outside: Sequence[_Token]) -> int | None:
+def _edge(outside: Sequence[_AlignedToken]) -> int | None:
     """Returns the number of negations between a part and the end of its clause, 0..1; None: more is there."""
     denials = 0
     for token in outside:
@@ -241,7 +241,7 @@ def _other_value(pairs: Sequence[_Pair], claim: _Text, evidence: _Text) -> Diffe
     return Difference(claim.names[said.value], evidence.names[held[place].value])
 
 
-def _is_in_a_list(place: int, held: Sequence[_Token]) -> bool:
+def _is_in_a_list(place: int, held: Sequence[_AlignedToken]) -> bool:
     """Returns whether a month or weekday stands beside another one, as in `Monday to Friday`."""
     kind, near = (
         held[place].kind,

@@ -5,15 +5,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from turnwise.transforms.text.function_words import MONTHS
+from turnwise.transforms.text.weekdays import WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS
 
-_WEEKDAYS = (
-    "monday tuesday wednesday thursday friday saturday sunday",
-    "montag dienstag mittwoch donnerstag freitag samstag sonntag",
-    "lundi mardi mercredi jeudi vendredi samedi dimanche",
-    "lunes martes miércoles jueves viernes sábado domingo",
-    "月 火 水 木 金 土 日",
-    "월 화 수 목 금 토 일",
-)
 _CURRENCIES = (
     "euro euros eur € ユーロ 유로",
     "dollar dollars usd $ ドル 달러",
@@ -68,19 +61,18 @@ def _named(kind: str, names: tuple[str, ...]) -> dict[str, NamedValue]:
 
 _WORDS = {
     **{name: NamedValue("month", number) for name, number in MONTHS.items()},
-    **{name: NamedValue("weekday", day) for row in _WEEKDAYS[:4] for day, name in enumerate(row.split())},
+    **{name: NamedValue("weekday", day) for name, day in WEEKDAYS.items()},
 }
-_DAYS = {name: NamedValue("weekday", day) for row in _WEEKDAYS[4:] for day, name in enumerate(row.split())}
+_DAYS = {char: NamedValue("weekday", day) for char, day in WEEKDAY_CHARACTERS.items()}
 _OF_NUMBERS = _named("unit", _UNITS) | _named("half", _HALVES)
 _SIGNS = re.compile(r"([€$£¥₩])\s?(\d(?:[\d.,]{0,20}\d)?)")
 _LONGEST_FIRST = sorted(_OF_NUMBERS, key=len, reverse=True)
 _UNIT = "|".join(
     re.escape(name) + (r"(?![A-Za-zäöüß])" if name[-1].isascii() else "") for name in _LONGEST_FIRST
 )
-_DAY = r"([月火水木金土日])曜日?|([월화수목금토일])요일"
 _NUMBER = r"\d(?:\s?(?:[万億千만억천]|thousand|million|billion|Millionen|Milliarden))?"
 _FOUND = re.compile(
-    rf"(?P<half>午前|午後|오전|오후)(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{_DAY}"
+    rf"(?P<half>午前|午後|오전|오후)(?=\s?\d)|(?P<number>{_NUMBER})[\s-]?(?P<unit>{_UNIT})|{WEEKDAY_IN_CHARACTERS}"
     rf"|\b(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b",
     re.IGNORECASE,
 )

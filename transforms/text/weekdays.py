@@ -11,11 +11,18 @@ _NAMES = (
 WEEKDAYS = {name: day for names in _NAMES for day, name in enumerate(names.split())}
 """Name in lower case -> 0..6, Monday first."""
 
-_CHARACTERS = {char: day for chars in ("月火水木金土日", "월화수목금토일") for day, char in enumerate(chars)}
-_WORD = re.compile(rf"\b(?:{'|'.join(WEEKDAYS)})\b|([月火水木金土日])曜|([월화수목금토일])요일")
+WEEKDAY_CHARACTERS = {
+    char: day for chars in ("月火水木金土日", "월화수목금토일") for day, char in enumerate(chars)
+}
+"""Character of a Japanese or Korean weekday -> 0..6."""
+
+WEEKDAY_IN_CHARACTERS = r"([月火水木金土日])曜日?|([월화수목금토일])요일"
+"""Pattern of a Japanese or Korean weekday; one of its two groups is the character."""
+
+_WEEKDAY = re.compile(rf"{WEEKDAY_IN_CHARACTERS}|\b(?:{'|'.join(WEEKDAYS)})\b")
 
 
 def weekdays_in(text: str) -> set[int]:
     """Returns the weekdays, 0..6, that a text names in one of six languages."""
-    found = _WORD.finditer(text.lower())
-    return {_CHARACTERS[char] if (char := one[1] or one[2]) else WEEKDAYS[one[0]] for one in found}
+    found = ((one[1] or one[2], one[0]) for one in _WEEKDAY.finditer(text.lower()))
+    return {WEEKDAY_CHARACTERS[char] if char else WEEKDAYS[name] for char, name in found}
