@@ -44,7 +44,7 @@ _TOO_MUCH = 2 * _UNALIGNED
 _LEAST_ALIGNED, _LEAST_OF_A_PRONOUN = 2, 4
 
 
-class Difference(NamedTuple):
+class OneDifference(NamedTuple):
     """The only difference between a claim and the evidence.
 
     Attributes:
@@ -84,7 +84,7 @@ class _Text:
         self.is_negated = any(token.kind == _NOT for token in self.tokens)
 
 
-def only_difference(said: str, held: str) -> Difference | None:
+def only_difference(said: str, held: str) -> OneDifference | None:
     """Returns the only difference between a claim and the part of the evidence that says the same.
 
     Args:
@@ -187,7 +187,7 @@ def _until_a_word(tokens: Sequence[_AlignedToken]) -> Iterator[_AlignedToken]:
     return takewhile(lambda token: token.kind in (_BREAK, _COLON), tokens)
 
 
-def _denial(pairs: Sequence[_Pair], claim: _Text, held: Sequence[_AlignedToken]) -> Difference | None:
+def _denial(pairs: Sequence[_Pair], claim: _Text, held: Sequence[_AlignedToken]) -> OneDifference | None:
     """Returns a difference if one negation is the only one."""
     aligned = [pair.place for pair in pairs if pair.said and pair.place >= 0]
     last = aligned[-1]
@@ -200,7 +200,9 @@ def _denial(pairs: Sequence[_Pair], claim: _Text, held: Sequence[_AlignedToken])
     is_same = all(
         pair.said.value == held[pair.place].value for pair in pairs if pair.said and pair.place >= 0
     )
-    return Difference() if is_same and denials == 1 and all(token.kind == _NOT for token in denying) else None
+    return (
+        OneDifference() if is_same and denials == 1 and all(token.kind == _NOT for token in denying) else None
+    )
 
 
 def _start(pairs: Sequence[_Pair], held: Sequence[_AlignedToken]) -> int | None:
@@ -222,7 +224,7 @@ def _edge(outside: Sequence[_AlignedToken]) -> int | None:
     return denials
 
 
-def _other_value(pairs: Sequence[_Pair], claim: _Text, evidence: _Text) -> Difference | None:
+def _other_value(pairs: Sequence[_Pair], claim: _Text, evidence: _Text) -> OneDifference | None:
     """Returns the only named value in which both differ."""
     held = evidence.tokens
     if any(
@@ -238,7 +240,7 @@ def _other_value(pairs: Sequence[_Pair], claim: _Text, evidence: _Text) -> Diffe
     ((said, place),) = others
     if said.value in evidence.values or _is_in_a_list(place, held):
         return None
-    return Difference(claim.names[said.value], evidence.names[held[place].value])
+    return OneDifference(claim.names[said.value], evidence.names[held[place].value])
 
 
 def _is_in_a_list(place: int, held: Sequence[_AlignedToken]) -> bool:
