@@ -20,6 +20,7 @@ from turnwise.transforms.text.words import Word, words
 
 _MOST_CLAIMED, _MOST_HELD = 100, 400
 _LONGEST = 1_000
+_AROUND = " .!?。！？\n*"
 _NOT, _BREAK, _COLON, _IDIOM = "zqnot", "zqbreak", "zqcolon", "zqidiom"
 _NAMED = re.compile(r"(zq(?:month|weekday|unit|half))\d\d")
 _BRACKETS = re.compile(r"[(（\[][^()（）\[\]]{0,200}[)）\]]")
@@ -93,7 +94,7 @@ def only_difference(said: str, held: str) -> OneDifference | None:
     """
     if len(said) > _LONGEST:
         return None
-    claim, evidence = _Text(said), _Text(held)
+    claim, evidence = _Text(said.strip(_AROUND)), _Text(held)
     if not (claim.is_negated or evidence.is_negated or claim.values - evidence.values):
         return None
     if len(claim.tokens) > _MOST_CLAIMED or len(evidence.tokens) > _MOST_HELD:

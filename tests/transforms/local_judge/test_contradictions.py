@@ -65,11 +65,12 @@ ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
         ("It is 20 °C outside.", "It is 20 °F outside.", "“°c”, not “°f”"),
     ],
 )
-def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said):
-    found = verdict(sentence, evidence)
+@pytest.mark.parametrize("around", ["{}", "Ada Vale wrote this guide. {} Zoe Quill drew the maps."])
+def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said, around):
+    found = verdict(sentence, around.format(evidence))
     assert found.label == "contradictory" and said in found.reason
     assert found.coverage == 0.0
-    assert verdict(evidence, evidence).label == "supported"
+    assert verdict(evidence, around.format(evidence)).label == "supported"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,7 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said)
         ("The march on Rome, it seems, may be on Monday.", "The march on Rome, it seems, may be on Monday."),
     ],
 )
-def test_the_same_in_other_words_is_not_refuted(evidence, sentence):
-    found = verdict(sentence, evidence)
+@pytest.mark.parametrize("around", ["{}", "Ada Vale wrote this guide. {} Zoe Quill drew the maps."])
+def test_the_same_in_other_words_is_not_refuted(evidence, sentence, around):
+    found = verdict(sentence, around.format(evidence))
     assert found.label != "contradictory" and "No evidence holds" not in found.reason
