@@ -35,7 +35,7 @@ BENCHMARKS = (
     Benchmark(
         "stream",
         "backlog, delay and memory of a stream",
-        "half an hour",
+        "20 minutes",
         ("--minutes=0.2", "--rate=20", "--backlog=4000", "--rounds=1"),
     ),
     Benchmark(

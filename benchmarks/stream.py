@@ -184,7 +184,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stream", allow_abbrev=False)
     parser.add_argument("--small", action="store_true", help=f"{SMALL:,} turns once, and half a minute")
     parser.add_argument("--rounds", type=int, default=3, help="of stream and batch in turns (default: 3)")
-    parser.add_argument("--minutes", type=float, default=30.0, help="of the steady rate (default: 30)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="of the steady rate (default: 10)")
     parser.add_argument("--rate", type=float, default=50.0, help="conversations a second (default: 50)")
     parser.add_argument(
         "--backlog", type=int, default=40_000, help="turns that have piled up (default: 40,000)"
