@@ -26,7 +26,7 @@ _NAMED = re.compile(r"(zq(?:month|weekday|unit|half))\d\d")
 _BRACKETS = re.compile(r"[(（\[][^()（）\[\]]{0,200}[)）\]]")
 _CANNOT = re.compile(r"\bcan(?:['’]t|not)\b", re.IGNORECASE)
 _CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
-_COLONS = re.compile(r"\\?[\"”]?\s{0,4}[:：](?!\d)")
+_COLONS = re.compile(r"\\?[\"”]?\s{0,4}(?:(?<!\d)[:：]|[:：](?!\d))")
 _PUNCTUATION = re.compile(r"[.,](?=[\s*_]|$)|[!?;。！？；،、，\n{}\[\]()|\"“”«»—–]")
 _PRONOUNS = word_set("it he she they er sie il elle")
 _FILLERS = (

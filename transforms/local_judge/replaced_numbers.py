@@ -47,6 +47,8 @@ def _in_place_of(said: Sequence[Word], place: int, held: Sequence[Word], numbers
     if any(_has_its_name(said, place, held, number, others) for number in own):
         return None
     same, best = max((sum(_words_around(said, place, held, other)), -other) for other in others)
+    if any(_has_its_place(said, place, held, number, -best) for number in own):
+        return None
     least = max([sum(_words_around(said, place, held, number)) + 1 for number in own], default=0)
     return held[-best].lower if same >= max(least, _LEAST_WORDS) else None
 
@@ -59,6 +61,19 @@ def _has_its_name(
         return False
     before, _ = _words_around(said, place, held, own)
     return before > 0 and all(before >= _words_around(said, place, held, other)[0] for other in others)
+
+
+def _has_its_place(said: Sequence[Word], place: int, held: Sequence[Word], own: int, other: int) -> bool:
+    """Returns whether a number fits a side of the claim better than another one, or wholly.
+
+    So do both numbers of `3 euros for adults and 2 euros for children`.
+    """
+    found, others = _words_around(said, place, held, own), _words_around(said, place, held, other)
+    sides = place, len(said) - place - 1
+    return any(
+        one > another or 0 < side == one == another
+        for one, another, side in zip(found, others, sides, strict=True)
+    )
 
 
 def _words_around(said: Sequence[Word], place: int, held: Sequence[Word], other: int) -> tuple[int, int]:

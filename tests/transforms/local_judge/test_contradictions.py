@@ -116,6 +116,22 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
         ("価格は35,000円です。", "価格は3万5千円です。"),
         ("The parcel weighs 5 pounds.", "The parcel weighs 5 lb."),
         ("Der Preis ist 5 €.", "Der Preis ist 5 Euro."),
+        ('{"unread_messages":0}', "There are no unread messages."),
+        ('{"seats_left":0,"id":5}', "No seats are left."),
+        ("Tickets cost 3 euros for adults and 2 euros for children.", "Tickets cost 2 euros for children."),
+        ("The gym opens at 6 am on weekdays and at 8 am on weekends.", "The gym opens at 8 am on weekends."),
+        (
+            "Das Ticket kostet 20 Euro für Erwachsene und 10 Euro für Kinder.",
+            "Das Ticket kostet 10 Euro für Kinder.",
+        ),
+        (
+            "A refund takes 5 days by card and takes 10 days by bank transfer.",
+            "By bank transfer, a refund takes 10 days.",
+        ),
+        (
+            "The shop is open from 9 am to 6 pm from Monday to Friday and from 10 am to 4 pm on Saturday.",
+            "On Saturday the shop is open from 10 am to 4 pm.",
+        ),
         ("The march on Rome, it seems, may be on Monday.", "The march on Rome, it seems, may be on Monday."),
     ],
 )
