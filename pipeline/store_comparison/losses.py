@@ -97,7 +97,7 @@ def add_unread(
         version: Id of the app version that the side is; None: it is a run.
         is_b: Whether it is the candidate.
     """
-    oldest = min(own.nanos for own in stored)
+    oldest = min((own.nanos for own in stored), default=0)
     run = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
     problems = []
     for state in unread_runs(connection, app, version, run, and_unknown=is_b and version is not None):
@@ -130,13 +130,14 @@ def add_deleted(
         stored: Its conversations.
         version: Id of the app version that the side is; None: it is a run.
     """
-    oldest = min(own.nanos for own in stored)
+    oldest = min((own.nanos for own in stored), default=0)
     columns = RUNS.c.run_id, RUNS.c.app_versions, RUNS.c.end_nanos, RUNS.c.content
     query = select(*columns).where(
         RUNS.c.app == app, RUNS.c.content.contains(f'"{REMOVED}"', autoescape=True)
     )
     for run, versions, end, content in connection.execute(query.order_by(RUNS.c.run_id)):
-        is_of_version = version in json.loads(versions or "[]") and (end or oldest) >= oldest
+        may_be_of_version = versions is None or version in json.loads(versions)
+        is_of_version = may_be_of_version and (end or oldest) >= oldest
         if not (run in side.run_ids if version is None else is_of_version):
             continue
         removed = (read_document(content) or {}).get(REMOVED, {})

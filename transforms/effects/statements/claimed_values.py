@@ -23,7 +23,16 @@ from turnwise.transforms.text.weekdays import weekdays_in
 from turnwise.transforms.text.words import Word, dates_in_words, is_negated, words
 
 _VOWELS = frozenset("aeiou")
-_PLACE = re.compile(r"\[\w*\]|\.\d+(?=\.|$)")
+_INDEX = re.compile(r"\.(\d+)(?=\.|$)")
+_PLACE = re.compile(r"\[\w*\]")
+_DIGITS_ALONE = re.compile(r"\+?[\d\s().-]{7,}")
+_SHARES = re.compile(r"percent|pct|rate|share", re.IGNORECASE)
+_CAPITALISED = re.compile(r"\b[^\W\d_a-z]\w*")
+_CODES = re.compile(r"\b[A-Z]{2,3}\b")
+_TITLES = frozenset(("mr", "mrs", "ms", "dr", "herr", "frau"))
+_LONGEST_SHORT, _ENDINGS = 4, frozenset(("s", "es", "n", "en", "e"))
+_LEAST_UNLISTED_WORD = 10
+_SHORTEST_DIGITS, _LEAST_DIGITS = 4, 7
 _LIST_MARKER = re.compile(r"^\W*\d{1,2}[.)]\s")
 _DOLLARS = frozenset(("usd", "aud", "cad", "hkd", "nzd", "sgd", "twd"))
 
@@ -44,7 +53,7 @@ class ClaimedValue(NamedTuple):
 
 def argument_paths(args: JsonObject | None) -> list[str]:
     """Returns the paths of the scalar arguments of a call: `amount`, `address.street`, `items.id`."""
-    return list(dict.fromkeys(path for path, _ in _leaves(args or {}, "")))
+    return list(dict.fromkeys(_PLACE.sub("", path) for path, _ in _leaves(args or {}, "")))
 
 
 def _leaves(value: JsonValue, path: str) -> Iterator[tuple[str, JsonValue]]:
@@ -52,8 +61,8 @@ def _leaves(value: JsonValue, path: str) -> Iterator[tuple[str, JsonValue]]:
         for name, one in value.items():
             yield from _leaves(one, f"{path}.{name}" if path else name)
     elif isinstance(value, list):
-        for one in value:
-            yield from _leaves(one, path)
+        for place, one in enumerate(value):
+            yield from _leaves(one, f"{path}[{place}]")
     else:
         yield path, value
 
@@ -62,9 +71,9 @@ def compare_value(value: ClaimedValue, args: JsonObject | None, text: str = "") 
     """Compares a stated value with its argument; of a list, with the entry that agrees best.
 
     Numbers, amounts and dates are compared by value, in any spelling, and with the currency that the call
-    names; weekdays with dates; negation with a truth value whose name is said. Other words must stand in the
-    argument, as a whole or shortened (`St` for `Street`). Words that share nothing with the argument are not
-    compared: they may be another name of the same (`San Francisco` for `SFO`).
+    names; weekdays with dates. Other words must stand in the argument, as a whole or shortened (`St` for
+    `Street`), or hold all of its words. Words that share nothing with the argument are not compared: they may
+    be another name of the same (`San Francisco` for `SFO`).
 
     Args:
         value: The stated value.
@@ -73,16 +82,18 @@ def compare_value(value: ClaimedValue, args: JsonObject | None, text: str = "") 
             is the `same` if its numbers stand there.
 
     Returns:
-        `not_compared` also where the argument is empty, or prose with other words.
+        `not_compared` also where the argument is empty, a truth value, or prose with other words.
     """
-    leaves, path = list(_leaves(args or {}, "")), _PLACE.sub("", value.argument)
-    own = [leaf for name, leaf in leaves if name == path]
+    leaves, path = list(_leaves(args or {}, "")), _INDEX.sub(r"[\1]", value.argument)
+    own = [leaf for name, leaf in leaves if path in (name, _PLACE.sub("", name))]
     if not own:
         demanded, keys = _demands(words(value.text)), number_keys(text)
         is_held = demanded and all(keys.intersection(demand) for demand in demanded)
         return "same" if is_held else "not_compared"
     currency = _currency(leaves)
     found = {_compare(value.text, leaf, path, currency) for leaf in own}
+    if len(own) > 1 and _compare(value.text, " ".join(map(plain, own)), path, currency) == "same":
+        return "same"
     order: tuple[ValueVerdict, ...] = ("same", "not_compared", "other")
     return next(verdict for verdict in order if verdict in found)
 
@@ -100,12 +111,16 @@ def unlisted_numbers(quote: str, listed: Sequence[str], held: set[str]) -> list[
         listed: The values and the identifier that are compared.
         held: `number_keys` of all actions.
     """
-    known = held | number_keys(" ".join(listed))
-    return [
-        ClaimedValue("", word.lower)
-        for word in words(_LIST_MARKER.sub("", quote))
-        if not all(known.intersection(demand) for demand in word.demands)
+    known, found = held | number_keys(" ".join(listed)), words(_LIST_MARKER.sub("", quote))
+    demands = [(word, word.demands) for word in found]
+    demands += [(word, (keys,)) for word, keys in dates_in_words(found)]
+    demands += [
+        (word, tuple(_number_words([word])))
+        for word in found
+        if int(NUMBER_WORDS.get(word.lower, 0)) >= _LEAST_UNLISTED_WORD
     ]
+    missing = (word for word, own in demands if not all(known.intersection(keys) for keys in own))
+    return [ClaimedValue("", text) for text in dict.fromkeys(word.lower for word in missing)]
 
 
 def _currency(leaves: Sequence[tuple[str, JsonValue]]) -> str:
@@ -115,26 +130,47 @@ def _currency(leaves: Sequence[tuple[str, JsonValue]]) -> str:
 
 
 def _compare(text: str, argument: JsonValue, path: str, currency: str) -> ValueVerdict:
-    if isinstance(argument, bool):
-        return _compare_truth(text, argument, path)
     said, given = words(text), words(json_text(argument))
     if argument is None or not said:
         return "not_compared"
-    stated, passed = amount(text), amount(argument)
+    passed = amount(argument)
     if passed and _is_other_money(text, passed.value, passed.currency or currency):
         return "other"
+    if plain(text) == plain(argument) or (
+        not is_prose(text) and not is_prose(argument) and equivalent(argument, text)
+    ):
+        return "same"
+    if isinstance(argument, bool) or is_prose(argument) or is_negated(said) != is_negated(given):
+        return "not_compared"
+    mentions = read_passage(text, None).mentions
+    if any(one.is_denied or (one.is_share and not _SHARES.search(path)) for one in mentions):
+        return "not_compared"
+    return _compare_numbers(text, argument) or _compare_words(text, argument)
+
+
+def _compare_numbers(text: str, argument: JsonValue) -> ValueVerdict | None:
+    """Compares amounts, and numbers of phones and cards; None: the argument is none."""
+    stated, passed = amount(text), amount(argument)
+    if stated and passed and min(stated.value, -passed.value) > 0:
+        return "not_compared"
     if stated and passed:
         return "same" if same_amount(passed, stated) else "other"
-    if not is_prose(argument) and equivalent(argument, text):
+    said, given = ("".join(filter(str.isdecimal, plain(side))).lstrip("0") for side in (text, argument))
+    if not _DIGITS_ALONE.fullmatch(plain(argument)) or read_dates(plain(argument)):
+        return None
+    if len(said) >= _SHORTEST_DIGITS and given.endswith(said):
         return "same"
-    if is_prose(argument):
-        return "same" if text.strip() and plain(text) in plain(argument) else "not_compared"
+    return "other" if len(said) >= _LEAST_DIGITS else None
+
+
+def _compare_words(text: str, argument: JsonValue) -> ValueVerdict:
+    said, given = words(text), words(json_text(argument))
     demanded, keys = _demands(said), _keys(given)
     if demanded and keys and not all(keys.intersection(demand) for demand in demanded):
-        return "other"
+        return "not_compared" if len(_number_words(said)) > 1 else "other"
     return (
         _compare_weekdays(text, argument)
-        or _compare_names(said, given)
+        or _compare_names(text, json_text(argument))
         or ("same" if demanded and keys else "not_compared")
     )
 
@@ -150,15 +186,6 @@ def _is_other_money(text: str, passed: float, currency: str) -> bool:
         if stated.value < 0 <= passed:
             return True
     return False
-
-
-def _compare_truth(text: str, argument: bool, path: str) -> ValueVerdict:
-    said = words(text)
-    if not any(
-        _are_alike(one, name) for one in _names(said) for name in _names(words(path.rpartition(".")[2]))
-    ):
-        return "not_compared"
-    return "same" if argument != is_negated(said) else "other"
 
 
 def _compare_weekdays(text: str, argument: JsonValue) -> ValueVerdict | None:
@@ -187,13 +214,26 @@ def _number_words(found: Sequence[Word]) -> list[Keys]:
     return [(f"#{NUMBER_WORDS[word.lower]}",) for word in found if word.lower in NUMBER_WORDS]
 
 
-def _compare_names(said: Sequence[Word], given: Sequence[Word]) -> ValueVerdict | None:
-    """Compares the words beside the numbers; None: one side has none."""
-    names, others = _names(said), _names(given)
+def _compare_names(text: str, argument: str) -> ValueVerdict | None:
+    """Compares the words beside the numbers; None: one side has none.
+
+    Words that differ are another value if both sides have numbers, as addresses have, or if they are
+    capitalised, as names are. A short code may stand for any name.
+    """
+    names, others = _names(words(text)), _names(words(argument))
     if not names or not others:
         return None
-    found = [any(_are_alike(name, other) for other in others) for name in names]
-    return "same" if all(found) else "other" if any(found) else "not_compared"
+    unheld = [name for name in names if not any(_are_alike(name, other) for other in others)]
+    unsaid = [other for other in others if not any(_are_alike(name, other) for name in names)]
+    if not unheld:
+        return "same"
+    capitals = {_without_accents(word.lower()) for word in _CAPITALISED.findall(f"{text} {argument}")}
+    if not unsaid:
+        return "not_compared" if capitals.intersection(unheld) else "same"
+    if len(unheld) == len(names) or {word.lower() for word in _CODES.findall(argument)}.intersection(unsaid):
+        return "not_compared"
+    has_numbers = all(any(map(str.isdecimal, side)) for side in (text, argument))
+    return "other" if has_numbers or capitals.issuperset((*unheld, *unsaid)) else "not_compared"
 
 
 def _names(found: Sequence[Word]) -> list[str]:
@@ -201,7 +241,7 @@ def _names(found: Sequence[Word]) -> list[str]:
     return [
         _without_accents(word.lower)
         for word in found
-        if not word.demands and not word.month and word.lower not in numbers_and_grammar
+        if not word.demands and not word.month and word.lower not in numbers_and_grammar | _TITLES
     ]
 
 
@@ -212,7 +252,7 @@ def _without_accents(word: str) -> str:
 def _are_alike(left: str, right: str) -> bool:
     """Returns whether two words are equal, or one shortens the other (`ave`, `avenue`; `rd`, `road`)."""
     short, long = sorted((left, right), key=len)
-    if long.startswith(short):
+    if long.startswith(short) and (len(short) <= _LONGEST_SHORT or long[len(short) :] in {"", *_ENDINGS}):
         return True
     letters = iter(long)
     is_abbreviation = short[0] == long[0] and not _VOWELS.intersection(short[1:])

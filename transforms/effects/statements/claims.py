@@ -27,6 +27,7 @@ from turnwise.transforms.text.quotes import find_span
 
 _AROUND = "#$€£¥₩.,:;()[]\"'“”"
 _LAST_DIGITS = 4
+_IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9_/.-]*")
 
 ClaimVerdict = Literal["done", "not_compared", "other_values", "not_done", "too_early"]
 
@@ -167,8 +168,18 @@ def _distance(claim: ActionClaim, action: Action) -> tuple[int, bool]:
 
 
 def _names(identifier: str, text: str) -> bool:
-    """Returns whether a text holds a whole identifier (`A1` is not in `A12`), or the end of a long number."""
+    """Returns whether a text holds a whole identifier, or the end of a long number.
+
+    `A1` is not in `A12`, but in `A-1`.
+    """
     wanted = plain(identifier).strip(_AROUND)
     is_end = wanted.isdigit() and len(wanted) >= _LAST_DIGITS
     before = "" if is_end else r"(?<![a-z0-9])"
-    return not wanted or re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text) is not None
+    if not wanted or re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text):
+        return True
+    joined = _joined(wanted)
+    return any(map(str.isdigit, joined)) and joined in map(_joined, _IDENTIFIER.findall(text))
+
+
+def _joined(identifier: str) -> str:
+    return "".join(filter(str.isalnum, identifier))
