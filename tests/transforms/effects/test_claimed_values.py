@@ -142,9 +142,10 @@ def test_an_amount_is_compared_with_the_currency_of_the_call(currency, words, ve
 
 def test_a_value_without_an_argument_is_searched_in_the_whole_call():
     text = '["refund", {"amount": 20}, {"confirmation": "r-55", "days": 3}]'
-    stated = [ClaimedValue("", "20 euros"), ClaimedValue("code", "R-55"), ClaimedValue("", "25 euros")]
-    found = [compare_value(value, {"amount": 20}, text) for value in stated]
-    assert found == ["same", "same", "not_compared"]
+    words = "20 euros", "R-55", "25 euros", "55 euros", "20 dollars", "3 days"
+    args = {"amount": 20, "currency": "EUR"}
+    found = [compare_value(ClaimedValue("", one), args, text) for one in words]
+    assert found == ["same", "same", *["not_compared"] * 3, "same"]
 
 
 QUOTES = [

@@ -87,15 +87,22 @@ def compare_value(value: ClaimedValue, args: JsonObject | None, text: str = "") 
     leaves, path = list(_leaves(args or {}, "")), _INDEX.sub(r"[\1]", value.argument)
     own = [leaf for name, leaf in leaves if path in (name, _PLACE.sub("", name))]
     if not own:
-        demanded, keys = _demands(words(value.text)), number_keys(text)
-        is_held = demanded and all(keys.intersection(demand) for demand in demanded)
-        return "same" if is_held else "not_compared"
+        return "same" if _is_held(value.text, leaves, text) else "not_compared"
     currency = _currency(leaves)
     found = {_compare(value.text, leaf, path, currency) for leaf in own}
     if len(own) > 1 and _compare(value.text, " ".join(map(plain, own)), path, currency) == "same":
         return "same"
     order: tuple[ValueVerdict, ...] = ("same", "not_compared", "other")
     return next(verdict for verdict in order if verdict in found)
+
+
+def _is_held(said: str, leaves: Sequence[tuple[str, JsonValue]], text: str) -> bool:
+    """Returns whether a call holds all numbers of a text; money must be an argument of its own."""
+    if any(mention.amount and mention.amount.currency for mention in read_passage(said, None).mentions):
+        currency = _currency(leaves)
+        return any(amount(leaf) and _compare(said, leaf, name, currency) == "same" for name, leaf in leaves)
+    demanded, keys = _demands(words(said)), number_keys(text)
+    return bool(demanded) and all(keys.intersection(demand) for demand in demanded)
 
 
 def number_keys(text: str) -> set[str]:
