@@ -221,7 +221,8 @@ def test_stated_values_beside_the_arguments_of_the_call(
 UNLISTED = [
     # words, identifier, numbers that are not compared
     ("I refunded order A1", "A1", []),
-    ("I refunded $54.20 for order A1", "A1", ["54.20"]),
+    ("I refunded $54.20 for order A1", "A1", ["54.2 USD", "54.20"]),
+    ("I refunded 2024 euros for order A1", "A1", ["2024 EUR"]),
     ("I refunded order 88", "", ["88"]),
     ("I refunded $45.20 on May 20", "", []),
 ]
@@ -235,7 +236,8 @@ def test_numbers_that_the_judge_does_not_list_are_no_pass(
     overall = judged(
         KIND(), matched(None, turn), scripted([claims(f"1|refund|{identifier}|{words}")])
     ).overall
-    assert [value["text"] for value in overall.details["claims"][0]["values"]] == numbers
+    values = overall.details["claims"][0]["values"]
+    assert [value["text"] for value in values if value["verdict"] == "not_compared"] == numbers
     assert overall.value == (None if numbers else 1.0)
 
 

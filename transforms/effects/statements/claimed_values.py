@@ -8,6 +8,7 @@ from unicodedata import combining, normalize
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.effects.equivalence import (
     CURRENCY_CODES,
+    Amount,
     amount,
     equivalent,
     is_prose,
@@ -98,7 +99,7 @@ def compare_value(value: ClaimedValue, args: JsonObject | None, text: str = "") 
 
 def _is_held(said: str, leaves: Sequence[tuple[str, JsonValue]], text: str) -> bool:
     """Returns whether a call holds all numbers of a text; money must be an argument of its own."""
-    if any(mention.amount and mention.amount.currency for mention in read_passage(said, None).mentions):
+    if _money(said):
         currency = _currency(leaves)
         return any(amount(leaf) and _compare(said, leaf, name, currency) == "same" for name, leaf in leaves)
     demanded, keys = _demands(words(said)), number_keys(text)
@@ -128,6 +129,21 @@ def unlisted_numbers(quote: str, listed: Sequence[str], held: set[str]) -> list[
     ]
     missing = (word for word, own in demands if not all(known.intersection(keys) for keys in own))
     return [ClaimedValue("", text) for text in dict.fromkeys(word.lower for word in missing)]
+
+
+def unlisted_money(quote: str, listed: Sequence[str]) -> list[ClaimedValue]:
+    """Returns the amounts with a currency in a quote that no claim lists."""
+    found, known = _money(quote), [own for text in listed for own in _money(text)]
+    return [
+        ClaimedValue("", f"{own.value:.15g} {own.currency.upper()}")
+        for own in found
+        if not any(own == other for other in known)
+    ]
+
+
+def _money(text: str) -> list[Amount]:
+    mentions = read_passage(text, None).mentions
+    return [mention.amount for mention in mentions if mention.amount and mention.amount.currency]
 
 
 def _currency(leaves: Sequence[tuple[str, JsonValue]]) -> str:

@@ -16,6 +16,7 @@ from turnwise.transforms.effects.statements.claimed_values import (
     ValueVerdict,
     compare_value,
     number_keys,
+    unlisted_money,
     unlisted_numbers,
 )
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
@@ -141,16 +142,19 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     A claim matches an action of its tool: one with the stated values, then one that is not claimed yet; else
     it repeats an earlier claim. If the action comes after the claim, the verdict is `too_early`; if a stated
     value is not that of the call, it is `other_values`; if one cannot be compared, `not_compared`. The values
-    of a claim that has an action also get the numbers of its quote that no action holds.
+    of a claim that has an action also get the numbers of its quote that no action holds, and amounts of money
+    that no claim lists.
     """
     held = {key for action in actions for key in number_keys(action.text)}
+    said = [value.text for claim in claims for value in claim.values]
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
         of_tool = (action for action in actions if action.tool == claim.tool)
         fitting = [action for action in of_tool if _names(claim.identifier, action.text)]
         before = [action for action in fitting if action.turn <= claim.place.turn]
         if fitting:
             listed = [claim.identifier, *(value.text for value in claim.values)]
-            claim.values = [*claim.values, *unlisted_numbers(claim.quote, listed, held)]
+            more = unlisted_money(claim.quote, said) + unlisted_numbers(claim.quote, listed, held)
+            claim.values = [*claim.values, *more]
             claim.action = min(before or fitting, key=partial(_distance, claim))
             claim.action.is_claimed = True
             claim.verdict = _verdict(claim.compared(claim.action)) if before else "too_early"
