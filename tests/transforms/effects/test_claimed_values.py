@@ -30,6 +30,7 @@ ARGS = {
     "card": "4000123412344242",
     "discount_percent": 20,
     "debit": -20,
+    "tags": ["vip", "new"],
     "count": 2,
 }
 
@@ -83,6 +84,9 @@ TABLE = [
     ("items.count", "two and three", "same"),
     ("items.id", "A1 and B2", "same"),
     ("items.id", "A1 and B3", "other"),
+    ("tags", "vip and new", "same"),
+    ("tags", "vip", "same"),
+    ("tags", "vip and old", "not_compared"),
     ("city", "the city that you gave me some days ago", "not_compared"),
     ("class", "business class", "same"),
     ("class", "not business", "not_compared"),

@@ -69,7 +69,7 @@ def _leaves(value: JsonValue, path: str) -> Iterator[tuple[str, JsonValue]]:
 
 
 def compare_value(value: ClaimedValue, args: JsonObject | None, text: str = "") -> ValueVerdict:
-    """Compares a stated value with its argument; of a list, with the entry that agrees best.
+    """Compares a stated value with its argument; of a list, with all entries together.
 
     Numbers, amounts and dates are compared by value, in any spelling, and with the currency that the call
     names; weekdays with dates. Other words must stand in the argument, as a whole or shortened (`St` for
@@ -90,11 +90,10 @@ def compare_value(value: ClaimedValue, args: JsonObject | None, text: str = "") 
     if not own:
         return "same" if _is_held(value.text, leaves, text) else "not_compared"
     currency = _currency(leaves)
-    found = {_compare(value.text, leaf, path, currency) for leaf in own}
-    if len(own) > 1 and _compare(value.text, " ".join(map(plain, own)), path, currency) == "same":
-        return "same"
-    order: tuple[ValueVerdict, ...] = ("same", "not_compared", "other")
-    return next(verdict for verdict in order if verdict in found)
+    if len(own) == 1 or any(plain(leaf) == plain(value.text) for leaf in own):
+        found = {_compare(value.text, leaf, path, currency) for leaf in own}
+        return "same" if "same" in found else found.pop()
+    return _compare(value.text, " ".join(map(plain, own)), path, currency)
 
 
 def _is_held(said: str, leaves: Sequence[tuple[str, JsonValue]], text: str) -> bool:
