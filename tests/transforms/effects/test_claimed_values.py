@@ -5,8 +5,8 @@ from turnwise.transforms.effects.statements.claimed_values import (
     argument_paths,
     compare_value,
     number_keys,
-    unlisted_numbers,
 )
+from turnwise.transforms.effects.statements.unlisted_values import unlisted_numbers
 
 ARGS = {
     "order_id": "#W1",
@@ -107,6 +107,9 @@ TABLE = [
     ("discount_percent", "20%", "same"),
     ("discount_percent", "25%", "other"),
     ("debit", "20", "not_compared"),
+    ("debit", "20 euros", "not_compared"),
+    ("debit", "-20 euros", "same"),
+    ("discount_percent", "20 euros", "not_compared"),
     ("count", "not 2", "not_compared"),
     ("amount", "-45.20", "other"),
     ("amount", "minus 45.20 euros", "other"),

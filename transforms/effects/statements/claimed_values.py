@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
-from unicodedata import combining, normalize
+from typing import NamedTuple
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.effects.equivalence import (
@@ -15,29 +14,21 @@ from turnwise.transforms.effects.equivalence import (
     plain,
     same_amount,
 )
-from turnwise.transforms.effects.statements.mentions import read_passage
+from turnwise.transforms.effects.statements.mentions import Mention, read_passage
+from turnwise.transforms.effects.statements.stated_names import ValueVerdict, compare_names
 from turnwise.transforms.judging.prompts.render import json_text
 from turnwise.transforms.text.dates import read_dates
-from turnwise.transforms.text.function_words import FUNCTION_WORDS, NUMBER_WORDS
+from turnwise.transforms.text.function_words import NUMBER_WORDS
 from turnwise.transforms.text.numbers import Keys
 from turnwise.transforms.text.weekdays import weekdays_in
 from turnwise.transforms.text.words import Word, dates_in_words, is_negated, words
 
-_VOWELS = frozenset("aeiou")
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
 _PLACE = re.compile(r"\[\w*\]")
 _DIGITS_ALONE = re.compile(r"\+?[\d\s().-]{7,}")
 _SHARES = re.compile(r"percent|pct|rate|share", re.IGNORECASE)
-_CAPITALISED = re.compile(r"\b[^\W\d_a-z]\w*")
-_CODES = re.compile(r"\b[A-Z]{2,3}\b")
-_TITLES = frozenset(("mr", "mrs", "ms", "dr", "herr", "frau"))
-_LONGEST_SHORT, _ENDINGS = 4, frozenset(("s", "es", "n", "en", "e"))
-_LEAST_UNLISTED_WORD = 10
 _SHORTEST_DIGITS, _LEAST_DIGITS = 4, 7
-_LIST_MARKER = re.compile(r"^\W*\d{1,2}[.)]\s")
 _DOLLARS = frozenset(("usd", "aud", "cad", "hkd", "nzd", "sgd", "twd"))
-
-ValueVerdict = Literal["same", "other", "not_compared"]
 
 
 class ClaimedValue(NamedTuple):
@@ -98,7 +89,7 @@ def compare_value(value: ClaimedValue, args: JsonObject | None, text: str = "") 
 
 def _is_held(said: str, leaves: Sequence[tuple[str, JsonValue]], text: str) -> bool:
     """Returns whether a call holds all numbers of a text; money must be an argument of its own."""
-    if _money(said):
+    if money_in(said):
         currency = _currency(leaves)
         return any(amount(leaf) and _compare(said, leaf, name, currency) == "same" for name, leaf in leaves)
     demanded, keys = _demands(words(said)), number_keys(text)
@@ -110,37 +101,8 @@ def number_keys(text: str) -> set[str]:
     return _keys(words(text))
 
 
-def unlisted_numbers(quote: str, listed: Sequence[str], held: set[str]) -> list[ClaimedValue]:
-    """Returns the numbers of a quote that are neither listed nor held by an action.
-
-    Args:
-        quote: The agent's words.
-        listed: The values and the identifier that are compared.
-        held: `number_keys` of all actions.
-    """
-    known, found = held | number_keys(" ".join(listed)), words(_LIST_MARKER.sub("", quote))
-    demands = [(word, word.demands) for word in found]
-    demands += [(word, (keys,)) for word, keys in dates_in_words(found)]
-    demands += [
-        (word, tuple(_number_words([word])))
-        for word in found
-        if int(NUMBER_WORDS.get(word.lower, 0)) >= _LEAST_UNLISTED_WORD
-    ]
-    missing = (word for word, own in demands if not all(known.intersection(keys) for keys in own))
-    return [ClaimedValue("", text) for text in dict.fromkeys(word.lower for word in missing)]
-
-
-def unlisted_money(quote: str, listed: Sequence[str]) -> list[ClaimedValue]:
-    """Returns the amounts with a currency in a quote that no claim lists."""
-    found, known = _money(quote), [own for text in listed for own in _money(text)]
-    return [
-        ClaimedValue("", f"{own.value:.15g} {own.currency.upper()}")
-        for own in found
-        if not any(own == other for other in known)
-    ]
-
-
-def _money(text: str) -> list[Amount]:
+def money_in(text: str) -> list[Amount]:
+    """Returns the amounts with a currency in a text."""
     mentions = read_passage(text, None).mentions
     return [mention.amount for mention in mentions if mention.amount and mention.amount.currency]
 
@@ -156,7 +118,7 @@ def _compare(text: str, argument: JsonValue, path: str, currency: str) -> ValueV
     if argument is None or not said:
         return "not_compared"
     passed = amount(argument)
-    if passed and _is_other_money(text, passed.value, passed.currency or currency):
+    if passed and _is_othermoney_in(text, passed.value, passed.currency or currency):
         return "other"
     if plain(text) == plain(argument) or (
         not is_prose(text) and not is_prose(argument) and equivalent(argument, text)
@@ -164,17 +126,24 @@ def _compare(text: str, argument: JsonValue, path: str, currency: str) -> ValueV
         return "same"
     if isinstance(argument, bool) or is_prose(argument) or is_negated(said) != is_negated(given):
         return "not_compared"
-    mentions = read_passage(text, None).mentions
-    if any(one.is_denied or (one.is_share and not _SHARES.search(path)) for one in mentions):
+    if any(_is_unclear(mention, passed, path) for mention in read_passage(text, None).mentions):
         return "not_compared"
     return _compare_numbers(text, argument) or _compare_words(text, argument)
+
+
+def _is_unclear(mention: Mention, passed: Amount | None, path: str) -> bool:
+    """Returns whether a number is denied, or of another kind or sign than its argument."""
+    is_money = mention.amount is not None and mention.amount.currency != ""
+    is_other_kind = is_money if _SHARES.search(path) else mention.is_share
+    has_other_sign = (
+        passed is not None and mention.amount is not None and passed.value < 0 < mention.amount.value
+    )
+    return mention.is_denied or is_other_kind or has_other_sign
 
 
 def _compare_numbers(text: str, argument: JsonValue) -> ValueVerdict | None:
     """Compares amounts, and numbers of phones and cards; None: the argument is none."""
     stated, passed = amount(text), amount(argument)
-    if stated and passed and min(stated.value, -passed.value) > 0:
-        return "not_compared"
     if stated and passed:
         return "same" if same_amount(passed, stated) else "other"
     said, given = ("".join(filter(str.isdecimal, plain(side))).lstrip("0") for side in (text, argument))
@@ -189,15 +158,15 @@ def _compare_words(text: str, argument: JsonValue) -> ValueVerdict:
     said, given = words(text), words(json_text(argument))
     demanded, keys = _demands(said), _keys(given)
     if demanded and keys and not all(keys.intersection(demand) for demand in demanded):
-        return "not_compared" if len(_number_words(said)) > 1 else "other"
+        return "not_compared" if len(number_words(said)) > 1 else "other"
     return (
         _compare_weekdays(text, argument)
-        or _compare_names(text, json_text(argument))
+        or compare_names(text, json_text(argument))
         or ("same" if demanded and keys else "not_compared")
     )
 
 
-def _is_other_money(text: str, passed: float, currency: str) -> bool:
+def _is_othermoney_in(text: str, passed: float, currency: str) -> bool:
     """Returns whether a text states another currency than an amount's, or a sign that it does not have."""
     for stated in (mention.amount for mention in read_passage(text, None).mentions):
         if stated is None:
@@ -222,60 +191,16 @@ def _compare_weekdays(text: str, argument: JsonValue) -> ValueVerdict | None:
 def _demands(found: Sequence[Word]) -> list[Keys]:
     """Returns the numbers and days of a text, each with the keys of its readings."""
     days = [keys for _, keys in dates_in_words(found)]
-    return [*(demand for word in found for demand in word.demands), *days, *_number_words(found)]
+    return [*(demand for word in found for demand in word.demands), *days, *number_words(found)]
 
 
 def _keys(found: Sequence[Word]) -> set[str]:
     """Returns the keys of all readings of the numbers and days of a text."""
     numbers = [word.keys for word in found if word.demands]
     days = [keys for _, keys in dates_in_words(found)]
-    return {key for keys in (*numbers, *days, *_number_words(found)) for key in keys}
+    return {key for keys in (*numbers, *days, *number_words(found)) for key in keys}
 
 
-def _number_words(found: Sequence[Word]) -> list[Keys]:
+def number_words(found: Sequence[Word]) -> list[Keys]:
+    """Returns the keys of the numbers that are written as words."""
     return [(f"#{NUMBER_WORDS[word.lower]}",) for word in found if word.lower in NUMBER_WORDS]
-
-
-def _compare_names(text: str, argument: str) -> ValueVerdict | None:
-    """Compares the words beside the numbers; None: one side has none.
-
-    Words that differ are another value if both sides have numbers, as addresses have, or if they are
-    capitalised, as names are. A short code may stand for any name.
-    """
-    names, others = _names(words(text)), _names(words(argument))
-    if not names or not others:
-        return None
-    unheld = [name for name in names if not any(_are_alike(name, other) for other in others)]
-    unsaid = [other for other in others if not any(_are_alike(name, other) for name in names)]
-    if not unheld:
-        return "same"
-    capitals = {_without_accents(word.lower()) for word in _CAPITALISED.findall(f"{text} {argument}")}
-    if not unsaid:
-        return "not_compared" if capitals.intersection(unheld) else "same"
-    if len(unheld) == len(names) or {word.lower() for word in _CODES.findall(argument)}.intersection(unsaid):
-        return "not_compared"
-    has_numbers = all(any(map(str.isdecimal, side)) for side in (text, argument))
-    return "other" if has_numbers or capitals.issuperset((*unheld, *unsaid)) else "not_compared"
-
-
-def _names(found: Sequence[Word]) -> list[str]:
-    numbers_and_grammar = FUNCTION_WORDS | NUMBER_WORDS.keys()
-    return [
-        _without_accents(word.lower)
-        for word in found
-        if not word.demands and not word.month and word.lower not in numbers_and_grammar | _TITLES
-    ]
-
-
-def _without_accents(word: str) -> str:
-    return "".join(char for char in normalize("NFKD", word) if not combining(char))
-
-
-def _are_alike(left: str, right: str) -> bool:
-    """Returns whether two words are equal, or one shortens the other (`ave`, `avenue`; `rd`, `road`)."""
-    short, long = sorted((left, right), key=len)
-    if long.startswith(short) and (len(short) <= _LONGEST_SHORT or long[len(short) :] in {"", *_ENDINGS}):
-        return True
-    letters = iter(long)
-    is_abbreviation = short[0] == long[0] and not _VOWELS.intersection(short[1:])
-    return is_abbreviation and all(letter in letters for letter in short)

@@ -11,14 +11,9 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.effects.actor_calls import without_repeats
 from turnwise.transforms.effects.equivalence import plain
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.statements.claimed_values import (
-    ClaimedValue,
-    ValueVerdict,
-    compare_value,
-    number_keys,
-    unlisted_money,
-    unlisted_numbers,
-)
+from turnwise.transforms.effects.statements.claimed_values import ClaimedValue, compare_value, number_keys
+from turnwise.transforms.effects.statements.stated_names import ValueVerdict
+from turnwise.transforms.effects.statements.unlisted_values import unlisted_money, unlisted_numbers
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 from turnwise.transforms.effects.wording import call_text
 from turnwise.transforms.judging.prompts.render import json_text
@@ -166,9 +161,10 @@ def _verdict(compared: Sequence[ValueVerdict]) -> ClaimVerdict:
     return "not_compared" if "not_compared" in compared else "done"
 
 
-def _distance(claim: ActionClaim, action: Action) -> tuple[int, bool]:
-    """Returns how many stated values differ from an action's, and whether it is claimed already."""
-    return claim.compared(action).count("other"), action.is_claimed
+def _distance(claim: ActionClaim, action: Action) -> tuple[int, int, bool]:
+    """Returns how many values differ from an action's or are not compared, and whether it is claimed."""
+    compared = claim.compared(action)
+    return compared.count("other"), compared.count("not_compared"), action.is_claimed
 
 
 def _names(identifier: str, text: str) -> bool:
