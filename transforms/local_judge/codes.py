@@ -1,7 +1,7 @@
 """Finds codes whose parts stand apart in the evidence.
 
-A phone, card or booking number, an address of the internet, a version, and what is no date or time
-(`2024-75-24`, `96:00`) are known only if the evidence has all parts one after another.
+A card or booking number, a phone number with hyphens, an address of the internet, a version, and what is no
+date or time (`2024-75-24`, `96:00`) are known only if the evidence has all parts one after another.
 """
 
 import re
