@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from turnwise.transforms.local_judge.evidence import alike
 from turnwise.transforms.local_judge.named_values import mark_named_values
-from turnwise.transforms.local_judge.negations import replace_idioms
+from turnwise.transforms.local_judge.negations import replace_idioms, with_single_negations
 from turnwise.transforms.text.features import is_run_of_characters
 from turnwise.transforms.text.function_words import KOREAN_GRAMMAR, NEGATING, word_set
 from turnwise.transforms.text.numbers import Keys
@@ -107,7 +107,7 @@ def only_difference(said: str, held: str) -> OneDifference | None:
 
 
 def _marked(text: str, names: dict[str, str]) -> str:
-    text = _BRACKETS.sub(" ", replace_idioms(text, f" {_IDIOM} "))
+    text = _BRACKETS.sub(" ", replace_idioms(with_single_negations(text), f" {_IDIOM} "))
     text = _CONTRACTED.sub(" not", _CANNOT.sub("can not", text))
     text = mark_named_values(text, names)
     text = text if text.isascii() else NEGATING.sub(f" {_NOT} ", text)

@@ -54,10 +54,11 @@ def missing_numbers(claim: Claim, *known: Set[str]) -> list[str]:
 
 def missing_words(claim: Claim, known: Set[str]) -> list[str]:
     """Returns the content words of a claim of which less than half is known."""
-    return [word.lower for word in claim.words if not (word.demands or _is_half_known(word, known))]
+    return [word.lower for word in claim.words if not (word.demands or is_half_known(word, known))]
 
 
-def _is_half_known(word: Word, known: Set[str]) -> bool:
+def is_half_known(word: Word, known: Set[str]) -> bool:
+    """Returns whether half of the features of a word, by weight, are known, or it is no content word."""
     if not word.is_content or known.isdisjoint(word.keys):
         return not word.is_content
     return sum([weight if key in known else -weight for key, weight in word.features]) >= 0

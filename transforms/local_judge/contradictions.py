@@ -10,7 +10,12 @@ from collections.abc import Iterable
 from turnwise.transforms.local_judge.alignment import only_difference
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
 from turnwise.transforms.local_judge.evidence import EvidenceSpan
-from turnwise.transforms.local_judge.negations import is_denied, replace_idioms
+from turnwise.transforms.local_judge.negations import (
+    denies,
+    is_denied,
+    replace_idioms,
+    with_single_negations,
+)
 from turnwise.transforms.text.function_words import NEGATING
 from turnwise.transforms.text.korean import without_korean_endings
 from turnwise.transforms.text.words import Word, weigh, words
@@ -94,10 +99,13 @@ def _clause_around(span: EvidenceSpan) -> str | None:
 
 
 def _is_denial(said: str, held: str) -> bool:
-    both = (said, held)
+    both = with_single_negations(said), with_single_negations(held)
     if is_denied(said) == is_denied(held) or any(replace_idioms(clause) != clause for clause in both):
         return False
     if any(sum(word.is_negation for word in words(clause)) > 1 for clause in both):
+        return False
+    negated, other = both if is_denied(said) else both[::-1]
+    if not denies(negated, {key for word in words(other) for key in word.keys}):
         return False
     return any(
         _is_same_content(*(words(NEGATING.sub("", shorten(clause))) for clause in both))

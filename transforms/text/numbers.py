@@ -43,7 +43,7 @@ NUMERAL = (
 
 _DIGITS = re.compile(r"\d+")
 _NO_DIGITS = re.compile(r"\D+")
-_HOUR_MARKS = ("時", "时", "点", "시", "uhr", "h")
+_HOUR_MARK = re.compile(r"[時时点시]|uhr|h\d")
 _CLOCK = re.compile(r"(\d{1,2})(?::([0-5]\d))?(?::\d\d)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
 _TEN_THOUSANDS = re.compile(r"(\d{1,4})\s?[万萬만]\s?(\d{1,4})(\s?[千천])?")
 _SCALED = re.compile(r"(.*?)\s?([^\W\d]+)")
@@ -75,7 +75,7 @@ def read_numeral(token: str) -> Numeral:
     if ten_thousands := _TEN_THOUSANDS.fullmatch(text):
         rest = int(ten_thousands[2]) * (1000 if ten_thousands[3] else 1)
         return _read_number(str(int(ten_thousands[1]) * 10_000 + rest))
-    if any(mark in text for mark in _HOUR_MARKS):
+    if _HOUR_MARK.search(text):
         return _read_clock(_clock(groups))
     if "月" in text or "월" in text:
         return _date([tuple(map(int, groups[-2:]))], groups[:-2])

@@ -15,6 +15,8 @@ CONTRACT = "The contract starts on Monday, ends in June, and costs 100 euros."
 VERTRAG = "Der Vertrag beginnt am Montag, endet im Juni und kostet 100 Euro."
 KEIYAKU = "契約は月曜日に始まり、6月に終わります。"
 GYEYAK = "계약은 월요일에 시작하고, 6월에 끝납니다."
+VOUCHERS = "Vouchers expire after 12 months and cannot be extended."
+COUPON = "クーポンは12か月で失効し延長できません。"
 ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
 
 
@@ -63,6 +65,22 @@ ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
         ("The disk has 512 GB.", "The disk has 512 MB.", "“gb”, not “mb”"),
         ("The distance is 12 km.", "The distance is 12 miles.", "“km”, not “miles”"),
         ("It is 20 °C outside.", "It is 20 °F outside.", "“°c”, not “°f”"),
+        ("Les animaux ne sont pas acceptés.", "Les animaux sont acceptés.", "contrary"),
+        ("Les animaux sont acceptés.", "Les animaux ne sont pas acceptés.", "contrary"),
+        ("Le parking n'est pas gratuit.", "Le parking est gratuit.", "contrary"),
+        ("Le parking est gratuit.", "Le parking n’est plus gratuit.", "contrary"),
+        ("Vous ne pouvez pas annuler ce billet.", "Vous pouvez annuler ce billet.", "contrary"),
+        ("Vous pouvez annuler ce billet.", "Vous ne pouvez jamais annuler ce billet.", "contrary"),
+        ("Il n'y a aucune piscine.", "Il y a une piscine.", "contrary"),
+        ("El hotel no tiene ninguna piscina.", "El hotel tiene piscina.", "contrary"),
+        ("Shipping fees are non-refundable.", "Shipping fees are refundable.", "contrary"),
+        ("The lamp is out of stock.", "The lamp is in stock.", "contrary"),
+        ("Das Angebot gilt im Ausland nicht.", "Das Angebot gilt im Ausland.", "contrary"),
+        (VOUCHERS, "Vouchers expire after 12 months and can be extended.", "contrary"),
+        (VOUCHERS, "Vouchers do not expire after 12 months.", "contrary"),
+        (COUPON, "クーポンは12か月で失効し延長できます。", "contrary"),
+        ("朝食は料金に含まれていません。", "朝食は料金に含まれています。", "contrary"),
+        ("优惠券不可转让。", "优惠券可转让。", "contrary"),
     ],
 )
 @pytest.mark.parametrize("around", ["{}", "Ada Vale wrote this guide. {} Zoe Quill drew the maps."])
@@ -85,6 +103,29 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
         ("Die Zahlung ist nicht möglich, wenn das Konto gesperrt ist.", "Die Zahlung ist möglich."),
         ("口座が凍結された場合、支払いはできません。", "支払いはできます。"),
         ("계좌가 정지된 경우, 결제할 수 없습니다.", "결제할 수 있습니다."),
+        (VOUCHERS, "Vouchers expire after 12 months."),
+        (VOUCHERS, "Vouchers expire after twelve months."),
+        ("Vouchers expire after 12 months.", VOUCHERS),
+        (COUPON, "クーポンは12か月で失効します。"),
+        ("Orders ship within 2 days and cannot be cancelled.", "Orders ship within 2 days."),
+        ("The plan costs $20 a month with no contract.", "The plan costs $20 a month."),
+        ("The store does not open on Sundays and closes at 6 pm.", "The store closes at 6 pm."),
+        ("Late check-out is possible but not guaranteed.", "Late check-out is possible."),
+        ("Guests without a reservation pay 20 euros.", "Guests pay 20 euros."),
+        ("Der Gutschein gilt zwölf Monate und ist nicht übertragbar.", "Der Gutschein gilt zwölf Monate."),
+        ("Das Zimmer hat Balkon und Bad aber keine Küche.", "Das Zimmer hat Balkon und Bad."),
+        ("El bono caduca a los 12 meses y no es transferible.", "El bono caduca a los 12 meses."),
+        ("Le bon est valable 12 mois et n'est pas remboursable.", "Le bon est valable 12 mois."),
+        ("바우처는 12개월 후 만료되며 연장할 수 없습니다.", "바우처는 12개월 후 만료됩니다."),
+        ("优惠券有效期为12个月且不可转让。", "优惠券有效期为12个月。"),
+        ("Le billet n'est valable que 12 mois.", "Le billet est valable 12 mois."),
+        ("Les chèques ne sont pas acceptés.", "Les chèques ne sont plus acceptés."),
+        (
+            "The rate is non-refundable and includes breakfast.",
+            "The rate is not refundable and includes breakfast.",
+        ),
+        ("The lamp is not in stock.", "The lamp is out of stock."),
+        ("The lamp is out of stock.", "The lamp is not in stock."),
         ("Tickets are refundable until noon, not after.", "Tickets are refundable until noon."),
         ("Valet parking is free.", "Parking is not free."),
         ("Dogs are not allowed in the pool.", "Dogs are allowed."),
