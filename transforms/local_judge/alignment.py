@@ -5,40 +5,27 @@ least cost of unaligned tokens, after Needleman and Wunsch 1970). Articles, auxi
 punctuation may be unaligned, and what stands in brackets is left out.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from turnwise.transforms.local_judge.evidence import alike
-from turnwise.transforms.local_judge.named_values import mark_named_values
-from turnwise.transforms.local_judge.negations import replace_idioms, with_single_negations
-from turnwise.transforms.text.features import is_run_of_characters
-from turnwise.transforms.text.function_words import KOREAN_GRAMMAR, NEGATING, word_set
-from turnwise.transforms.text.numbers import Keys
-from turnwise.transforms.text.words import Word, words
+from turnwise.transforms.local_judge.aligned_tokens import (
+    BREAK,
+    COLON,
+    END,
+    FILLERS,
+    NOT,
+    PRONOUNS,
+    AlignedText,
+    AlignedToken,
+)
+from turnwise.transforms.local_judge.held_values import is_held
+from turnwise.transforms.text.function_words import word_set
 
 _MOST_CLAIMED, _MOST_HELD = 100, 400
 _LONGEST = 1_000
 _AROUND = " .!?。！？\n*"
-_NOT, _BREAK, _COLON, _IDIOM = "zqnot", "zqbreak", "zqcolon", "zqidiom"
-_NAMED = re.compile(r"(zq(?:month|weekday|unit|half))\d\d")
-_BRACKETS = re.compile(r"[(（\[][^()（）\[\]]{0,200}[)）\]]")
-_CANNOT = re.compile(r"\bcan(?:['’]t|not)\b", re.IGNORECASE)
-_CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
-_COLONS = re.compile(r"\\?[\"”]?\s{0,4}(?:(?<!\d)[:：]|[:：](?!\d))")
-_PUNCTUATION = re.compile(r"[.,](?=[\s*_]|$)|[!?;。！？；،、，\n{}\[\]()|\"“”«»—–]")
-_PRONOUNS = word_set("it he she they er sie il elle")
-_FILLERS = (
-    word_set(
-        "a an the there do does did any some is are was were be been well oh also ein eine einen einem einer"
-        f" eines der die das es zu {_BREAK} {_COLON}"
-    )
-    | frozenset("ますしたでるだはがもをにいうくんれらっ")
-    | _PRONOUNS
-    | KOREAN_GRAMMAR
-)
-_JOINS = word_set("and but because that und aber denn dass daß weil et mais que y pero") | {_BREAK, _COLON}
+_JOINS = word_set("and but because that und aber denn dass daß weil et mais que y pero") | {BREAK, END, COLON}
 _LISTED, _NEAR = ("zqmonth", "zqweekday"), 3
 _UNALIGNED, _DENIED, _FILLED, _OTHER_VALUE = 100, 90, 1, 2
 _TOO_MUCH = 2 * _UNALIGNED
@@ -49,7 +36,8 @@ class OneDifference(NamedTuple):
     """The only difference between a claim and the evidence.
 
     Attributes:
-        said: The month, weekday, half of the day or unit of the claim; "": one of both is negated.
+        said: The month, weekday, half of the day, unit or number word of the claim; "": one of both is
+            negated.
         held: That of the evidence.
     """
 
@@ -57,32 +45,9 @@ class OneDifference(NamedTuple):
     held: str = ""
 
 
-class _AlignedToken(NamedTuple):
-    kind: str
-    value: str = ""
-    keys: Keys = ()
-    demands: tuple[Keys, ...] = ()
-
-    def aligns(self, other: "_AlignedToken") -> bool:
-        """Returns whether a token of a claim may stand for one of the evidence."""
-        return self.kind == other.kind and not any(
-            set(demand).isdisjoint(other.keys) for demand in self.demands
-        )
-
-
 class _Pair(NamedTuple):
-    said: _AlignedToken | None
+    said: AlignedToken | None
     place: int
-
-
-class _Text:
-    """A text as tokens; named values have their names in `names`."""
-
-    def __init__(self, text: str) -> None:
-        self.names: dict[str, str] = {}
-        self.tokens = [token for word in words(_marked(text, self.names)) for token in _tokens(word)]
-        self.values = {token.value for token in self.tokens if token.value}
-        self.is_negated = any(token.kind == _NOT for token in self.tokens)
 
 
 def only_difference(said: str, held: str) -> OneDifference | None:
@@ -94,8 +59,8 @@ def only_difference(said: str, held: str) -> OneDifference | None:
     """
     if len(said) > _LONGEST:
         return None
-    claim, evidence = _Text(said.strip(_AROUND)), _Text(held)
-    if not (claim.is_negated or evidence.is_negated or claim.values - evidence.values):
+    claim, evidence = AlignedText(said.strip(_AROUND)), AlignedText(held)
+    if not claim.may_differ(evidence):
         return None
     if len(claim.tokens) > _MOST_CLAIMED or len(evidence.tokens) > _MOST_HELD:
         return None
@@ -106,33 +71,13 @@ def only_difference(said: str, held: str) -> OneDifference | None:
     return _denial(pairs, claim, evidence.tokens) or _other_value(pairs, claim, evidence)
 
 
-def _marked(text: str, names: dict[str, str]) -> str:
-    text = _BRACKETS.sub(" ", replace_idioms(with_single_negations(text), f" {_IDIOM} "))
-    text = _CONTRACTED.sub(" not", _CANNOT.sub("can not", text))
-    text = mark_named_values(text, names)
-    text = text if text.isascii() else NEGATING.sub(f" {_NOT} ", text)
-    return _PUNCTUATION.sub(f" {_BREAK} ", _COLONS.sub(f" {_COLON} ", text))
-
-
-def _tokens(word: Word) -> list[_AlignedToken]:
-    if named := _NAMED.fullmatch(word.lower):
-        return [_AlignedToken(named[1], word.lower)]
-    if word.is_negation:
-        return [_AlignedToken(_NOT)]
-    if word.demands:
-        return [_AlignedToken("#", keys=word.keys, demands=word.demands)]
-    if is_run_of_characters(word.lower):
-        return [_AlignedToken(char) for char in word.lower]
-    return [_AlignedToken(_NOT if word.lower == _NOT else alike(word), keys=word.keys)]
-
-
-def _cost(token: _AlignedToken) -> int:
-    if token.kind == _NOT:
+def _cost(token: AlignedToken) -> int:
+    if token.kind == NOT:
         return _DENIED
-    return _FILLED if token.kind in _FILLERS else _UNALIGNED
+    return _FILLED if token.kind in FILLERS else _UNALIGNED
 
 
-def _align(said: Sequence[_AlignedToken], held: Sequence[_AlignedToken]) -> list[_Pair]:
+def _align(said: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_Pair]:
     """Returns the tokens of a claim with their places in the evidence, -1 where they have none.
 
     Unaligned tokens of the evidence in between are pairs without a token of the claim.
@@ -146,7 +91,7 @@ def _align(said: Sequence[_AlignedToken], held: Sequence[_AlignedToken]) -> list
             if (left := row[place] + costs[place]) < best:
                 best, move = left, 2
             if token.aligns(other):
-                same = rows[place] + (_OTHER_VALUE if token.value != other.value else 0)
+                same = rows[place] + (_OTHER_VALUE if token.differs(other) else 0)
                 if same <= best:
                     best, move = same, 0
             row.append(best)
@@ -158,7 +103,7 @@ def _align(said: Sequence[_AlignedToken], held: Sequence[_AlignedToken]) -> list
     return list(_traced(said, steps, min(range(len(rows)), key=rows.__getitem__)))[::-1]
 
 
-def _traced(said: Sequence[_AlignedToken], steps: Sequence[Sequence[int]], place: int) -> Iterator[_Pair]:
+def _traced(said: Sequence[AlignedToken], steps: Sequence[Sequence[int]], place: int) -> Iterator[_Pair]:
     row = len(steps)
     while row:
         move = steps[row - 1][place]
@@ -170,25 +115,25 @@ def _traced(said: Sequence[_AlignedToken], steps: Sequence[Sequence[int]], place
 
 
 def _is_content(pair: _Pair) -> bool:
-    return pair.place >= 0 and pair.said is not None and not (pair.said.value or pair.said.kind in _FILLERS)
+    return pair.place >= 0 and pair.said is not None and not (pair.said.value or pair.said.kind in FILLERS)
 
 
 def _has_a_pronoun_alone(pairs: Sequence[_Pair]) -> bool:
     """Returns whether a claim has a pronoun in the place of a name of the evidence."""
-    return any(pair.said is not None and pair.place < 0 and pair.said.kind in _PRONOUNS for pair in pairs)
+    return any(pair.said is not None and pair.place < 0 and pair.said.kind in PRONOUNS for pair in pairs)
 
 
-def _is_name(pairs: Sequence[_Pair], held: Sequence[_AlignedToken]) -> bool:
+def _is_name(pairs: Sequence[_Pair], held: Sequence[AlignedToken]) -> bool:
     """Returns whether the evidence only names what it states after a colon, as the key of a record does."""
     last = max(pair.place for pair in pairs)
-    return any(token.kind == _COLON for token in _until_a_word(held[last + 1 :]))
+    return any(token.kind == COLON for token in _until_a_word(held[last + 1 :]))
 
 
-def _until_a_word(tokens: Sequence[_AlignedToken]) -> Iterator[_AlignedToken]:
-    return takewhile(lambda token: token.kind in (_BREAK, _COLON), tokens)
+def _until_a_word(tokens: Sequence[AlignedToken]) -> Iterator[AlignedToken]:
+    return takewhile(lambda token: token.kind in (BREAK, END, COLON), tokens)
 
 
-def _denial(pairs: Sequence[_Pair], claim: _Text, held: Sequence[_AlignedToken]) -> OneDifference | None:
+def _denial(pairs: Sequence[_Pair], claim: AlignedText, held: Sequence[AlignedToken]) -> OneDifference | None:
     """Returns a difference if one negation is the only one."""
     aligned = [pair.place for pair in pairs if pair.said and pair.place >= 0]
     last = aligned[-1]
@@ -196,36 +141,34 @@ def _denial(pairs: Sequence[_Pair], claim: _Text, held: Sequence[_AlignedToken])
     before, after = _start(pairs, held), _edge(held[last + 1 :])
     if before is None or (after is None and not claim.is_negated):
         return None
-    denying = [token for token in unaligned if token.kind not in _FILLERS]
+    denying = [token for token in unaligned if token.kind not in FILLERS]
     denials = len(denying) + before + (after or 0)
-    is_same = all(
-        pair.said.value == held[pair.place].value for pair in pairs if pair.said and pair.place >= 0
-    )
+    is_same = not any(pair.said.differs(held[pair.place]) for pair in pairs if pair.said and pair.place >= 0)
     return (
-        OneDifference() if is_same and denials == 1 and all(token.kind == _NOT for token in denying) else None
+        OneDifference() if is_same and denials == 1 and all(token.kind == NOT for token in denying) else None
     )
 
 
-def _start(pairs: Sequence[_Pair], held: Sequence[_AlignedToken]) -> int | None:
+def _start(pairs: Sequence[_Pair], held: Sequence[AlignedToken]) -> int | None:
     """Returns the number of negations before the first aligned token, 0..1; None: more is there."""
     first = next(pair.place for pair in pairs if pair.said and pair.place >= 0)
     return 0 if _has_a_pronoun_alone(pairs) else _edge(held[:first][::-1])
 
 
-def _edge(outside: Sequence[_AlignedToken]) -> int | None:
+def _edge(outside: Sequence[AlignedToken]) -> int | None:
     """Returns the number of negations between a part and the end of its clause, 0..1; None: more is there."""
     denials = 0
     for token in outside:
         if token.kind in _JOINS:
             break
-        if token.kind == _NOT and not denials:
+        if token.kind == NOT and not denials:
             denials = 1
-        elif token.kind not in _FILLERS:
+        elif token.kind not in FILLERS:
             return None
     return denials
 
 
-def _other_value(pairs: Sequence[_Pair], claim: _Text, evidence: _Text) -> OneDifference | None:
+def _other_value(pairs: Sequence[_Pair], claim: AlignedText, evidence: AlignedText) -> OneDifference | None:
     """Returns the only named value in which both differ."""
     held = evidence.tokens
     if any(
@@ -235,16 +178,16 @@ def _other_value(pairs: Sequence[_Pair], claim: _Text, evidence: _Text) -> OneDi
     ):
         return None
     aligned = [(pair.said, pair.place) for pair in pairs if pair.said and pair.place >= 0]
-    others = [(said, place) for said, place in aligned if said.value != held[place].value]
+    others = [(said, place) for said, place in aligned if said.differs(held[place])]
     if len(others) != 1 or _start(pairs, held) != 0:
         return None
     ((said, place),) = others
-    if said.value in evidence.values or _is_in_a_list(place, held):
+    if is_held(said, claim.tokens, place, held) or _is_in_a_list(place, held):
         return None
     return OneDifference(claim.names[said.value], evidence.names[held[place].value])
 
 
-def _is_in_a_list(place: int, held: Sequence[_AlignedToken]) -> bool:
+def _is_in_a_list(place: int, held: Sequence[AlignedToken]) -> bool:
     """Returns whether a month or weekday stands beside another one, as in `Monday to Friday`."""
     kind, near = (
         held[place].kind,

@@ -9,22 +9,22 @@ from turnwise.transforms.text.weekdays import WEEKDAY_CHARACTERS, WEEKDAY_IN_CHA
 
 _CURRENCIES = (
     "euro euros eur € ユーロ 유로",
-    "dollar dollars usd $ ドル 달러",
-    "pound pounds gbp £ lb lbs pfund ポンド 파운드",
+    "dollar dollars dólar dólares usd $ ドル 달러",
+    "pound pounds libra libras gbp £ lb lbs pfund ポンド 파운드",
     "yen jpy ¥ 円 엔",
     "won krw ₩ 원 ウォン",
     "franc francs franken chf",
 )
 _UNITS = (
     *_CURRENCIES,
-    "percent prozent % ％ パーセント 퍼센트",
-    "s sec second seconds sekunde sekunden 秒 초",
-    "min mins minute minutes minuten 分間 분간",
-    "h hr hrs hour hours std stunde stunden 時間 시간",
-    "day days tag tage tagen 日間 일간",
-    "week weeks woche wochen 週間 주간",
-    "month months monat monate monaten か月 ヶ月 개월",
-    "year years jahr jahre jahren 年間 년간",
+    "percent prozent pourcent % ％ パーセント 퍼센트",
+    "s sec second seconds sekunde sekunden seconde secondes segundo segundos 秒 초",
+    "min mins minute minutes minuten minuto minutos 分間 분간",
+    "h hr hrs hour hours std stunde stunden heure heures hora horas 時間 시간",
+    "day days tag tage tagen jour jours día días 日間 일간",
+    "week weeks woche wochen semaine semaines semana semanas 週間 주간",
+    "month months monat monate monaten mois mes meses か月 ヶ月 개월",
+    "year years jahr jahre jahren ans année années año años 年間 년간",
     "kg kilo kilos kilogram kilograms kilogramm キロ 킬로",
     "g gram grams gramm グラム 그램",
     "mg milligram milligrams milligramm",
@@ -35,6 +35,9 @@ _UNITS = (
     "tb terabyte terabytes",
     "km kilometer kilometers kilometre kilometres kilometern",
     "mile miles meile meilen マイル 마일",
+    "km/h kmh kph",
+    "mph",
+    "m/s",
     "m meter meters metre metres metern メートル 미터",
     "cm centimeter centimeters centimetre centimetres zentimeter",
     "mm millimeter millimeters millimetre millimetres",
@@ -68,7 +71,7 @@ _OF_NUMBERS = _named("unit", _UNITS) | _named("half", _HALVES)
 _SIGNS = re.compile(r"([€$£¥₩])\s?(\d(?:[\d.,]{0,20}\d)?)")
 _LONGEST_FIRST = sorted(_OF_NUMBERS, key=len, reverse=True)
 _UNIT = "|".join(
-    re.escape(name) + (r"(?![A-Za-zäöüß])" if name[-1].isascii() else "") for name in _LONGEST_FIRST
+    re.escape(name) + (r"(?![A-Za-zÀ-ÿ])" if name[-1].isascii() else "") for name in _LONGEST_FIRST
 )
 _NUMBER = r"\d(?:\s?(?:[万億千만억천]|thousand|million|billion|Millionen|Milliarden))?"
 _FOUND = re.compile(

@@ -17,6 +17,11 @@ KEIYAKU = "契約は月曜日に始まり、6月に終わります。"
 GYEYAK = "계약은 월요일에 시작하고, 6월에 끝납니다."
 VOUCHERS = "Vouchers expire after 12 months and cannot be extended."
 COUPON = "クーポンは12か月で失効し延長できません。"
+FAIR = "The fair is on Monday. The market is on Friday."
+MESSE = "Die Messe ist am Montag. Der Markt ist am Freitag."
+COSTS = "The museum costs 20 euros. The guide costs 5 dollars."
+TRIAL = "The trial lasts 30 days. The plan lasts 12 months."
+SUITE = "The suite has three bedrooms and two bathrooms."
 ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
 
 
@@ -65,6 +70,30 @@ ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
         ("The disk has 512 GB.", "The disk has 512 MB.", "“gb”, not “mb”"),
         ("The distance is 12 km.", "The distance is 12 miles.", "“km”, not “miles”"),
         ("It is 20 °C outside.", "It is 20 °F outside.", "“°c”, not “°f”"),
+        (FAIR, "The fair is on Friday.", "“monday”, not “friday”"),
+        (MESSE, "Die Messe ist am Freitag.", "“montag”, not “freitag”"),
+        ("The fair is in May. The market is in June.", "The fair is in June.", "“may”, not “june”"),
+        (COSTS, "The museum costs 20 dollars.", "“euros”, not “dollars”"),
+        (TRIAL, "The trial lasts 30 months.", "“days”, not “months”"),
+        ("The bag may weigh 23 kg. The box may weigh 40 lb.", "The bag may weigh 23 lb.", "“kg”, not “lb”"),
+        (
+            "체크인은 오후 3시부터입니다. 조식은 오전 7시부터입니다.",
+            "체크인은 오전 3시부터입니다.",
+            "“오후”, not “오전”",
+        ),
+        ("Check-in is from 3 pm to 10 pm.", "Check-in is from 3 am to 10 pm.", "“pm”, not “am”"),
+        (
+            "Check-in is from 3 pm to 10 pm. Breakfast is served until 10:30 am.",
+            "Check-in is from 3 am to 10 pm.",
+            "“pm”, not “am”",
+        ),
+        ("The tour takes two hours at the most.", "The tour takes three hours.", "“two”, not “three”"),
+        (SUITE, "The suite has two bedrooms.", "“three”, not “two”"),
+        ("Die Tour dauert zwei Stunden.", "Die Tour dauert drei Stunden.", "“zwei”, not “drei”"),
+        ("El desayuno cuesta 12,50 euros.", "El desayuno cuesta 12,50 dólares.", "“euros”, not “dólares”"),
+        ("Le trajet dure 3 heures.", "Le trajet dure 3 minutes.", "“heures”, not “minutes”"),
+        ("La garantía es de 2 años.", "La garantía es de 2 meses.", "“años”, not “meses”"),
+        ("The wind is 20 km/h strong.", "The wind is 20 mph strong.", "“km/h”, not “mph”"),
         ("Les animaux ne sont pas acceptés.", "Les animaux sont acceptés.", "contrary"),
         ("Les animaux sont acceptés.", "Les animaux ne sont pas acceptés.", "contrary"),
         ("Le parking n'est pas gratuit.", "Le parking est gratuit.", "contrary"),
@@ -103,6 +132,16 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
         ("Die Zahlung ist nicht möglich, wenn das Konto gesperrt ist.", "Die Zahlung ist möglich."),
         ("口座が凍結された場合、支払いはできません。", "支払いはできます。"),
         ("계좌가 정지된 경우, 결제할 수 없습니다.", "결제할 수 있습니다."),
+        (FAIR, "The market is on Friday."),
+        ("The fair is on Monday. It is repeated on Friday.", "The fair is on Friday."),
+        ("The fair is on Monday. On Friday, too.", "The fair is on Friday."),
+        ("The fair is on Monday and, for members, on Friday.", "The fair is on Friday."),
+        ("The museum costs 20 euros. In Boston it costs 20 dollars.", "The museum costs 20 dollars."),
+        (TRIAL, "The plan lasts 12 months."),
+        (SUITE, "The suite has two bathrooms."),
+        (SUITE, "The suite has 3 bedrooms."),
+        ("The tour takes two to three hours.", "The tour takes three hours."),
+        ("The tour takes 2 hours. Three guides lead it.", "The tour takes two hours."),
         (VOUCHERS, "Vouchers expire after 12 months."),
         (VOUCHERS, "Vouchers expire after twelve months."),
         ("Vouchers expire after 12 months.", VOUCHERS),
