@@ -77,7 +77,7 @@ class AlignedText:
         self.is_negated = any(token.kind == NOT for token in self.tokens)
 
     def may_differ(self, other: "AlignedText") -> bool:
-        """Returns whether one of two texts has a negation, or both have values of a kind, and not the same."""
+        """Returns whether a text has a negation, or both have values of one kind, and not the same."""
         if self.is_negated or other.is_negated:
             return True
         kinds, others = ({kind for kind, _ in text.values} for text in (self, other))

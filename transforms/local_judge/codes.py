@@ -1,7 +1,8 @@
 """Finds codes whose parts stand apart in the evidence.
 
-A card or booking number, a phone number with hyphens, an address of the internet, a version, and what is no
-date or time (`2024-75-24`, `96:00`) are known only if the evidence has all parts one after another.
+A card or booking number, a phone number with hyphens, an address of e-mail or the internet, a version, and
+what is no date or time (`2024-75-24`, `96:00`) are known only if the evidence has all parts one after
+another.
 """
 
 import re
@@ -13,7 +14,8 @@ from turnwise.transforms.text.words import words
 
 _CODE = re.compile(
     r"(?<![\w.,/:-])(?:\d{1,4}(?:-\d{1,4}){2,5}|\d{1,5}(?:\.\d{1,5}){2,5}|\d{4}(?:[ -]\d{4}){2,4}"
-    r"|(?:2[5-9]|[3-9]\d):\d\d|\d{1,2}:[6-9]\d|\d{1,8}[A-Z][A-Z\d]{3,15}|\d{1,3}[A-F])(?![\w/-]|[.,:]\d)"
+    r"|(?:2[5-9]|[3-9]\d):\d\d|\d{1,2}:[6-9]\d|\d{1,8}[A-Z][A-Z\d]{3,15}|\d{1,3}[A-Fabe])(?![\w/-]|[.,:]\d)"
+    r"|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}"
 )
 _LIST = re.compile(r"\[\s{0,4}(-?\d[\d.\s-]{0,40}(?:,[\d.\s-]{1,40}){1,999})\]")
 _PARTS = re.compile(r"\d+|[^\W\d_]+")

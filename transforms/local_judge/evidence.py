@@ -10,7 +10,9 @@ from typing import NamedTuple
 from turnwise.transforms.local_judge.codes import numbers_of_lists, parts_of
 from turnwise.transforms.local_judge.flags import FlagIndex, read_flags, without_flags
 from turnwise.transforms.local_judge.named_values import other_currency
-from turnwise.transforms.text.subsequence import common_subsequence
+from turnwise.transforms.local_judge.spellings import SpelledText
+from turnwise.transforms.local_judge.statuses import read_statuses
+from turnwise.transforms.local_judge.unit_places import UnitPlaces
 from turnwise.transforms.text.words import Word, dates_in_words, read_words, starts_of, tokenize, words
 
 _BLOCK = 24
@@ -67,25 +69,6 @@ class NumberPlaces(NamedTuple):
 
     between: dict[tuple[str, str], list[int]]
     of: dict[str, list[int]]
-
-
-class UnitPlaces(dict[str, int]):
-    """Unit of a word -> bit mask of the places where it stands in a range of words."""
-
-    def __init__(self, found: Iterable[Word]) -> None:
-        place = 1
-        for unit in chain.from_iterable([word.units for word in found]):
-            self[unit] = self.get(unit, 0) | place
-            place <<= 1
-        self._size = place.bit_length() - 1
-
-    def shared(self, units: Iterable[str]) -> int:
-        """Returns how many of some units stand there."""
-        return sum(map(self.__contains__, units))
-
-    def in_order(self, units: Iterable[str]) -> int:
-        """Returns how many of some units stand there in their order: the longest common subsequence."""
-        return common_subsequence((self.get(unit, 0) for unit in units), self._size)
 
 
 class _Piece:
@@ -164,6 +147,11 @@ class _Piece:
         return self._numbers
 
     @cached_property
+    def spelled(self) -> SpelledText:
+        """Its codes without spaces and hyphens."""
+        return SpelledText(self.text)
+
+    @cached_property
     def parts(self) -> str:
         """Its runs of digits and of letters."""
         return parts_of(self.text)
@@ -240,6 +228,7 @@ class Evidence:
     Attributes:
         keys: All keys of all pieces.
         flags: Flags of all records, by word.
+        statuses: Statuses of all records.
         stated: Keys of all words outside flags.
     """
 
@@ -251,6 +240,7 @@ class Evidence:
         for name, values in chain.from_iterable([piece.flags.items() for piece in self._pieces]):
             flags[name] = flags.get(name, set()) | values
         self.flags = FlagIndex(flags)
+        self.statuses = read_statuses(flags)
         self._currencies = {value.strip('\\"') for name in _CURRENCY_KEYS for value in flags.get(name, ())}
         self.stated = set().union(*[p.stated for p in self._pieces]) if flags else self.keys
 
@@ -264,8 +254,11 @@ class Evidence:
 
     def parts(self) -> Iterator[str]:
         """Yields the runs of digits and of letters of each piece."""
-        for piece in self._pieces:
-            yield piece.parts
+        return (piece.parts for piece in self._pieces)
+
+    def spelled(self) -> Iterator[SpelledText]:
+        """Yields the codes of each piece without spaces and hyphens."""
+        return (piece.spelled for piece in self._pieces)
 
     @property
     def is_prose(self) -> bool:

@@ -6,7 +6,7 @@ unknown: they neither deny nor support anything.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim
@@ -19,7 +19,9 @@ _EMPTY = r'\\?"\\?"|\[\s{0,4}\]|\{\s{0,4}\}'
 _SAID = r"(?:true|false|null|none|yes|no|0(?:\.0{1,4})?)(?![\w.])"
 _LINE = r"(?m:^[ \t]{0,16}(?:- )?([^\W\d][\w -]{0,63}):[ \t]{1,4}"
 _FLAG = re.compile(rf'{_KEY}(?:{_EMPTY}|(?i:\\?"{_SAID}\\?"|{_SAID}))|{_LINE}(?i:{_SAID})[ \t]*$)')
-_VALUE = re.compile(rf"{_KEY}({_EMPTY}|[^\s,}}\]]{{1,64}})|{_LINE}(\S{{1,64}})[ \t]*$)")
+_VALUE = re.compile(
+    rf"{_KEY}(\\?\"[^\"\\\n]{{1,64}}\\?\"|{_EMPTY}|[^\s,}}\]]{{1,64}})|{_LINE}(\S{{1,64}})[ \t]*$)"
+)
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 UNKNOWN = "null"
 """Value of a flag that is unknown."""
@@ -37,11 +39,12 @@ _LESS = word_set(
 )
 _MODALS = word_set(
     "will would shall should can could may might must soon if once when whether until unless werden wird"
-    " kann können könnte muss müssen sollte falls wenn sobald ob bis"
+    " cannot can't couldn't won't wouldn't shouldn't mustn't kann können"
+    " könnte muss müssen sollte falls wenn sobald ob bis"
 )
 _OPEN = re.compile(r"\b(?:to be|yet to|noch zu|ist zu|sind zu)\b", re.IGNORECASE)
 _CERTAIN = re.compile(r"\bthere (?:will|shall) be\b", re.IGNORECASE)
-_NEUTRAL = weigh(
+NEUTRAL = weigh(
     words(
         "offers provides includes included available possible gets received successful successfully already"
         " currently now also customer user guest booking order account item product room hotel reservation"
@@ -49,6 +52,7 @@ _NEUTRAL = weigh(
         " buchung bestellung konto artikel zimmer flug"
     )
 )
+"""Features of words that say little else than that something is so."""
 _MOST = 0.75
 _LITTLE = 1.5
 
@@ -107,16 +111,15 @@ class FlagIndex:
         """
         if not self._flags or claim.content.keys() <= stated:
             return None
-        clauses = [claim] if not _CLAUSES.search(claim.text) else map(read_claim, _CLAUSES.split(claim.text))
-        found = (flag for clause in clauses for flag in self._denying(clause, stated))
+        found = (flag for clause in clauses(claim) for flag in self._denying(clause, stated))
         return min(found, default=None)
 
     def _denying(self, claim: Claim, stated: Set[str]) -> Iterator[_Flag]:
-        if not claim.content or _is_open(claim):
+        if not claim.content or is_open(claim):
             return
-        rest = {key: weight for key, weight in claim.content.items() if key not in _NEUTRAL}
+        rest = {key: weight for key, weight in claim.content.items() if key not in NEUTRAL}
         negated = is_denied(claim.text)
-        is_less = negated or any(_is_less(word) for word in claim.words)
+        is_less = says_less(claim)
         unknown = [weight for key, weight in rest.items() if key not in stated and key not in self._names]
         is_known = sum(unknown) < _LITTLE
         for flag in self._about(claim):
@@ -139,14 +142,29 @@ class FlagIndex:
 
 
 def _content(name: str) -> dict[str, float]:
-    return weigh(word for word in words(_CAPITAL.sub(" ", name)) if word.is_content)
+    return weigh(word for word in words(split_capitals(name)) if word.is_content)
 
 
-def _is_open(claim: Claim) -> bool:
+def split_capitals(name: str) -> str:
+    """Returns the name of a key with a space between the words of `refundPossible`."""
+    return _CAPITAL.sub(" ", name)
+
+
+def clauses(claim: Claim) -> Iterable[Claim]:
+    """Returns the parts of a claim between words such as `but`."""
+    return map(read_claim, _CLAUSES.split(claim.text)) if _CLAUSES.search(claim.text) else [claim]
+
+
+def is_open(claim: Claim) -> bool:
     """Returns whether a claim leaves open that something is so, or says it of the future."""
     if replace_idioms(claim.text) != claim.text or _OPEN.search(claim.text):
         return True
     return not _CERTAIN.search(claim.text) and any(word.lower in _MODALS for word in claim.words)
+
+
+def says_less(claim: Claim) -> bool:
+    """Returns whether a claim has a negation or a word such as `only`."""
+    return is_denied(claim.text) or any(_is_less(word) for word in claim.words)
 
 
 def _is_less(word: Word) -> bool:

@@ -18,10 +18,12 @@ from turnwise.transforms.local_judge.claims import (
 from turnwise.transforms.local_judge.codes import missing_codes
 from turnwise.transforms.local_judge.contradictions import contradiction
 from turnwise.transforms.local_judge.coverage import coverage, probability
-from turnwise.transforms.local_judge.evidence import Evidence
+from turnwise.transforms.local_judge.evidence import Evidence, EvidencePassage
 from turnwise.transforms.local_judge.flags import UNKNOWN
 from turnwise.transforms.local_judge.replaced_numbers import replaced_number
 from turnwise.transforms.local_judge.speech_acts import nothing_claimed, why_no_claim
+from turnwise.transforms.local_judge.spellings import as_spelled, missing_endings, names_ending
+from turnwise.transforms.local_judge.statuses import denying_status
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
 
@@ -69,26 +71,17 @@ def ground(
     return [_verdict(read_claim(sentence), known, mentioned) for sentence in sentences]
 
 
-def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerdict:
-    if reason := nothing_claimed(claim):
+def _verdict(said: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerdict:
+    if reason := nothing_claimed(said):
         return GroundingVerdict("not_applicable", "", reason)
+    claim, missing = _as_spelled(said, known, mentioned)
     passages = known.passages(claim.content)
-    together, span = (passages[0].weight, passages[0].span(claim.content)) if passages else (0.0, None)
-    quote = span.quote if span else ""
-    if span and (reason := contradiction(claim, span, together, "The evidence")):
+    quote = passages[0].span(claim.content).quote if passages else ""
+    if reason := _refuting(claim, known, passages):
         return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
-    if flag := known.flags.denying(claim, known.stated):
-        if flag.value == UNKNOWN:
-            return GroundingVerdict("unsupported", quote, f"The evidence has no value of “{flag.name}”.", 0.0)
-        reason = f"The evidence says “{flag.name}”: {flag.value}."
-        return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
-    if passages and (reason := replaced_number(claim, passages[0])):
-        return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
-    if currencies := known.other_currency(claim.text):
-        reason = f"The evidence says {quoted_names(currencies[1:])}, not {quoted_names(currencies[:1])}."
-        return GroundingVerdict("contradictory", quote, reason, 0.0, is_certain=True)
-    missing = missing_numbers(claim, known.keys, mentioned.keys)
-    if missing := missing or missing_codes(claim.text, chain(known.parts(), mentioned.parts())):
+    if (flag := known.flags.denying(claim, known.stated)) and flag.value == UNKNOWN:
+        return GroundingVerdict("unsupported", quote, f"The evidence has no value of “{flag.name}”.", 0.0)
+    if missing:
         reason = f"No evidence holds {quoted_names(missing)}."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
     covered = coverage(claim, known, passages)
@@ -98,6 +91,39 @@ def _verdict(claim: Claim, known: Evidence, mentioned: Evidence) -> GroundingVer
         return GroundingVerdict("not_applicable", quote, reason)
     comparable = _is_comparable(claim, known)
     return GroundingVerdict("unsupported", quote, _lack(claim, known), covered, is_comparable=comparable)
+
+
+def _as_spelled(claim: Claim, known: Evidence, mentioned: Evidence) -> tuple[Claim, list[str]]:
+    """Returns a claim with its codes as the evidence spells them, and what is missing of its numbers."""
+    missing = _missing(claim, known, mentioned)
+    texts = [*known.spelled(), *mentioned.spelled()] if missing or names_ending(claim.text) else []
+    respelled = as_spelled(claim.text, texts)
+    if respelled != claim.text:
+        claim = read_claim(respelled)
+        missing = _missing(claim, known, mentioned)
+    return claim, missing or missing_endings(claim.text, texts)
+
+
+def _missing(claim: Claim, known: Evidence, mentioned: Evidence) -> list[str]:
+    missing = missing_numbers(claim, known.keys, mentioned.keys)
+    return missing or missing_codes(claim.text, chain(known.parts(), mentioned.parts()))
+
+
+def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]) -> str | None:
+    """Returns one sentence on how the evidence contradicts a claim; None: it does not."""
+    best = passages[0] if passages else None
+    if best and (reason := contradiction(claim, best.span(claim.content), best.weight, "The evidence")):
+        return reason
+    flag = known.flags.denying(claim, known.stated)
+    if flag is not None and flag.value != UNKNOWN:
+        return f"The evidence says “{flag.name}”: {flag.value}."
+    if status := denying_status(claim, known.statuses, known.keys):
+        return f"The evidence says “{status.name}”: {status.value}."
+    if best and (reason := replaced_number(claim, best)):
+        return reason
+    if currencies := known.other_currency(claim.text):
+        return f"The evidence says {quoted_names(currencies[1:])}, not {quoted_names(currencies[:1])}."
+    return None
 
 
 def _is_comparable(claim: Claim, known: Evidence) -> bool:

@@ -46,6 +46,7 @@ _NO_DIGITS = re.compile(r"\D+")
 _HOUR_MARK = re.compile(r"[時时点시]|uhr|h\d")
 _CLOCK = re.compile(r"(\d{1,2})(?::([0-5]\d))?(?::\d\d)?\s?(?:([ap])\.?m)?", re.IGNORECASE)
 _TEN_THOUSANDS = re.compile(r"(\d{1,4})\s?[万萬만]\s?(\d{1,4})(\s?[千천])?")
+_DATE_IN_DIGITS = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 _SCALED = re.compile(r"(.*?)\s?([^\W\d]+)")
 _MINUTES_OF_HALF_A_DAY = 720
 
@@ -81,6 +82,8 @@ def read_numeral(token: str) -> Numeral:
         return _date([tuple(map(int, groups[-2:]))], groups[:-2])
     if text.endswith("."):
         return _read_short_date(text, groups)
+    if _DATE_IN_DIGITS.fullmatch(text):
+        return _read_date_in_digits(text)
     days, years = _days(text, groups)
     return _date(days, years) if days else _read_number(text)
 
@@ -117,6 +120,13 @@ def _read_short_date(text: str, groups: list[str]) -> Numeral:
     if not _is_day(int(groups[1]), int(groups[0])):
         return number
     return Numeral(((*day.demands[0], *number.keys),), day.keys + number.keys, day.parts)
+
+
+def _read_date_in_digits(text: str) -> Numeral:
+    """Reads `20260314`, which may also be a number."""
+    number, date = _read_number(text), _date([(int(text[4:6]), int(text[6:]))], [text[:4]])
+    demands = tuple((*keys, *number.keys) for keys in date.demands)
+    return Numeral(demands, number.keys + date.keys, number.parts)
 
 
 def _days(text: str, groups: list[str]) -> tuple[list[tuple[int, ...]], list[str]]:

@@ -1,0 +1,118 @@
+"""Writes the codes of a sentence as the evidence spells them.
+
+A phone, card, account or flight number is the same with and without spaces, hyphens and brackets. `card
+ending in 4242` names a number that ends so.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+_RUN = re.compile(r"[A-Za-z0-9]{1,64}")
+_GAP = re.compile(r"[ \u00a0‐‑()-]{1,2}")
+_MOST_RUNS, _LONGEST = 9, 2_000
+_FEWEST_DIGITS, _SHORTEST, _LONGEST_LETTERS = 6, 3, 5
+_ENDING = re.compile(
+    r"(?:\bending\s+(?:in|with)|\b(?:card|account|number|phone|certificate|iban)\s+ends\s+(?:in|with)"
+    r"|\blast\s+(?:four|4)\s+digits(?:\s+of\s+(?:the|your)\s+\w{1,20})?(?:\s+(?:are|is))?|\bend(?:et|end)\s+auf|\bEndziffern"
+    r"|\btermin(?:ée?|ada|ado|a|e)\s+(?:par|en)|末尾が?|下4桁[がは]?|끝자리[가는]?|[*•]{2,}|\b[xX]{3,})"
+    r"[\s:*#•-]{0,20}(\d{4})(?!\d)",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+class SpelledText:
+    """A text without the spaces, hyphens and brackets between runs of letters and digits."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts: list[int] = []
+        self._ends: dict[int, int] = {}
+        self._places: list[int] = []
+        parts, size, last = list[str](), 0, 0
+        for run in _RUN.finditer(text):
+            if last and not _GAP.fullmatch(text, last, run.start()):
+                parts.append(" ")
+                size += 1
+            self._starts.append(size)
+            self._places.append(run.start())
+            parts.append(run[0])
+            size, last = size + len(run[0]), run.end()
+            self._ends[size] = last
+        self._compact = "".join(parts)
+
+    def find(self, code: str) -> str | None:
+        """Returns how the text spells a code without spaces and hyphens; None: it has no such code."""
+        start = self._compact.find(code)
+        while start >= 0:
+            place, end = bisect_left(self._starts, start), start + len(code)
+            if place < len(self._starts) and self._starts[place] == start and end in self._ends:
+                return self._text[self._places[place] : self._ends[end]]
+            start = self._compact.find(code, start + 1)
+        return None
+
+    def ending_in(self, digits: str) -> str | None:
+        """Returns a number of the text that ends in some digits; None: it has none."""
+        found = re.search(rf"\d{{0,30}}{digits}(?!\d|[ -]\d{{4}}(?!\d))", self._text)
+        return found[0] if found else None
+
+
+def as_spelled(sentence: str, texts: Sequence[SpelledText]) -> str:
+    """Returns a sentence with its codes as texts spell them, and whole numbers for their last digits."""
+    if len(sentence) > _LONGEST:
+        return sentence
+    return "".join(_respelled(_ENDING.sub(lambda found: _whole(found, texts), sentence), texts))
+
+
+def names_ending(sentence: str) -> bool:
+    """Returns whether a sentence names a number by its last digits."""
+    return _ENDING.search(sentence) is not None
+
+
+def missing_endings(sentence: str, texts: Sequence[SpelledText]) -> list[str]:
+    """Returns the last digits that a sentence states and in which no number of the texts ends."""
+    ends = [found[1] for found in _ENDING.finditer(sentence)]
+    return [end for end in ends if not (_YEAR.match(end) or any(text.ending_in(end) for text in texts))]
+
+
+def _whole(ending: re.Match[str], texts: Sequence[SpelledText]) -> str:
+    number = _first(text.ending_in(ending[1]) for text in texts) or ""
+    return number if len(number) >= _FEWEST_DIGITS else ending[0]
+
+
+def _respelled(sentence: str, texts: Sequence[SpelledText]) -> Iterator[str]:
+    runs, done, first = list(_RUN.finditer(sentence)), 0, 0
+    while first < len(runs):
+        for last in reversed(range(first, _last(sentence, runs, first))):
+            code = "".join(run[0] for run in runs[first : last + 1])
+            if _is_code(code) and (held := _first(text.find(code) for text in texts)):
+                yield sentence[done : runs[first].start()] + held
+                done, first = runs[last].end(), last
+                break
+        first += 1
+    yield sentence[done:]
+
+
+def _last(sentence: str, runs: Sequence[re.Match[str]], first: int) -> int:
+    """Returns the end of the runs that may belong to the code that begins with one of them."""
+    last = first
+    while last < min(len(runs), first + _MOST_RUNS) and _is_part(runs[last][0]):
+        if last > first and not _GAP.fullmatch(sentence, runs[last - 1].end(), runs[last].start()):
+            break
+        last += 1
+    return last
+
+
+def _is_part(run: str) -> bool:
+    return any(map(str.isdigit, run)) or (run.isupper() and len(run) <= _LONGEST_LETTERS)
+
+
+def _is_code(code: str) -> bool:
+    if code.isdigit():
+        return len(code) >= _FEWEST_DIGITS
+    return len(code) >= _SHORTEST and any(map(str.isdigit, code))
+
+
+def _first(found: Iterable[str | None]) -> str | None:
+    return next((text for text in found if text), None)
