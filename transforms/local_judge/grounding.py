@@ -22,7 +22,7 @@ from turnwise.transforms.local_judge.evidence import Evidence, EvidencePassage
 from turnwise.transforms.local_judge.flags import UNKNOWN
 from turnwise.transforms.local_judge.replaced_numbers import replaced_number
 from turnwise.transforms.local_judge.speech_acts import nothing_claimed, why_no_claim
-from turnwise.transforms.local_judge.spellings import as_spelled, missing_endings, names_ending
+from turnwise.transforms.local_judge.spellings import as_spelled, has_code, missing_endings, names_ending
 from turnwise.transforms.local_judge.statuses import denying_status
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
@@ -96,7 +96,8 @@ def _verdict(said: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerd
 def _as_spelled(claim: Claim, known: Evidence, mentioned: Evidence) -> tuple[Claim, list[str]]:
     """Returns a claim with its codes as the evidence spells them, and what is missing of its numbers."""
     missing = _missing(claim, known, mentioned)
-    texts = [*known.spelled(), *mentioned.spelled()] if missing or names_ending(claim.text) else []
+    is_spelled = (missing and has_code(claim.text)) or names_ending(claim.text)
+    texts = [*known.spelled(), *mentioned.spelled()] if is_spelled else []
     respelled = as_spelled(claim.text, texts)
     if respelled != claim.text:
         claim = read_claim(respelled)

@@ -42,6 +42,7 @@ _PAIRS = (
     (r"\bnon-(?!stop|profit|fiction)(?=[^\W\d_]{4})|\bnon(?=[a-z]{3,}[ai]ble\b)", "not "),
     (r"\bout of (?=(?:stock|service|order|print)\b)", "not in "),
 )
+_MAY_BE_TWO = re.compile(r"\b(?:n(?:e\s|['’]|on?[\s-]|on[a-z])|out of |aucun|rien|jamais)", re.IGNORECASE)
 _ONE_NEGATION = [(re.compile(pair, re.IGNORECASE), one) for pair, one in _PAIRS]
 _JOINS = word_set("and but or und aber oder et mais ou y pero o")
 _FORWARD = re.compile("不|没有|沒有|未")
@@ -51,7 +52,7 @@ _MOST_DENIED = 0.75
 
 def with_single_negations(text: str) -> str:
     """Writes each negation of two words, and words such as `non-refundable`, with one negation."""
-    for pair, one in _ONE_NEGATION:
+    for pair, one in _ONE_NEGATION if _MAY_BE_TWO.search(text) else ():
         text = pair.sub(one, text)
     return text
 

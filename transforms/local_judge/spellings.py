@@ -19,6 +19,8 @@ _ENDING = re.compile(
     r"[\s:*#•-]{0,20}(\d{4})(?!\d)",
     re.IGNORECASE,
 )
+_FOUR_DIGITS = re.compile(r"\d{4}")
+_MAY_BE_CODE = re.compile(r"\d[\d \u00a0‐‑()-]{4,}\d|[A-Z][ -]?\d|\d[ -]?[A-Z]|[a-z]\d|\d[a-z]")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
@@ -60,14 +62,19 @@ class SpelledText:
 
 def as_spelled(sentence: str, texts: Sequence[SpelledText]) -> str:
     """Returns a sentence with its codes as texts spell them, and whole numbers for their last digits."""
-    if len(sentence) > _LONGEST:
+    if not texts or len(sentence) > _LONGEST:
         return sentence
     return "".join(_respelled(_ENDING.sub(lambda found: _whole(found, texts), sentence), texts))
 
 
 def names_ending(sentence: str) -> bool:
     """Returns whether a sentence names a number by its last digits."""
-    return _ENDING.search(sentence) is not None
+    return _FOUR_DIGITS.search(sentence) is not None and _ENDING.search(sentence) is not None
+
+
+def has_code(sentence: str) -> bool:
+    """Returns whether a sentence has a number that may be spelled in several ways."""
+    return _MAY_BE_CODE.search(sentence) is not None
 
 
 def missing_endings(sentence: str, texts: Sequence[SpelledText]) -> list[str]:
