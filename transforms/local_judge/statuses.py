@@ -1,6 +1,7 @@
 """Compares claims with the status of a record, as `"status": "shipped"` or `"orderStatus": "not_paid"`.
 
 A status decides only if its key has one value, and the claim says nothing of anything else than the record.
+If other keys have another status, the claim must name its key, as `account` of `account_status`.
 """
 
 import re
@@ -20,6 +21,7 @@ from turnwise.transforms.text.words import Word, weigh, words
 
 _KEY = re.compile(r"(?:^|[^a-z])(?:status|state|statut|estado|état|zustand)$|(?:状態|ステータス|상태)$")
 _SHORTEST, _LITTLE = 3, 2.5
+_STATUS_WORDS = {key for word in words("status state statut estado état zustand") for key in word.keys}
 _NEUTRAL = (
     NEUTRAL.keys()
     | weigh(
@@ -40,7 +42,8 @@ class RecordStatus(NamedTuple):
         value: Its value.
         is_negated: Whether the value has a negation, as `not shipped`.
         content: Keys of the content words of the value.
-        about: Keys of the words of the key.
+        about: Keys of the words of its key.
+        must_be_named: Whether the evidence has other statuses.
     """
 
     name: str
@@ -48,20 +51,23 @@ class RecordStatus(NamedTuple):
     is_negated: bool
     content: Set[str]
     about: Set[str]
+    must_be_named: bool
 
 
 def read_statuses(values: Mapping[str, Set[str]]) -> list[RecordStatus]:
     """Returns the statuses among the values of all keys of the evidence."""
-    return [status for name, held in values.items() if len(held) == 1 for status in _read(name, *held)]
+    named = {name: held for name, held in values.items() if _KEY.search(split_capitals(name).lower())}
+    is_one = len({raw.lower() for held in named.values() for raw in held}) == 1
+    single = ((name, *held) for name, held in named.items() if len(held) == 1)
+    return [status for name, raw in single for status in _read(name, raw, must_be_named=not is_one)]
 
 
-def _read(name: str, raw: str) -> Iterator[RecordStatus]:
+def _read(name: str, raw: str, *, must_be_named: bool) -> Iterator[RecordStatus]:
     value = re.sub(r"[_-]", " ", raw.strip('\\"'))
     content = {key for word in words(value) if word.is_content for key in word.keys}
-    key = split_capitals(name)
-    if content and len(value) >= _SHORTEST and _KEY.search(key.lower()):
-        about = {key for word in words(key.replace("_", " ")) for key in word.keys}
-        yield RecordStatus(name, value, is_denied(value), content, about)
+    if content and len(value) >= _SHORTEST:
+        about = {key for word in words(split_capitals(name).replace("_", " ")) for key in word.keys}
+        yield RecordStatus(name, value, is_denied(value), content, about, must_be_named)
 
 
 def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) -> RecordStatus | None:
@@ -82,6 +88,8 @@ def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) 
 
 def _contradicts(claim: Claim, status: RecordStatus, known: Set[str]) -> bool:
     if not status.content <= claim.content.keys() or is_open(claim):
+        return False
+    if status.must_be_named and claim.content.keys().isdisjoint(status.about - _STATUS_WORDS):
         return False
     names = {key for word in claim.words if word.demands for key in word.keys} & known
     about = status.content | status.about | _NEUTRAL | names

@@ -35,6 +35,7 @@ def test_a_status_refutes_its_denial(status, sentence):
         ("注文番号J-2031は発送済みではありません。", JAPANESE),
         ("注文番号J-2031は発送済みではありません。", "注文番号: J-2031\n状態: 発送済み"),
         ("주문은 배송중이 아닙니다.", '{"주문번호":"K-2031","상태":"배송중"}'),
+        ("Your account is not active.", '{"account_status":"Active","status":"Suspended"}'),
         ("Die Bestellung ist nicht bezahlt.", '{"Bestellung":"B-7","Zustand":"bezahlt"}'),
     ],
 )
@@ -52,6 +53,7 @@ def test_statuses_in_other_forms(sentence, evidence):
         ("Your order was not shipped by UPS.", order("shipped")),
         ("The invoice of order W8821 has not been paid.", order("paid")),
         ("Order W9999 has not been shipped.", order("shipped")),
+        ("Your line is not active.", '{"account_status":"Active","line":"L1","status":"Suspended"}'),
         ("Not only was your order shipped.", order("shipped")),
         ("注文番号J-2031は発送済みです。", JAPANESE),
     ],
