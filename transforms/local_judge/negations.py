@@ -48,6 +48,7 @@ _JOINS = word_set("and but or und aber oder et mais ou y pero o")
 _FORWARD = re.compile("不|没有|沒有|未")
 _LAST_RUN = re.compile(r"[^\s\u3040-\u309f]+(?=[\s\u3040-\u309f]*$)")
 _MOST_DENIED = 0.75
+_NEAR = 200
 
 
 def with_single_negations(text: str) -> str:
@@ -91,7 +92,7 @@ def _denied(text: str) -> Iterator[Word]:
     place = next((i for i, word in enumerate(found) if word.is_negation), len(found))
     inside = NEGATING.search(text) if place < len(found) and not found[place].lower.isascii() else None
     if inside and found[place].is_content and not _FORWARD.match(inside[0]):
-        yield from _last_content(text[: inside.start()])
+        yield from _last_content(text[: inside.start()][-_NEAR:])
         return
     after = [word for word in takewhile(_is_no_join, found[place + 1 :]) if word.is_content]
     yield from after or [word for word in found[:place] if word.is_content][-1:]

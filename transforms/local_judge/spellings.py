@@ -15,7 +15,7 @@ _FEWEST_DIGITS, _SHORTEST, _LONGEST_LETTERS = 6, 3, 5
 _ENDING = re.compile(
     r"(?:\bending\s+(?:in|with)|\b(?:card|account|number|phone|certificate|iban)\s+ends\s+(?:in|with)"
     r"|\blast\s+(?:four|4)\s+digits(?:\s+of\s+(?:the|your)\s+\w{1,20})?(?:\s+(?:are|is))?|\bend(?:et|end)\s+auf|\bEndziffern"
-    r"|\btermin(?:ée?|ada|ado|a|e)\s+(?:par|en)|末尾が?|下4桁[がは]?|끝자리[가는]?|[*•]{2,}|\b[xX]{3,})"
+    r"|\btermin(?:ée?|ada|ado|a|e)\s+(?:par|en)|末尾が?|下4桁[がは]?|끝자리[가는]?|[*•]{2,20}|\b[xX]{3,20})"
     r"[\s:*#•-]{0,20}(\d{4})(?!\d)",
     re.IGNORECASE,
 )
@@ -46,12 +46,14 @@ class SpelledText:
 
     def find(self, code: str) -> str | None:
         """Returns how the text spells a code without spaces and hyphens; None: it has no such code."""
-        start = self._compact.find(code)
+        starts, start = self._starts, self._compact.find(code)
         while start >= 0:
-            place, end = bisect_left(self._starts, start), start + len(code)
-            if place < len(self._starts) and self._starts[place] == start and end in self._ends:
+            place, end = bisect_left(starts, start), start + len(code)
+            is_start = place < len(starts) and starts[place] == start
+            if is_start and end in self._ends:
                 return self._text[self._places[place] : self._ends[end]]
-            start = self._compact.find(code, start + 1)
+            place += is_start
+            start = self._compact.find(code, starts[place]) if place < len(starts) else -1
         return None
 
     def ending_in(self, digits: str) -> str | None:

@@ -226,6 +226,10 @@ def test_quotes_are_words_of_the_evidence(sentence, pieces):
         "don't ",
         "a.",
         "(5. ",
+        "1234****",
+        "n'a ",
+        "ホテル",
+        "LH 4",
         "\n\u0301",
     ],
 )
