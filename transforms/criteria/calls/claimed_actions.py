@@ -10,7 +10,8 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.calls.base import UsesToolEffects
-from turnwise.transforms.effects.statements.claimed_values import ClaimedValue, argument_paths
+from turnwise.transforms.effects.statements.call_values import argument_paths
+from turnwise.transforms.effects.statements.claimed_values import ClaimedValue
 from turnwise.transforms.effects.statements.claims import (
     Action,
     ActionClaim,

@@ -1,29 +1,30 @@
 """Matches an agent's claims about actions with the actions that it performed."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
+from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.effects.actor_calls import without_repeats
-from turnwise.transforms.effects.equivalence import plain
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.statements.claimed_values import ClaimedValue, compare_value, number_keys
-from turnwise.transforms.effects.statements.stated_names import ValueVerdict
-from turnwise.transforms.effects.statements.unlisted_values import unlisted_money, unlisted_numbers
+from turnwise.transforms.effects.statements.call_values import CallValue, ValueVerdict, leaves, values_text
+from turnwise.transforms.effects.statements.claimed_values import ClaimedValue, compare_value
+from turnwise.transforms.effects.statements.stated_codes import is_named
+from turnwise.transforms.effects.statements.unlisted_values import (
+    held_values,
+    unlisted_money,
+    unlisted_numbers,
+)
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 from turnwise.transforms.effects.wording import call_text
-from turnwise.transforms.judging.prompts.render import json_text
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.responses import pair_responses
 from turnwise.transforms.text.quotes import find_span
 
-_AROUND = "#$€£¥₩.,:;()[]\"'“”"
-_LAST_DIGITS = 4
-_IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9_/.-]*")
+_TRANSFER = "transfer to "
 
 ClaimVerdict = Literal["done", "not_compared", "other_values", "not_done", "too_early"]
 
@@ -36,14 +37,14 @@ class Action:
         turn: Index of its turn.
         tool: Name of the tool that did it.
         call: The call.
-        text: Arguments and response, searched for identifiers.
+        values: Values of arguments and response.
         is_claimed: Whether the agent claims it anywhere.
     """
 
     turn: int
     tool: str
     call: ToolCall
-    text: str
+    values: Sequence[CallValue]
     is_claimed: bool = False
 
 
@@ -77,7 +78,7 @@ class ActionClaim:
 
     def compared(self, action: Action) -> list[ValueVerdict]:
         """Returns how each value compares with the arguments of an action's call."""
-        return [compare_value(value, action.call.args, action.text) for value in self.values]
+        return [compare_value(value, action.call.args, action.values) for value in self.values]
 
     def detail(self) -> JsonObject:
         """Returns the claim for the details of a score."""
@@ -105,7 +106,7 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
         pairs = zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
         own = [_action(place, *pair) for pair in pairs if _has_effect(*pair, catalog)]
         if not any(catalog.effect(action.tool).effect == "handoff" for action in own):
-            own += [_action(place, ToolCall(name=f"transfer to {agent}"), None) for agent in turn.transfers]
+            own += [_action(place, ToolCall(name=f"{_TRANSFER}{agent}"), None) for agent in turn.transfers]
         found += own
     kept = {id(call) for call in without_repeats([action.call for action in found], catalog)}
     return [action for action in found if id(action.call) in kept]
@@ -116,8 +117,13 @@ def _has_effect(call: ToolCall, response: ToolResponse | None, catalog: ToolCata
 
 
 def _action(place: int, call: ToolCall, response: ToolResponse | None) -> Action:
-    text = json_text([call.name, call.args, response.response if response else None])
-    return Action(place, called_tool(call), call, plain(text))
+    answer = response.response if response else None
+    read = json_structure(answer) if isinstance(answer, str) else None
+    values = leaves(call.args or {}) + leaves(answer if read is None else read)
+    tool = called_tool(call)
+    if tool.startswith(_TRANSFER):
+        values.append(CallValue("agent", tool.removeprefix(_TRANSFER)))
+    return Action(place, tool, call, values)
 
 
 def find_quote(quote: str, turn: int, conversation: Conversation) -> MessageRange | None:
@@ -137,22 +143,30 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     A claim matches an action of its tool: one with the stated values, then one that is not claimed yet; else
     it repeats an earlier claim. If the action comes after the claim, the verdict is `too_early`; if a stated
     value is not that of the call, it is `other_values`; if one cannot be compared, `not_compared`. The values
-    of a claim that has an action also get the numbers of its quote that no action holds, and amounts of money
-    that no claim lists.
+    of a claim that has an action also get the numbers, codes, addresses and days of its quote that no action
+    holds, amounts of money that no claim lists, and an identifier in words that no action holds.
     """
-    held = {key for action in actions for key in number_keys(action.text)}
+    held = held_values([value for action in actions for value in action.values])
+    texts = {id(action): values_text(action.values) for action in actions}
     said = [value.text for claim in claims for value in claim.values]
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
-        of_tool = (action for action in actions if action.tool == claim.tool)
-        fitting = [action for action in of_tool if _names(claim.identifier, action.text)]
+        of_tool = [action for action in actions if action.tool == claim.tool]
+        fitting = [action for action in of_tool if _names(claim.identifier, texts[id(action)])]
+        is_unheld = not fitting and not any(map(str.isdecimal, claim.identifier))
+        fitting = of_tool if is_unheld else fitting
         before = [action for action in fitting if action.turn <= claim.place.turn]
         if fitting:
             listed = [claim.identifier, *(value.text for value in claim.values)]
             more = unlisted_money(claim.quote, said) + unlisted_numbers(claim.quote, listed, held)
-            claim.values = [*claim.values, *more]
+            words = [ClaimedValue("", claim.identifier)] if is_unheld else []
+            claim.values = [*claim.values, *more, *words]
             claim.action = min(before or fitting, key=partial(_distance, claim))
             claim.action.is_claimed = True
             claim.verdict = _verdict(claim.compared(claim.action)) if before else "too_early"
+
+
+def _names(identifier: str, text: str) -> bool:
+    return not identifier.strip() or is_named(identifier, text)
 
 
 def _verdict(compared: Sequence[ValueVerdict]) -> ClaimVerdict:
@@ -165,21 +179,3 @@ def _distance(claim: ActionClaim, action: Action) -> tuple[int, int, bool]:
     """Returns how many values differ from an action's or are not compared, and whether it is claimed."""
     compared = claim.compared(action)
     return compared.count("other"), compared.count("not_compared"), action.is_claimed
-
-
-def _names(identifier: str, text: str) -> bool:
-    """Returns whether a text holds a whole identifier, or the end of a long number.
-
-    `A1` is not in `A12`, but in `A-1`.
-    """
-    wanted = plain(identifier).strip(_AROUND)
-    is_end = wanted.isdigit() and len(wanted) >= _LAST_DIGITS
-    before = "" if is_end else r"(?<![a-z0-9])"
-    if not wanted or re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text):
-        return True
-    joined = _joined(wanted)
-    return any(map(str.isdigit, joined)) and joined in map(_joined, _IDENTIFIER.findall(text))
-
-
-def _joined(identifier: str) -> str:
-    return "".join(filter(str.isalnum, identifier))

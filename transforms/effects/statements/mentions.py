@@ -23,10 +23,11 @@ _SIGNS = {
     **CURRENCIES,
     **{"us$": "usd", "au$": "aud", "ca$": "cad", "nz$": "nzd", "hk$": "hkd", "a$": "aud", "c$": "cad"},
 }
-_MONEY = {
+MONEY_NAMES = {
     **_SIGNS,
-    **dict.fromkeys(("dollar", "dollars", "us dollar", "us dollars", "bucks"), "usd"),
-    **dict.fromkeys(("euro", "euros"), "eur"),
+    **dict.fromkeys(("dollar", "dollars", "us dollar", "us dollars", "bucks", "dólar", "dólares"), "usd"),
+    **dict.fromkeys(("달러", "ドル"), "usd"),
+    **dict.fromkeys(("euro", "euros", "유로", "ユーロ"), "eur"),
     **dict.fromkeys(("pound", "pounds"), "gbp"),
     **dict.fromkeys(("yen", "円"), "jpy"),
     **dict.fromkeys(("won", "원"), "krw"),
@@ -34,6 +35,7 @@ _MONEY = {
     **dict.fromkeys(("yuan", "元"), "cny"),
     **dict.fromkeys(("cent", "cents"), "cent"),
 }
+"""Name or sign of a currency in lower case -> its code."""
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -84,7 +86,7 @@ def _after() -> re.Pattern[str]:
     """Returns the pattern of what may follow a number; it takes long to compile, as the next one does."""
     return re.compile(
         rf"(?:(?P<scale>k|\s?(?:{_SCALE}))(?!{_CHAR}))?(?P<share>\s?(?:%|(?:percent|prozent)\b))?"
-        rf"(?P<money>\s?(?:{_any_of(_MONEY)}|{_CODE})(?!{_CHAR}))?",
+        rf"(?P<money>\s?(?:{_any_of(MONEY_NAMES)}|{_CODE})(?!{_CHAR}))?",
         re.IGNORECASE,
     )
 
@@ -161,7 +163,7 @@ def read_passage(text: str, language: str | None, with_words: bool = True) -> Pa
         language: BCP 47 code, for reading `2,5` and `1.234`; None: read as tool arguments.
         with_words: False: a date in words (`May 20, 2024`) is read as a word and two numbers.
     """
-    text = _normal(text, language)
+    text = normalized(text, language)
     found = list(_mentions(text, language, _finder(with_words)))
     bounds = [0, *(place for mention in found for place in (mention.start, mention.end)), len(text)]
     between = [plain(text[a:b]) for a, b in zip(bounds[::2], bounds[1::2], strict=True)]
@@ -171,7 +173,8 @@ def read_passage(text: str, language: str | None, with_words: bool = True) -> Pa
     return Passage(between, found)
 
 
-def _normal(text: str, language: str | None) -> str:
+def normalized(text: str, language: str | None) -> str:
+    """Returns the text that the offsets of mentions are in: without markup, with plain digits and spaces."""
     text = _GROUPS.sub("", with_ascii_digits(text).translate(_DASHES))
     if language_root(language) not in GROUPED_BY_SPACE:
         text = _PERHAPS_GROUPS.sub(lambda found: found[0].replace(" ", "_"), text)
@@ -231,4 +234,4 @@ def _may_follow(letters: str) -> bool:
 
 def _currency(mark: str) -> str:
     name = plain(mark)
-    return _MONEY.get(name, name)
+    return MONEY_NAMES.get(name, name)
