@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from turnwise.transforms.effects.equivalence import Amount
+from turnwise.transforms.effects.equivalence import Amount, plain
 from turnwise.transforms.effects.statements.call_values import CallValue, values_text
 from turnwise.transforms.effects.statements.claimed_values import ClaimedValue
 from turnwise.transforms.effects.statements.mentions import normalized, read_passage
@@ -21,7 +21,6 @@ _LEAST_WORD = 10
 _LEAST_END = 4
 _LIST_MARKER = re.compile(r"^\W*\d{1,2}[.)]\s")
 _CJK_WEEKDAY = "[月火水木金土日]曜日?|[월화수목금토일]요일"
-_ISO_DAY = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _NUMBER_AND_UNIT = re.compile(r"\d+[a-z]{2,}|\d+h\d\d|\d+k")
 _CAPITAL_MONTHS = frozenset(("may", "march", "mar", "sept", "dec", "mars", "mai", "mayo", "jan", "jun"))
 
@@ -37,7 +36,7 @@ class HeldByActions(NamedTuple):
 def held_values(values: Sequence[CallValue]) -> HeldByActions:
     """Returns what the values of actions hold."""
     text = values_text(values)
-    days = (reading.day for day in _ISO_DAY.findall(text) for reading in read_dates(day))
+    days = (reading.day for leaf in values for reading in read_dates(plain(leaf.value)))
     weekdays = {day.weekday() for day in days if day} | weekdays_in(text)
     return HeldByActions(text, frozenset(_keys(words(text))), frozenset(weekdays))
 
