@@ -20,7 +20,9 @@ CHANGING_WORDS = word_set(
 )
 """Function words that change a value (`before 5`, `one more`)."""
 
-_PLAIN_WORDS = (FUNCTION_WORDS - CHANGING_WORDS) | word_set("no nr number mr mrs ms dr herr frau")
+_PLAIN_WORDS = (FUNCTION_WORDS - CHANGING_WORDS) | word_set(
+    "no nr number mr mrs ms dr herr frau 을 를 이 가 은 는 에 로 으로 の に を へ は"
+)
 
 ValueVerdict = Literal["same", "other", "not_compared"]
 
@@ -54,20 +56,23 @@ def argument_paths(args: JsonObject | None) -> list[str]:
 
 
 def named(path: str, values: Sequence[CallValue]) -> list[CallValue]:
-    """Returns the values that a path names, with or without the places in lists.
-
-    A path in other case, or with names before or behind it (`args.amount`, `amount.value`), names it too.
-    """
-    wanted = _INDEX.sub(r"[\1]", path).strip()
-    paths = [(leaf, leaf.path.lower(), _PLACE.sub("", leaf.path).lower()) for leaf in values]
-    exact = [leaf for leaf in values if wanted in (leaf.path, _PLACE.sub("", leaf.path))]
-    wanted = wanted.lower()
-    alike = [leaf for leaf, *own in paths if wanted in own]
-    return exact or alike or [leaf for leaf, *own in paths if any(_extends(wanted, one) for one in own)]
+    """Returns the values that a path names, in any case, with or without the places in lists."""
+    wanted = _INDEX.sub(r"[\1]", path).strip().lower()
+    return [leaf for leaf in values if wanted in _spellings(leaf.path)]
 
 
-def _extends(path: str, part: str) -> bool:
-    return bool(part) and (path.startswith(f"{part}.") or path.endswith(f".{part}"))
+def nearly_named(path: str, values: Sequence[CallValue]) -> list[CallValue]:
+    """Returns the values that a path names with more before or behind (`args.amount`, `amount.value`)."""
+    wanted = path.strip().lower()
+    return [
+        leaf
+        for leaf in values
+        if any(wanted.startswith(f"{own}.") or wanted.endswith(f".{own}") for own in _spellings(leaf.path))
+    ]
+
+
+def _spellings(path: str) -> tuple[str, str]:
+    return path.lower(), _PLACE.sub("", path).lower()
 
 
 def values_text(values: Iterable[CallValue]) -> str:

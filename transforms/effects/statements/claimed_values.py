@@ -14,6 +14,7 @@ from turnwise.transforms.effects.statements.call_values import (
     is_plain_word,
     leaves,
     named,
+    nearly_named,
     values_text,
 )
 from turnwise.transforms.effects.statements.mentions import read_passage
@@ -69,6 +70,9 @@ def compare_value(
     """
     given = leaves(args or {})
     own = named(value.argument, given) if value.argument else []
+    near = nearly_named(value.argument, given) if not own else []
+    if near:
+        return "same" if any(_compare(value.text, leaf, given) == "same" for leaf in near) else "not_compared"
     if not own:
         return "same" if _is_held(value.text, [*given, *held]) else "not_compared"
     verdicts = [_compare(value.text, leaf, given) for leaf in own]
@@ -101,10 +105,9 @@ def _is_comparable(text: str, argument: JsonValue) -> bool:
 def _compare_kinds(text: str, argument: JsonValue, path: str, given: Sequence[CallValue]) -> ValueVerdict:
     shown = argument if isinstance(argument, str) else plain(argument)
     verdict = compare_addresses(text, shown, path)
-    if verdict is None and isinstance(argument, str) and not (moments := given_moments(argument)):
-        verdict = compare_digits(text, argument, path)
-    elif verdict is None and isinstance(argument, str):
-        verdict = compare_moments(text, moments, path)
+    if verdict is None and isinstance(argument, str):
+        moments = given_moments(argument)
+        verdict = compare_moments(text, moments, path) if moments else compare_digits(text, argument, path)
     if verdict:
         return verdict
     numbers = read_given([argument], path, currency_of(path, given))

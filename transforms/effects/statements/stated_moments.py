@@ -178,22 +178,19 @@ def _shifted(moment: Moment, days: int) -> Moment:
 
 def _readings(stated: Moment, given: Moment) -> Iterator[ValueVerdict]:
     """Yields the verdict of every reading of both."""
-    for days, own in product(stated.days or [(0, 0)], given.days or [(0, 0)]):
-        pairs = [
-            *zip(stated.years, given.years or (0,), strict=False),
-            *((said, had) for said, had in zip(days, own, strict=True) if said),
-        ]
-        pairs += [(day, next(iter(given.weekdays), -1)) for day in stated.weekdays]
-        known = [(said, had) for said, had in pairs if had != -1 and (had or said < 7)]
-        yield _together(pairs, known, _same_time(stated.minutes, given.minutes))
+    clock = _same_time(stated.minutes, given.minutes)
+    weekday = next(iter(given.weekdays), None)
+    for said, own in product(stated.days or [(0, 0)], given.days or [(0, 0)]):
+        years = [(year, next(iter(given.years), None)) for year in stated.years]
+        days = [(one, other or None) for one, other in zip(said, own, strict=True) if one]
+        yield _together([*years, *days, *((one, weekday) for one in stated.weekdays)], clock)
 
 
-def _together(
-    pairs: list[tuple[int, int]], known: list[tuple[int, int]], clock: ValueVerdict | None
-) -> ValueVerdict:
-    if any(said != had for said, had in known) or clock == "other":
+def _together(pairs: list[tuple[int, int | None]], clock: ValueVerdict | None) -> ValueVerdict:
+    """Returns the verdict of parts, each as it is stated and given; None: it is not given."""
+    if clock == "other" or any(had is not None and said != had for said, had in pairs):
         return "other"
-    is_open = len(known) < len(pairs) or clock == "not_compared" or not (pairs or clock)
+    is_open = clock == "not_compared" or any(had is None for _, had in pairs) or not (pairs or clock)
     return "not_compared" if is_open else "same"
 
 

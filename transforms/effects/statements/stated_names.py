@@ -97,9 +97,8 @@ def _may_leave_out(text: str, argument: str, path: str, said: _WordsAndNumbers) 
     if _PERSONS.intersection(path_words(path)) or _TITLE.match(text):
         return True
     kept = _UNSAID_NUMBER.sub("", argument)
-    return all(_is_said(segment, text, said) in (True, None) for segment in _SEGMENT.split(kept)) and any(
-        _is_said(segment, text, said) for segment in _SEGMENT.split(kept)
-    )
+    stated = [_is_said(segment, text, said) for segment in _SEGMENT.split(kept)]
+    return True in stated and False not in stated
 
 
 def _is_said(segment: str, text: str, said: _WordsAndNumbers) -> bool | None:
@@ -146,9 +145,7 @@ def _folded(word: str) -> str:
 
 def _is_alike(left: str, right: str) -> bool:
     """Returns whether two words are equal, with `ue` for `ü` and `st` for `street`."""
-    return (
-        left == right or _SHORT.get(left, left) == _SHORT.get(right, right) or _plain(left) == _plain(right)
-    )
+    return _SHORT.get(left, left) == _SHORT.get(right, right) or _plain(left) == _plain(right)
 
 
 def _plain(word: str) -> str:
