@@ -97,11 +97,11 @@ class ConversationStore:
 
     def is_new(self, known: StoredConversation, contribution: Contribution) -> bool:
         """Returns whether a contribution replaces the stored one: not older, and not seen before."""
-        key = key_of(contribution.name)
-        if known.key == key and contribution.revision < known.revision:
+        key, version = key_of(contribution.name), _version_of(contribution)
+        if known.key == key and (contribution.revision < known.revision or version == _version_of(known)):
             return False
         query = "SELECT 1 FROM digests WHERE key = ? AND digest = ?"
-        return self._connection.execute(query, (key, _version_of(contribution))).fetchone() is None
+        return self._connection.execute(query, (key, version)).fetchone() is None
 
     def forgotten(self, name: str, result: str | None) -> bytes | None:
         """Returns the digest of a pruned conversation; None if it was not pruned."""
@@ -109,10 +109,17 @@ class ConversationStore:
         row = self._connection.execute(query, (key_of(name), _key_or_none(result))).fetchone()
         return bytes(row[0]) if row else None
 
-    def drop(self, key: int) -> None:
-        """Removes a conversation that another one replaces."""
-        self._place(key, ())
-        self._connection.execute("DELETE FROM conversations WHERE key = ?", (key,))
+    def drop(self, known: StoredConversation) -> None:
+        """Removes a conversation that a new one replaces, and marks its rows as dead."""
+        key = (known.key,)
+        self._connection.execute(
+            "INSERT OR IGNORE INTO digests VALUES (?, ?)", (known.key, _version_of(known))
+        )
+        self._connection.execute(
+            'INSERT INTO dead SELECT "table", number, start, length FROM spans WHERE key = ?', key
+        )
+        self._connection.execute("DELETE FROM spans WHERE key = ?", key)
+        self._connection.execute("DELETE FROM conversations WHERE key = ?", key)
 
     def put(
         self,
@@ -123,7 +130,7 @@ class ConversationStore:
         spans: Sequence[RowRange],
         now: float,
     ) -> None:
-        """Stores a conversation in place of the earlier one of its name.
+        """Stores a conversation; the caller drops what it replaces.
 
         Args:
             contribution: What it adds to the metrics.
@@ -135,19 +142,19 @@ class ConversationStore:
         """
         self._changes += 1
         key = key_of(contribution.name)
-        self._connection.execute(
-            "INSERT OR IGNORE INTO digests VALUES (?, ?)", (key, _version_of(contribution))
-        )
         # The caller passes the event time of the first revision, so that a revision stays in its window.
         self._connection.execute(
-            "INSERT OR REPLACE INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
                 *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
                 *(json.dumps(counts), self._changes, max(now, contribution.event_time)),
             ),
         )
-        self._place(key, spans)
+        self._connection.executemany(
+            "INSERT INTO spans VALUES (?, ?, ?, ?, ?)",
+            [(key, *span.segment, span.offset, span.length) for span in spans],
+        )
 
     def put_session(self, record: Record, is_lost: bool) -> None:
         """Stores the events of a closed session, and which groups they come from."""
@@ -166,17 +173,6 @@ class ConversationStore:
         session, at = session_key(record.closing.session_id), closed.closed_at
         rows = [(group_key(group), session, at) for group in record.closing.groups]
         self._connection.executemany("INSERT OR REPLACE INTO groups VALUES (?, ?, ?)", rows)
-
-    def _place(self, key: int, spans: Sequence[RowRange]) -> None:
-        """Stores where a conversation's rows are and marks its earlier rows as dead."""
-        self._connection.execute(
-            'INSERT INTO dead SELECT "table", number, start, length FROM spans WHERE key = ?', (key,)
-        )
-        self._connection.execute("DELETE FROM spans WHERE key = ?", (key,))
-        self._connection.executemany(
-            "INSERT INTO spans VALUES (?, ?, ?, ?, ?)",
-            [(key, *span.segment, span.offset, span.length) for span in spans],
-        )
 
     def segments_with_dead_rows(self) -> list[SegmentId]:
         """Returns the files with rows of replaced conversations."""
@@ -208,12 +204,16 @@ def _key_or_none(name: str | None) -> int | None:
     return None if name is None else key_of(name)
 
 
-def _version_of(contribution: Contribution) -> bytes:
+def _version_of(contribution: Contribution | StoredConversation) -> bytes:
     return contribution.revision.to_bytes(8, "big") + contribution.digest
 
 
 class PreviousProcesses:
-    """Reads a stream's database through a connection of its own."""
+    """Reads a stream's database through a connection of its own.
+
+    Attributes:
+        may_hold_any: Whether there may be conversations that this process does not hold in state.
+    """
 
     def __init__(self, directory: Path, changes: int) -> None:
         """Opens the database.
@@ -224,6 +224,8 @@ class PreviousProcesses:
         """
         self._connection: sqlite3.Connection = open_reader(directory)
         self._changes, self._lock = changes, Lock()
+        forgotten = self._connection.execute("SELECT EXISTS (SELECT 1 FROM forgotten)").fetchone()
+        self.may_hold_any = bool(changes or forgotten[0])
         self._replaced: dict[int, StoredConversation] = {}
 
     def replace(self, known: StoredConversation) -> None:
@@ -264,6 +266,8 @@ class PreviousProcesses:
 
         A pruned conversation has the highest revision, so that nothing replaces it.
         """
+        if not self.may_hold_any:
+            return None
         key = key_of(name)
         row = self._row(f"SELECT {KNOWN_COLUMNS} FROM conversations WHERE key = ?", key)
         known = StoredConversation(*row) if row else None

@@ -16,11 +16,18 @@ from turnwise.transforms.streaming.outcome import RecordOutcome
 
 
 class WindowSums:
-    """Metrics by window and app version, written in the transaction of the outcomes."""
+    """Metrics by window and app version, written in the transaction of the outcomes.
+
+    Attributes:
+        totals: App version ("": unknown) -> metrics of all windows, as written.
+    """
 
     def __init__(self, connection: sqlite3.Connection, window: float) -> None:
         self._connection, self._window = connection, window
         self._changes: dict[tuple[float, str], MetricsState] = {}
+        self.totals: dict[str, MetricsState] = {}
+        for one in self.all():
+            self._add_to_total(one.app_version, one.state)
 
     def add(self, event_time: float, app_version: str, statistics: MetricsState, sign: int = 1) -> None:
         """Adds statistics to the window of a time, or subtracts them (`sign` -1), until `write`."""
@@ -35,6 +42,7 @@ class WindowSums:
             ).fetchone()
             state = unpacked(found[0]) if found else MetricsState()
             state.merge(change)
+            self._add_to_total(key[1], change)
             if state.conversations:
                 self._connection.execute(
                     "INSERT OR REPLACE INTO sums VALUES (?, ?, ?)", (*key, packed(state))
@@ -42,6 +50,12 @@ class WindowSums:
             else:
                 self._connection.execute("DELETE FROM sums WHERE start = ? AND app_version = ?", key)
         self._changes = {}
+
+    def _add_to_total(self, app_version: str, change: MetricsState) -> None:
+        total = self.totals.setdefault(app_version, MetricsState())
+        total.merge(change)
+        if not total.conversations:
+            del self.totals[app_version]
 
     def all(self) -> list[WindowSum]:
         """Returns the stored sums."""

@@ -15,7 +15,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS segments (
     "table" TEXT, number INTEGER, length INTEGER NOT NULL, PRIMARY KEY ("table", number));
 CREATE TABLE IF NOT EXISTS conversations (
-    key INTEGER PRIMARY KEY, result INTEGER, revision INTEGER NOT NULL, written INTEGER NOT NULL,
+    key INTEGER NOT NULL UNIQUE, result INTEGER, revision INTEGER NOT NULL, written INTEGER NOT NULL,
     digest BLOB NOT NULL, event_time REAL NOT NULL, app_version TEXT NOT NULL, statistics BLOB NOT NULL,
     counts TEXT NOT NULL, changed INTEGER NOT NULL, kept_at REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS by_result ON conversations (result);
@@ -29,8 +29,9 @@ CREATE TABLE IF NOT EXISTS sums (
 CREATE TABLE IF NOT EXISTS settled (
     source TEXT, position INTEGER, at REAL NOT NULL, PRIMARY KEY (source, position)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spans (
-    key INTEGER, "table" TEXT, number INTEGER NOT NULL, start INTEGER NOT NULL, length INTEGER NOT NULL,
-    PRIMARY KEY (key, "table")) WITHOUT ROWID;
+    key INTEGER NOT NULL, "table" TEXT, number INTEGER NOT NULL, start INTEGER NOT NULL,
+    length INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS by_key ON spans (key);
 CREATE TABLE IF NOT EXISTS dead (
     "table" TEXT, number INTEGER, start INTEGER, length INTEGER NOT NULL,
     PRIMARY KEY ("table", number, start)) WITHOUT ROWID;
@@ -103,7 +104,7 @@ def open_reader(directory: Path) -> sqlite3.Connection:
         return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
 
 
-def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock: float) -> None:
+def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock: float) -> bool:
     """Deletes what can no longer change. The caller holds a transaction.
 
     The key and digest of a pruned conversation stay for `FORGOTTEN_SECONDS`, so that it is recognised if it
@@ -115,13 +116,17 @@ def prune(connection: sqlite3.Connection, rules: StreamRules, now: float, clock:
         rules: Rules with the allowed lateness.
         now: The stream's time, seconds since the epoch.
         clock: The present time, seconds since the epoch.
+
+    Returns:
+        Whether conversations were deleted.
     """
     _forget_sessions(connection, now - rules.allowed_lateness)
-    _forget_conversations(connection, now - rules.window - rules.window_lateness)
+    forgotten = _forget_conversations(connection, now - rules.window - rules.window_lateness)
     for table in ("settled", "lost"):
         connection.execute(
             f"DELETE FROM {table} WHERE at <= ?", (clock - rules.window - rules.window_lateness,)
         )
+    return forgotten > 0
 
 
 def _forget_sessions(connection: sqlite3.Connection, horizon: float) -> None:
@@ -131,7 +136,8 @@ def _forget_sessions(connection: sqlite3.Connection, horizon: float) -> None:
     connection.execute("DELETE FROM groups WHERE at <= ?", (horizon - FORGOTTEN_SECONDS,))
 
 
-def _forget_conversations(connection: sqlite3.Connection, horizon: float) -> None:
+def _forget_conversations(connection: sqlite3.Connection, horizon: float) -> int:
+    """Returns how many conversations were deleted."""
     old = "FROM conversations WHERE kept_at <= ?"
     for key in ("key", "result"):
         connection.execute(
@@ -140,5 +146,6 @@ def _forget_conversations(connection: sqlite3.Connection, horizon: float) -> Non
         )
     for table in ("digests", "spans"):
         connection.execute(f"DELETE FROM {table} WHERE key IN (SELECT key {old})", (horizon,))
-    connection.execute(f"DELETE {old}", (horizon,))
+    forgotten = connection.execute(f"DELETE {old}", (horizon,)).rowcount
     connection.execute("DELETE FROM forgotten WHERE at <= ?", (horizon - FORGOTTEN_SECONDS,))
+    return forgotten

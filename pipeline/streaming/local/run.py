@@ -193,7 +193,7 @@ def _build(pipeline: beam.Pipeline, settings: RunSettings, engine: Engine, resto
 
 def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequence[str]) -> int:
     run_id = settings.run.run_id
-    rows = [row for entry in sorted(store.totals.items()) for row in version_rows(entry, run_id)]
+    rows = [row for entry in sorted(store.sums.totals.items()) for row in version_rows(entry, run_id)]
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
     guesses, not_stored = guesses_by_tool(store.counts), store.refused_rows()

@@ -42,7 +42,7 @@ class Runtime:
     def write_metrics(self) -> None:
         """Writes the metrics files if something changed; raises OSError."""
         with self.store.lock:
-            self.metrics.write(self.store.totals, self.store.conversations.changes)
+            self.metrics.write(self.store.sums.totals, self.store.conversations.changes)
 
 
 _RUNTIMES: dict[str, Runtime] = {}

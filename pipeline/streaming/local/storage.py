@@ -22,7 +22,6 @@ from turnwise.pipeline.streaming.local.counts import WindowSums, loss_counts, ou
 from turnwise.pipeline.streaming.local.database import disk_errors, open_database, prune
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
 from turnwise.pipeline.streaming.local.segments import TABLES, SegmentId, Segments
-from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import (
     REPLACED,
@@ -52,7 +51,6 @@ class StreamStorage:
         now: The stream's time, seconds since the epoch.
         lock: Hold it to read counts or totals as a whole.
         counts: Counts over all processes.
-        totals: App version ("": unknown) -> metrics of all stored conversations.
         service: What takes the rows as well, before they are committed; None: nothing does.
     """
 
@@ -71,9 +69,6 @@ class StreamStorage:
         self.now = float(self.meta(_NOW, "0"))
         self.sums = WindowSums(self._connection, rules.window)
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
-        self.totals: dict[str, MetricsState] = {}
-        for one in self.sums.all():
-            self.totals.setdefault(one.app_version, MetricsState()).merge(one.state)
         self._problem: BaseException | None = None
 
     @contextmanager
@@ -161,7 +156,8 @@ class StreamStorage:
     def _prune(self, every: int = _PRUNED_EVERY) -> None:
         if self.conversations.changes - self._pruned_at >= every:
             self._pruned_at = self.conversations.changes
-            prune(self._connection, self._rules, self.now, time())
+            if prune(self._connection, self._rules, self.now, time()):
+                self.earlier.may_hold_any = True
 
     def _store(self, outcome: RecordOutcome) -> None:
         contribution = outcome.contribution
@@ -228,25 +224,19 @@ class StreamStorage:
     def _count(self, contribution: Contribution, counts: Counter[str]) -> None:
         self.counts.update(counts)
         if contribution.statistics.conversations:
-            version = contribution.app_version
-            self.totals.setdefault(version, MetricsState()).merge(contribution.statistics)
-            self.sums.add(contribution.event_time, version, contribution.statistics)
+            self.sums.add(contribution.event_time, contribution.app_version, contribution.statistics)
 
     def _retract(self, known: StoredConversation, name: str, written: int) -> None:
-        """Subtracts what a replaced conversation added to counts, sums and totals."""
+        """Removes a replaced conversation, and subtracts what it added to counts and sums."""
         self.earlier.replace(known)
         self.counts.subtract(known.counted)
         self.counts["replaced"] += known.counted["results"]
+        self.conversations.drop(known)
         if known.key != key_of(name):
-            self.conversations.drop(known.key)
             self._change(gone_change(known.key, self.meta("run_id", ""), written))
         statistics = known.statistics
         if statistics.conversations:
             self.sums.add(known.event_time, known.app_version, statistics, sign=-1)
-            total = self.totals[known.app_version]
-            total.merge(statistics, -1)
-            if not total.conversations:
-                del self.totals[known.app_version]
 
     def _is_first(self, place: Place) -> bool:
         """Returns whether a record is settled for the first time. Tracked sources never repeat a record."""

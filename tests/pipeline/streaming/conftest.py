@@ -220,7 +220,7 @@ class OpenedStorage:
         tables = ("conversations", "sessions", "digests", "spans", "sums", "forgotten")
         return (
             +self.store.counts,
-            self.store.totals,
+            self.store.sums.totals,
             self.store.sums.all(),
             *(self.select(f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables),
             self.rows("scores"),
