@@ -15,7 +15,7 @@ from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.worker import WAITING, close_judges
 
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:

@@ -8,6 +8,7 @@ from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.directory import SINGLE_FILES
 from turnwise.pipeline.streaming.local.conversation_store import key_of
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
 from turnwise.transforms.streaming.windowed import WindowMetrics
@@ -17,10 +18,10 @@ _FLAT = ("scores", "conversations", "failures")
 
 
 def conversation_change(
-    contribution: Contribution, run_id: str, revision: int, rows: Mapping[str, Sequence[Mapping[str, Any]]]
+    contribution: Contribution, run_id: str, revision: int, rows: Mapping[str, Sequence[Any]]
 ) -> StreamChange:
     """Returns the change of a conversation with its rows of all tables, of which the flat ones are taken."""
-    flat = {table: rows[table] for table in _FLAT}
+    flat = {table: plain_rows(rows[table]) for table in _FLAT}
     return StreamChange(run_id, _thing(key_of(contribution.name)), revision, contribution.event_time, flat)
 
 

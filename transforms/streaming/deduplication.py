@@ -105,11 +105,13 @@ class _CountOnceFn(InspectedDoFn):
     FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
 
     def __init__(self, rules: StreamRules, earlier: CountedLookup) -> None:
-        self._rules, self._earlier = rules, earlier
+        self._earlier = earlier
+        self._window_micros = round(rules.window * 1e6)
+        self._kept_seconds = rules.window + rules.window_lateness
         self._limit = None if rules.slots is None else max(1, HORIZON // rules.slots)
 
     def start_bundle(self) -> None:
-        self._sums: dict[tuple[str, Timestamp], MetricsState] = {}
+        self._sums: dict[tuple[str, int], MetricsState] = {}
 
     def process(
         self,
@@ -160,15 +162,15 @@ class _CountOnceFn(InspectedDoFn):
         """Yields the changes of the bundle, one entry per app version and window."""
         for (version, start), change in self._sums.items():
             if change != MetricsState():
-                yield WindowedValue((version, change), start, (GlobalWindow(),))
+                yield WindowedValue((version, change), Timestamp(micros=start), (GlobalWindow(),))
 
-    def _window_start(self, event_time: float) -> Timestamp:
-        time = Timestamp.of(event_time)
-        return Timestamp(micros=time.micros - time.micros % round(self._rules.window * 1e6))
+    def _window_start(self, event_time: float) -> int:
+        """Returns microseconds, as Beam rounds them."""
+        micros = int(event_time * 1_000_000)
+        return micros - micros % self._window_micros
 
     def _forget_at(self, known: Counted) -> float:
-        rules = self._rules
-        return float(self._window_start(known.event_time)) + rules.window + rules.window_lateness
+        return self._window_start(known.event_time) / 1_000_000 + self._kept_seconds
 
 
 class CountOnce(beam.PTransform[PCollection[RecordOutcome], PCollection[tuple[str, MetricsState]]]):

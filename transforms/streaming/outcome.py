@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import Failure, Stage
 from turnwise.schemas.record import Receipt, Record
-from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
-from turnwise.schemas.score_row import plain_rows
+from turnwise.schemas.rows import FailureRow, ResultRow
+from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation
 from turnwise.transforms.metrics.rows import failure_rows
 from turnwise.transforms.metrics.state import MetricsState
@@ -60,7 +60,7 @@ class RecordOutcome(NamedTuple):
 
     conversation_id: str | None
     contribution: Contribution | None
-    scores: list[ScoreRow]
+    scores: list[MadeScoreRow]
     results: list[ResultRow]
     failures: list[FailureRow]
     receipts: tuple[Receipt, ...]
@@ -86,7 +86,7 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
     return RecordOutcome(
         conversation_id=conversation.conversation_id,
         contribution=contribution,
-        scores=cast("list[ScoreRow]", plain_rows(evaluated.scores)),
+        scores=evaluated.scores,
         results=evaluated.results,
         failures=[row for failure in scored.failures for row in failure_rows(failure, run_id)],
         receipts=record.settles(),

@@ -13,6 +13,7 @@ from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.streaming.beam.shared_changes import WriteChanges
 from turnwise.pipeline.streaming.changes import outcome_change, window_change
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.score_row import score_lines
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 from turnwise.transforms.streaming.outcome import RecordOutcome
 from turnwise.transforms.streaming.windowed import WindowMetrics
@@ -76,7 +77,7 @@ class _OutcomeLinesFn(beam.DoFn):
     def process(self, outcome: RecordOutcome) -> Iterator[_Line]:
         shard = crc32((outcome.conversation_id or "").encode("utf-8", "replace")) % _SHARDS
         for score in outcome.scores:
-            yield f"scores/{shard}", dump_json(score)
+            yield f"scores/{shard}", score_lines([score])[:-1]
         for row in outcome.results:
             yield f"results-r{_revision(outcome):05}/{shard}", dump_json(row["result"])
         for conversation in outcome.conversations:

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from sys import maxsize
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 from turnwise.pipeline.streaming.local.database import disk_errors, open_reader
 from turnwise.pipeline.streaming.local.segments import RowRange, SegmentId
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
@@ -59,6 +61,7 @@ class StoredConversation(NamedTuple):
 KNOWN_COLUMNS = "key, revision, written, event_time, app_version, statistics, changed, counts, digest"
 
 
+@lru_cache(maxsize=8)  # it is asked for several times while one conversation is stored
 def key_of(name: str) -> int:
     """Returns a 64-bit digest of a name as a number; collisions are unlikely up to 10 million names."""
     digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -148,7 +151,7 @@ class ConversationStore:
             (
                 *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
                 *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
-                *(json.dumps(counts), self._changes, max(now, contribution.event_time)),
+                *(dump_json(counts).decode(), self._changes, max(now, contribution.event_time)),
             ),
         )
         self._connection.executemany(

@@ -92,7 +92,7 @@ def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
     found = _failure_counts(outcome.failures)
     found["results" if outcome.results else "lost_conversations"] += 1
     found.update(f"{GUESS}{guess}" for guess in outcome.guesses)
-    found.update(joint_counts((row["criterion"], row["details"]) for row in outcome.scores))
+    found.update(joint_counts((row.criterion, row.details) for row in outcome.scores))
     return found
 
 

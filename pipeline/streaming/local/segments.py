@@ -4,12 +4,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.score_row import score_lines
 
-TABLES = ("scores", "results", "conversations", "failures")
+SCORES = "scores"
+TABLES = (SCORES, "results", "conversations", "failures")
 _NAME = re.compile(r"(scores|results|conversations|failures)-(\d{5})\.jsonl")
 _LARGEST = 256 * 1024 * 1024
 _COPIED_AT_ONCE = 1024 * 1024
@@ -49,7 +50,8 @@ class Segments:
             found = _NAME.fullmatch(path.name)
             if found and SegmentId(found[1], int(found[2])) not in self._lengths:
                 path.unlink()
-        self._files = {table: self._open(self._last(table)) for table in TABLES}
+        self._current = {table: self._last(table) for table in TABLES}
+        self._files = {table: self._open(segment) for table, segment in self._current.items()}
 
     def _last(self, table: str) -> SegmentId:
         return max((s for s in self._lengths if s.table == table), default=SegmentId(table, 0))
@@ -67,17 +69,17 @@ class Segments:
         """Length of every file in bytes, with rows that are not yet committed."""
         return self._lengths
 
-    def append(self, table: str, rows: Sequence[JsonObject]) -> RowRange | None:
+    def append(self, table: str, rows: Sequence[Any]) -> RowRange | None:
         """Appends rows to a table; returns None if there are none."""
         if not rows:
             return None
-        segment = self._last(table)
+        segment = self._current[table]
         if self._lengths[segment] >= _LARGEST:
-            segment = SegmentId(table, segment.number + 1)
+            segment = self._current[table] = SegmentId(table, segment.number + 1)
             self._sync_one(table)
             self._files[table].close()
             self._files[table] = self._open(segment)
-        text = b"\n".join(map(dump_json, rows)) + b"\n"
+        text = score_lines(rows) if table == SCORES else b"\n".join(map(dump_json, rows)) + b"\n"
         self._files[table].write(text)
         span = RowRange(segment, self._lengths[segment], len(text))
         self._lengths[segment] += len(text)
@@ -95,7 +97,7 @@ class Segments:
     def rewrite(self, segment: SegmentId, dead: Sequence[tuple[int, int]]) -> SegmentId:
         """Copies a file without its dead spans (start, length; in order) to the table's next number."""
         self._files[segment.table].flush()
-        new = SegmentId(segment.table, self._last(segment.table).number + 1)
+        new = SegmentId(segment.table, self._current[segment.table].number + 1)
         path = self._directory / segment.name
         with path.open("rb") as source, (self._directory / new.name).open("wb") as target:
             for start, end in _between(dead, self._lengths[segment]):
@@ -108,6 +110,7 @@ class Segments:
         del self._lengths[segment]
         self._files[segment.table].close()
         self._files[segment.table] = self._open(new)
+        self._current[segment.table] = new
         return new
 
     def close(self) -> None:

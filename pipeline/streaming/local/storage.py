@@ -8,6 +8,8 @@ from threading import RLock
 from time import time
 from typing import Any
 
+from msgspec import structs
+
 from turnwise.pipeline.io.changes import ChangeWriter, StreamChange
 from turnwise.pipeline.report.counts import FINDING
 from turnwise.pipeline.streaming.changes import conversation_change, gone_change, outcome_change
@@ -183,12 +185,7 @@ class StreamStorage:
                 contribution = contribution._replace(event_time=known.event_time)
         counts = outcome_counts(outcome)
         self._count(contribution, counts)
-        rows: Mapping[str, Sequence[Any]] = {
-            "scores": [{**row, "revision": written} for row in outcome.scores],
-            "results": [row["result"] for row in outcome.results],
-            "conversations": [{**row, "revision": written} for row in outcome.conversations],
-            "failures": outcome.failures,
-        }
+        rows = _rows(outcome, written)
         if self.service is not None:
             self._change(conversation_change(contribution, self.meta("run_id", ""), written, rows))
         spans = [span for table in TABLES if (span := self._segments.append(table, rows[table]))]
@@ -272,3 +269,13 @@ class StreamStorage:
             self._segments.close()
             self.earlier.close()
             self._connection.close()
+
+
+def _rows(outcome: RecordOutcome, revision: int) -> Mapping[str, Sequence[Any]]:
+    """Returns the rows of an outcome by table, with the revision under which they are written."""
+    scores, conversations = outcome.scores, outcome.conversations
+    if outcome.contribution is None or outcome.contribution.revision != revision:
+        scores = [structs.replace(row, revision=revision) for row in scores]
+        conversations = [{**row, "revision": revision} for row in conversations]
+    results = [row["result"] for row in outcome.results]
+    return dict(zip(TABLES, (scores, results, conversations, outcome.failures), strict=True))

@@ -19,6 +19,7 @@ from turnwise.pipeline.streaming.local.conversation_store import key_of
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.record import Arrival, Closing, Receipt, Record
+from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.streaming.durations import StreamRules
@@ -154,8 +155,8 @@ def _outcome(
 
     `events` make it one that was joined; it is lost if it is not scored.
     """
-    row = {"name": name, "revision": revision, "criterion": "match", "details": None}
-    rows: list[Any] = [{**row, "row": n} for n in range(size)]
+    before, after = ("r", name, None, version), ("match", *[None] * 10, [])
+    rows = [MadeScoreRow(*before, n, *after, revision, f"{name} {n}") for n in range(size)]
     lost = {
         "stage": "score" if is_scored else "parse",
         "error_type": "ValueError",
@@ -211,9 +212,9 @@ class OpenedStorage:
         paths = sorted(self.directory.glob(f"{table}-*.jsonl"))
         return [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]
 
-    def live_rows(self, table: str) -> list[tuple[str, int]]:
-        """Returns (name, revision) of a table's rows, in order."""
-        return sorted((row["name"], row["revision"]) for row in self.rows(table))
+    def live_scores(self) -> list[tuple[str, int]]:
+        """Returns (conversation, revision) of the score rows, in order."""
+        return sorted((row["conversation_id"], row["revision"]) for row in self.rows("scores"))
 
     def state(self) -> tuple[Any, ...]:
         """Returns all that is to be the same when it is opened again."""

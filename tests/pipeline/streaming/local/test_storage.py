@@ -52,7 +52,7 @@ def test_a_repeated_outcome_is_settled_and_not_kept_twice(opened, new_outcome):
     opened.commit(new_outcome("a", 1))
     opened.commit(new_outcome("a", 2))
     opened.reopen().commit(new_outcome("a", 3))
-    assert results(opened) == [("a", 0)] and opened.live_rows("scores") == [("a", 0)]
+    assert results(opened) == [("a", 0)] and opened.live_scores() == [("a", 0)]
     assert (opened.store.counts["results"], opened.store.counts["repeated"]) == (1, 2)
     assert opened.store.checkpoints.done("logs") == SettledPositions(3)
 
@@ -186,7 +186,7 @@ def test_compaction_leaves_exactly_the_live_rows_and_can_go_on(opened, new_outco
             opened.reopen()
     opened.store.compact()
     expected = sorted((name, revision) for name, (revision, size) in live.items() for _ in range(size))
-    assert opened.live_rows("scores") == expected
+    assert opened.live_scores() == expected
     assert results(opened) == sorted((name, revision) for name, (revision, _) in live.items())
     assert all(row["revision"] == live[row["conversation_id"]][0] for row in opened.rows("failures"))
     assert opened.store.sums.totals["v1"].conversations == len(live)
@@ -233,7 +233,7 @@ def test_after_a_failure_nothing_is_kept_any_more(broken, new_outcome):
 
 def test_nothing_half_written_counts_after_reopening(broken, new_outcome):
     broken.reopen()
-    assert results(broken) == [("a", 0)] and broken.live_rows("scores") == [("a", 0)]
+    assert results(broken) == [("a", 0)] and broken.live_scores() == [("a", 0)]
     assert (broken.store.counts["results"], broken.store.checkpoints.done("logs")) == (1, SettledPositions(1))
     broken.commit(new_outcome("b", 2), new_outcome("c", 3))
     assert results(broken) == [("a", 0), ("b", 0), ("c", 0)]
@@ -380,8 +380,8 @@ def test_a_pruned_conversation_that_comes_again(opened, new_outcome):
     opened.store.now = 5000.0
     opened.store.compact()
     before = opened.state()[1:-1]
-    opened.reopen()
     assert opened.store.earlier.counted("a").revision > 10**9, "nothing replaces it"
+    assert opened.reopen().store.earlier.counted("a").revision > 10**9, "nor in the next process"
     opened.commit(new_outcome("a", 2, event_time=100.0), new_outcome("a", 3, digest=b"b", revision=1))
     opened.commit(new_outcome("other", 4, digest=b"b")._replace(results=[{"name": "a", "result": {}}]))
     assert opened.state()[1:-1] == before and results(opened) == [("a", 0)]
@@ -417,7 +417,7 @@ def test_a_full_table_goes_on_in_another_file(opened, new_outcome):
     opened.commit(new_outcome("b", 3))
     names = sorted(path.name for path in opened.directory.glob("scores-*"))
     assert names == [SegmentId("scores", 1).name]
-    assert opened.reopen().live_rows("scores") == [("a", 1), ("b", 0)]
+    assert opened.reopen().live_scores() == [("a", 1), ("b", 0)]
 
 
 def test_the_events_of_a_group_are_those_of_all_sessions_with_some_of_it(opened, new_outcome):
