@@ -61,9 +61,17 @@ def get_evaluation_run(service: Service, name: str) -> JsonObject:
             "evaluationResults": list(names),
             "evaluations": sorted(counted),
             "evaluationRunSummaries": {key: _stated(counts) for key, counts in sorted(counted.items())},
+            **_dataset(connection, row["name"]),
         }
 
     return service.store.read(work)
+
+
+def _dataset(connection: Connection, run: str) -> JsonObject:
+    """Returns which dataset named the evaluations of a run that scored recordings again."""
+    content = connection.execute(select(RUNS.c.content).where(RUNS.c.name == run)).scalar()
+    dataset = json.loads(content or "{}").get("evaluation_dataset")
+    return {"evaluationDataset": dataset} if dataset else {}
 
 
 def delete_evaluation_run(service: Service, name: str) -> JsonObject:

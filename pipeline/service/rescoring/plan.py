@@ -26,9 +26,16 @@ class Rescoring(NamedTuple):
         app: The app.
         run_id: Id of the run.
         version: Id of the app version; None: of all versions.
+        dataset: Name of the dataset that names the evaluations; "": the request names them.
     """
 
     app: str
     run_id: str
     version: str | None
     parts: list[EvaluationRecordings]
+    dataset: str
+
+    @property
+    def evaluations(self) -> list[str]:
+        """Names of the evaluations."""
+        return [part.evaluation.name for part in self.parts]

@@ -53,6 +53,11 @@ def check_run(request: RunEvaluationRequest) -> None:
             raise invalid("evaluations", f"{name} is not in {app}")
     if len(set(request.evaluations)) != len(request.evaluations):
         raise invalid("evaluations", "holds a name twice")
+    if dataset := request.evaluation_dataset:
+        with field_errors("evaluationDataset"):
+            checked_name("dataset", dataset)
+        if not dataset.startswith(f"{app}/"):
+            raise invalid("evaluationDataset", f"{dataset} is not in {app}")
     version = request.app_version
     if "/" in version and not version.startswith(f"{app}/versions/"):
         raise invalid("appVersion", f"is no version of {app}")

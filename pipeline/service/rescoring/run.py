@@ -15,7 +15,9 @@ from turnwise.pipeline.store.cases import stated_case
 from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.recordings import recordings_of
+from turnwise.pipeline.store.resources import find_resource
 from turnwise.pipeline.store.results import version_id
+from turnwise.pipeline.store.tables import EVALUATION_DATASETS
 from turnwise.schemas.ces.run_requests import RunEvaluationRequest
 from turnwise.schemas.values import JsonObject
 
@@ -32,14 +34,10 @@ def run_evaluation(service: Service, request: RunEvaluationRequest) -> JsonObjec
     """
     service.check_writable()
     check_run(request)
-    if request.evaluation_dataset:
-        raise ServiceError("UNIMPLEMENTED", "name the evaluations instead", "evaluationDataset")
-    names = list(request.evaluations)
     run_id = request.display_name or datetime.now(timezone.utc).strftime("again-%Y%m%dT%H%M%S-%fZ")
     version = version_id(request.app_version) if request.app_version else None
     app, run = request.app, run_key(request.app, run_id)
-    find = partial(_found, app=app, names=names, run_id=run_id, version=version)
-    rescoring = service.store.read(find)
+    rescoring = service.store.read(partial(_found, request=request, run_id=run_id, version=version))
 
     def work(going: Going) -> JsonObject:
         # Imported late: it takes the criteria and the judges along.
@@ -48,12 +46,14 @@ def run_evaluation(service: Service, request: RunEvaluationRequest) -> JsonObjec
         score_again(going, rescoring, service.scoring)
         return {"evaluationRun": run}
 
-    return service.begin(Job(RUN, app, work, {"evaluations": names}, run))
+    return service.begin(Job(RUN, app, work, {"evaluations": rescoring.evaluations}, run))
 
 
 def _found(
-    connection: Connection, *, app: str, names: list[str], run_id: str, version: str | None
+    connection: Connection, *, request: RunEvaluationRequest, run_id: str, version: str | None
 ) -> Rescoring:
+    dataset = request.evaluation_dataset
+    names = _members(connection, dataset) if dataset else request.evaluations
     parts = [_part(connection, name, version) for name in names]
     count = sum(len(part.recordings) for part in parts)
     if not count:
@@ -63,7 +63,17 @@ def _found(
         raise ServiceError(
             "INVALID_ARGUMENT", f"{count} recordings are more than {MOST_RECORDINGS}: name fewer evaluations"
         )
-    return Rescoring(app, run_id, version, parts)
+    return Rescoring(request.app, run_id, version, parts, dataset)
+
+
+def _members(connection: Connection, dataset: str) -> list[str]:
+    stored = find_resource(connection, EVALUATION_DATASETS, dataset)
+    if stored is None:
+        raise not_found(dataset)
+    names: list[str] = stored.content.get("evaluations", [])
+    if not names:
+        raise ServiceError("FAILED_PRECONDITION", f"{dataset} holds no evaluations", "evaluationDataset")
+    return names
 
 
 def _part(connection: Connection, name: str, version: str | None) -> EvaluationRecordings:

@@ -60,22 +60,23 @@ def score_again(going: Going, rescoring: Rescoring, scoring: Scoring) -> None:
     _write(going, execution, result)
     if not result.results:
         raise ServiceError("FAILED_PRECONDITION", "no conversation could be scored; the failures say why")
-    document = _document(settings) | _ending(result)
+    document = _document(settings, rescoring) | _ending(result)
     going.write(lambda connection: complete(connection, execution, document, time_ns()))
 
 
 def _begun(going: Going, rescoring: Rescoring, settings: RunSettings) -> Execution:
     number = going.operation.create_nanos
     execution = Execution(rescoring.run_id, number, rescoring.app, settings.run.create_time[:10])
-    document = _document(settings)
+    document = _document(settings, rescoring)
     going.write(lambda connection: begin(connection, execution, document, time_ns()))
     return execution
 
 
-def _document(settings: RunSettings) -> JsonObject:
+def _document(settings: RunSettings, rescoring: Rescoring) -> JsonObject:
     from turnwise.pipeline.batch.summary import begun_document
 
-    return begun_document(settings) | {"scored_again": True}
+    dataset = {"evaluation_dataset": rescoring.dataset} if rescoring.dataset else {}
+    return begun_document(settings) | {"scored_again": True} | dataset
 
 
 def _ending(result: RunResult) -> JsonObject:

@@ -16,12 +16,14 @@ from sqlalchemy import text
 from turnwise.pipeline.api.evaluate import evaluate
 from turnwise.pipeline.service.changes import update_evaluation
 from turnwise.pipeline.service.conversations import list_conversations_to_read
+from turnwise.pipeline.service.datasets import DATASETS
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.operations.jobs import MOST_WAITING, Job
 from turnwise.pipeline.service.operations.kinds import EXPORT
 from turnwise.pipeline.service.operations.methods import cancel_operation, get_operation
 from turnwise.pipeline.service.rescoring.run import run_evaluation
+from turnwise.pipeline.service.resources import create_resource
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures
 from turnwise.pipeline.service.runs import get_evaluation_run
 from turnwise.pipeline.service.service import Scoring, Service
@@ -30,6 +32,7 @@ from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.conversation_tools import ListConversationsToReadRequest
+from turnwise.schemas.ces.datasets import EvaluationDataset
 from turnwise.schemas.ces.run_requests import RunEvaluationRequest
 from turnwise.schemas.ces.tools import GetFailuresRequest
 from turnwise.schemas.config import CesConfig
@@ -44,6 +47,10 @@ from turnwise.transforms.matching.sample import Sample
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
 ONE = f"{APP}/evaluations/one"
 DOCUMENT: Any = {"judge": {"backend": "none"}, "config": {"judge": {}}, "criteria": {}, "exit_status": 0}
+
+
+def _of(dataset: str) -> dict[str, Any]:
+    return {"evaluations": [], "evaluationDataset": dataset}
 
 
 def golden(expected: str) -> Any:
@@ -107,6 +114,26 @@ def done(service: Service, operation: Any) -> Any:
 def failures(service: Service, run: str) -> list[Any]:
     request = GetFailuresRequest.from_value({"parent": APP, "filter": f"evaluation_run={run}"})
     return [one["message"] for one in get_failures(service, request).get("failures", [])]
+
+
+def dataset(service: Service, name: str, *evaluations: str) -> str:
+    value = EvaluationDataset.from_value({"displayName": name, "evaluations": list(evaluations)})
+    made: str = create_resource(DATASETS, service, APP, name, value)["name"]
+    return made
+
+
+def test_a_dataset_names_the_evaluations(service: Service, create: Callable[..., Any]) -> None:
+    for name in ("one", "two", "three"):
+        create(name, golden=golden("hello"))
+    record(service, said(1), said(2, words="bye"))
+    smoke = dataset(service, "smoke", f"{APP}/evaluations/two", ONE)
+    value = done(service, begun(service, **_of(smoke), displayName="again"))
+    assert value["metadata"]["evaluations"] == [f"{APP}/evaluations/two", ONE]
+    run = get_evaluation_run(service, value["response"]["evaluationRun"])
+    assert (run["evaluationDataset"], run["evaluations"]) == (smoke, [ONE])
+    assert (run["progress"]["passedCount"], run["progress"]["failedCount"]) == (1, 1)
+    assert failures(service, "again") == ["no run of the store scored it"], "the evaluation two"
+    assert "evaluationDataset" not in get_evaluation_run(service, f"{APP}/evaluationRuns/nightly")
 
 
 def test_an_evaluation_that_was_changed_is_held_against_the_recordings(
@@ -281,17 +308,18 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"appVersion": "v9"}, "FAILED_PRECONDITION", ""),
     ({"displayName": "nightly"}, "ALREADY_EXISTS", "displayName"),
     ({"evaluations": [f"{APP}/evaluations/none"]}, "NOT_FOUND", ""),
-    (
-        {"evaluations": [], "evaluationDataset": f"{APP}/evaluationDatasets/d"},
-        "UNIMPLEMENTED",
-        "evaluationDataset",
-    ),
+    ({"evaluationDataset": f"{APP}/evaluationDatasets/empty"}, "INVALID_ARGUMENT", "evaluations"),
+    (_of("d"), "INVALID_ARGUMENT", "evaluationDataset"),
+    (_of(f"{APP}2/evaluationDatasets/d"), "INVALID_ARGUMENT", "evaluationDataset"),
+    (_of(f"{APP}/evaluationDatasets/none"), "NOT_FOUND", ""),
+    (_of(f"{APP}/evaluationDatasets/empty"), "FAILED_PRECONDITION", "evaluationDataset"),
 ]
 
 
 def test_what_recordings_cannot_answer_is_refused(service: Service, create: Callable[..., Any]) -> None:
     create("one", golden=golden("hello"))
     record(service, said(1))
+    dataset(service, "empty")
     for fields, status, field in REFUSED:
         with pytest.raises(ServiceError) as refused:
             begun(service, **fields)
