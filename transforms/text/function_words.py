@@ -42,7 +42,7 @@ _FRENCH = """
     on nous notre nos vous votre vos ils elles leur leurs se son sa ses qui que quoi dont où quand comment
     pourquoi quel quelle quels quelles suis es est sommes êtes sont était étaient été être ai as avons avez
     ont avait avoir sera seront dans sur sous avec par pour vers chez entre depuis pendant comme si et ou mais
-    donc car aussi très plus y en oui cela ça
+    donc aussi très plus y en oui cela ça
 """
 _SPANISH = """
     el los las lo una unos unas del al este esta estos estas ese esa eso aquel yo mí mi mis tú ti él ella
