@@ -129,7 +129,7 @@ class _CountOnceFn(InspectedDoFn):
         for change in changes:
             place = change.app_version, self._window_start(change.event_time)
             self._sums.setdefault(place, MetricsState()).merge(change.statistics, change.sign)
-        entries = before.known.copy()
+        entries = before.known
         entries.pop(new.name, None)
         entries[new.name] = msgspec.Raw(_PACKER.encode(known))
         if self._limit is not None and len(entries) > self._limit:
