@@ -69,9 +69,10 @@ _WORDS = {
 _DAYS = {char: NamedValue("weekday", day) for char, day in WEEKDAY_CHARACTERS.items()}
 _OF_NUMBERS = _named("unit", _UNITS) | _named("half", _HALVES)
 _SIGNS = re.compile(r"([€$£¥₩])\s?(\d(?:[\d.,]{0,20}\d)?)")
-_LONGEST_FIRST = sorted(_OF_NUMBERS, key=len, reverse=True)
-_UNIT = "|".join(
-    re.escape(name) + (r"(?![A-Za-zÀ-ÿ])" if name[-1].isascii() else "") for name in _LONGEST_FIRST
+_LONGEST_FIRST = [re.escape(name) for name in sorted(_OF_NUMBERS, key=len, reverse=True)]
+_SPACED = "|".join(name for name in _LONGEST_FIRST if name[-1].isascii())
+_UNIT = rf"(?:{_SPACED})(?![A-Za-zÀ-ÿ])|" + "|".join(
+    name for name in _LONGEST_FIRST if not name[-1].isascii()
 )
 _NUMBER = r"\d(?:\s?(?:[万億千만억천]|thousand|million|billion|Millionen|Milliarden))?"
 _FOUND = re.compile(
