@@ -25,6 +25,10 @@ _ENDS = re.compile(r"\.(?=[\s*_]|$)|[!?。！？\n]")
 _PUNCTUATION = re.compile(r",(?=[\s*_]|$)|[;；،、，{}\[\]()|\"“”«»—–]")
 PRONOUNS = word_set("it he she they er sie il elle")
 """Kinds of tokens of pronouns."""
+_ADVERBS = (
+    "unfortunately currently generally strictly absolutely definitely sadly leider derzeit aktuell momentan"
+    " grundsätzlich generell malheureusement actuellement lamentablemente desafortunadamente actualmente"
+)
 FILLERS = (
     word_set(
         "a an the there do does did any some is are was were be been well oh also ein eine einen einem einer"
@@ -34,6 +38,7 @@ FILLERS = (
     | frozenset("ますしたでるだはがもをにいうくんれらっ")
     | PRONOUNS
     | KOREAN_GRAMMAR
+    | {alike(word) for word in words(_ADVERBS)}
 )
 """Kinds of tokens that may be unaligned."""
 

@@ -40,9 +40,9 @@ _PAIRS = (
         r"no \1",
     ),
     (r"\bnon-(?!stop|profit|fiction)(?=[^\W\d_]{4})|\bnon(?=[a-z]{3,}[ai]ble\b)", "not "),
-    (r"\bout of (?=(?:stock|service|order|print)\b)", "not in "),
+    (r"\bout[ -]of[ -](?=(?:stock|service|order|print)\b)", "not in "),
 )
-_MAY_BE_TWO = re.compile(r"\b(?:n(?:e\s|['’]|on?[\s-]|on[a-z])|out of |aucun|rien|jamais)", re.IGNORECASE)
+_MAY_BE_TWO = re.compile(r"\b(?:n(?:e\s|['’]|on?[\s-]|on[a-z])|out[ -]of|aucun|rien|jamais)", re.IGNORECASE)
 _ONE_NEGATION = [(re.compile(pair, re.IGNORECASE), one) for pair, one in _PAIRS]
 _JOINS = word_set("and but or und aber oder et mais ou y pero o")
 _FORWARD = re.compile("不|没有|沒有|未")

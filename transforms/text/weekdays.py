@@ -8,8 +8,13 @@ _NAMES = (
     "lundi mardi mercredi jeudi vendredi samedi dimanche",
     "lunes martes miércoles jueves viernes sábado domingo",
 )
-WEEKDAYS = {name: day for names in _NAMES for day, name in enumerate(names.split())}
-"""Name in lower case -> 0..6, Monday first."""
+WEEKDAYS = {
+    f"{name}{ending}": day
+    for names in _NAMES
+    for day, name in enumerate(names.split())
+    for ending in ("", "s")
+}
+"""Name in lower case -> 0..6, Monday first; with names of repeated days, as `sundays` and `sonntags`."""
 
 WEEKDAY_CHARACTERS = {
     char: day for chars in ("月火水木金土日", "월화수목금토일") for day, char in enumerate(chars)
