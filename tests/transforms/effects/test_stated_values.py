@@ -66,6 +66,8 @@ NUMBERS = [
     ("amount", 20, "20²", OPEN),
     ("amount", 0.99, "99 cents", OPEN),
     ("amount_cents", 2000, "20 euros", OPEN),
+    ("amount", 2000, "$20", OPEN),
+    ("amount", 2010, "$20", OTHER),
     ("amount", 1250, "1.250 €", SAME),
     ("amount", 1250.5, "1 250,50 €", SAME),
     ("amount", 1250, "1,250", SAME),

@@ -179,7 +179,9 @@ def _compare_one(stated: Amount, is_share: bool, given: Given) -> ValueVerdict:
     is_unsigned = any(value < 0 < stated.value for value in values)
     has_small_unit = _SMALL_UNITS.intersection(path_words(given.path))
     is_part = given.is_share and all(abs(value) <= 1 for value in values)
-    return "not_compared" if is_sum or is_unsigned or has_small_unit or is_part else "other"
+    may_be_cents = given.is_money and round(100 * stated.value) in values
+    is_open = is_sum or is_unsigned or has_small_unit or is_part or may_be_cents
+    return "not_compared" if is_open else "other"
 
 
 def _is_money_name(path: str) -> bool:
