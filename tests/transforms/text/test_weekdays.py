@@ -11,7 +11,7 @@ from turnwise.transforms.text.weekdays import weekdays_in
         ("le mercredi, el jueves", {2, 3}),
         ("金曜日と土曜", {4, 5}),
         ("월요일에", {0}),
-        ("Mondays at 日本", set()),
+        ("Mondays at 日本, sonntags", {0, 6}),
         ("", set()),
     ],
 )
