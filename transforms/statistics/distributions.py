@@ -35,7 +35,6 @@ def upper_t(t: float, freedom: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-@lru_cache(maxsize=1024)
 def t_quantile(share: float, freedom: float) -> float:
     """Returns the value that Student's t stays below with a probability in (0, 1), by bisection."""
     if share < 0.5:
