@@ -12,7 +12,7 @@ from turnwise.transforms.effects.statements.call_values import ValueVerdict, is_
 from turnwise.transforms.text.dates import read_dates
 from turnwise.transforms.text.function_words import MONTHS, word_set
 from turnwise.transforms.text.numbers import with_ascii_digits
-from turnwise.transforms.text.weekdays import WEEKDAY_CHARACTERS, WEEKDAYS, weekdays_in
+from turnwise.transforms.text.weekdays import WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS, weekdays_in
 
 _SHORT_WEEKDAYS = (
     *("mon tue wed thu fri sat sun", "- tues - thur - - -", "- - - thurs - - -"),
@@ -93,7 +93,7 @@ def read_moment(text: str, path: str = "") -> Moment:
 
 
 def _is_weekday(word: str) -> bool:
-    return word in _WEEKDAYS or re.fullmatch(r"[月火水木金土日]曜日?|[월화수목금토일]요일", word) is not None
+    return word in _WEEKDAYS or re.fullmatch(WEEKDAY_IN_CHARACTERS, word) is not None
 
 
 def _cut(text: str, patterns: list[re.Pattern[str]]) -> tuple[dict[str, str], str]:

@@ -12,7 +12,7 @@ from turnwise.transforms.effects.statements.stated_codes import addresses_in, co
 from turnwise.transforms.effects.statements.written_words import NUMBERS_IN_WORDS
 from turnwise.transforms.text.dates import read_dates
 from turnwise.transforms.text.numbers import Keys, month_key
-from turnwise.transforms.text.weekdays import weekdays_in
+from turnwise.transforms.text.weekdays import WEEKDAY_IN_CHARACTERS, weekdays_in
 from turnwise.transforms.text.words import Word, dates_in_words, words
 
 _LEAST_WORD = 10
@@ -20,7 +20,7 @@ _LEAST_WORD = 10
 
 _LEAST_END = 4
 _LIST_MARKER = re.compile(r"^\W*\d{1,2}[.)]\s")
-_CJK_WEEKDAY = "[月火水木金土日]曜日?|[월화수목금토일]요일"
+_WEEKDAY_OR_WORD = re.compile(rf"{WEEKDAY_IN_CHARACTERS}|\w+")
 _NUMBER_AND_UNIT = re.compile(r"\d+[a-z]{2,}|\d+h\d\d|\d+k")
 _CAPITAL_MONTHS = frozenset(("may", "march", "mar", "sept", "dec", "mars", "mai", "mayo", "jan", "jun"))
 
@@ -95,7 +95,7 @@ def _unlisted_codes(quote: str, listed: str, held: HeldByActions) -> list[str]:
 
 def _unlisted_weekdays(quote: str, listed: str, held: HeldByActions) -> list[str]:
     days = weekdays_in(quote) - weekdays_in(listed) - held.weekdays
-    names = re.findall(rf"{_CJK_WEEKDAY}|\w+", quote.lower())
+    names = (found[0] for found in _WEEKDAY_OR_WORD.finditer(quote.lower()))
     return [name for name in dict.fromkeys(names) if weekdays_in(name) & days]
 
 

@@ -47,6 +47,7 @@ _NO_COUNTS = (
 
 _WORD = re.compile(r"[^\W\d_]+")
 _NUMERALS = frozenset("十百千万萬億亿兆十백천만억조십半반")
+# Kinds of words: u below ten, t from ten, T whole tens, h hundred, m larger ones.
 _GROUP = "(?:u?h)?(?:Tu|[Ttu])?"
 _VALID = re.compile(rf"(?:{_GROUP}m)?{_GROUP}")
 
