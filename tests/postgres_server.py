@@ -39,7 +39,7 @@ def postgres_server() -> Iterator[str]:
             f"-c listen_addresses= -c unix_socket_directories={name} -c fsync=off -c max_connections=200"
         )
         initdb, control = [*as_user, str(_tool("initdb"))], [*as_user, str(_tool("pg_ctl")), "-D", data]
-        make = [*initdb, "-D", data, "-A", "trust", "-U", "tester", "-E", "UTF8"]
+        make = [*initdb, "-D", data, "-A", "trust", "-U", "tester", "-E", "UTF8", "--no-sync"]
         subprocess.run(make, check=True, capture_output=True, cwd=name)
         start = [*control, "-o", options, "-l", f"{name}/log", "-w", "start"]
         subprocess.run(start, check=True, stdout=subprocess.DEVNULL, cwd=name)
@@ -58,3 +58,18 @@ def created(address: str, name: str) -> str:
     with psycopg.connect(address.replace("DATABASE", "postgres"), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     return address.replace("DATABASE", name)
+
+
+def emptied(address: str) -> str:
+    """Ends all other sessions of a database and removes everything in it; returns its address."""
+    import psycopg
+    from psycopg.sql import SQL, Identifier
+
+    others = "datname = current_database() AND pid <> pg_backend_pid()"
+    schemas = "SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema$)'"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+        for (name,) in connection.execute(schemas).fetchall():
+            connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(name)))
+        connection.execute("CREATE SCHEMA public")
+    return address
