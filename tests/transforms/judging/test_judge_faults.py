@@ -149,7 +149,7 @@ def test_faults(server, open_worker, question, rule, kind, requests, reason):
 def test_an_outage_is_waited_out(server, open_worker, question):
     """More failures in a row than any fixed number of attempts: every answer comes all the same."""
     server.script({"status": 503, "times": 60}, {"cut_body": 40, "times": 30})
-    worker = open_worker(concurrency=8)
+    worker = open_worker(concurrency=8, retry_delay_s=0.001)
 
     async def all_of_them():
         return await asyncio.gather(*(worker.ask(question(), range(1)) for _ in range(10)))
