@@ -168,8 +168,8 @@ def test_a_conversation_has_words_calls_scores_and_reasons(store: Any) -> None:
 
 
 def test_answers_are_bounded(store: Any) -> None:
-    calls = [call("book", text="x" * 5_000, n=n) for n in range(300)]
-    many = {**log(1, [], []), "turns": [log(1, calls, [])["turns"][0]] * 150}
+    calls = [call("book", text="x" * 5_000, n=n) for n in range(40)]
+    many = {**log(1, [], []), "turns": [log(1, calls, [])["turns"][0]] * 250}
     write(store, "big", [many])
     (found,) = answers(store, ("get_conversation", {"parent": APP, "conversationId": "c-1"}))
     assert len(json.dumps(found)) < 64 * 1024 + 200 * 2_000
