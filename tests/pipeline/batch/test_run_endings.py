@@ -127,7 +127,7 @@ def test_a_stream_is_told_how_a_conversation_ended(tmp_path: Path, turnwise: Cal
     log.write_text("".join(json.dumps(event) + "\n" for event in events))
     config.write_text(json.dumps({"criteria": {"response_match_score": 0.8}}))
     arguments = ["run", "--input", log, "--config", config]
-    for mode in ([], ["--streaming", "--max_run_time", "4"]):
+    for mode in ([], ["--streaming", "--max_run_time", "1"]):
         done = turnwise(*arguments, *mode, output=tmp_path / f"out{len(mode)}")
         rows = done.rows("results")
         found = {row["goldenResult"]["turnReplayResults"][0]["conversation"]: row for row in rows}

@@ -198,7 +198,7 @@ NOTHING = {
 }
 
 
-@pytest.mark.parametrize("mode", [[], ["--streaming", "--max_run_time", "4"]])
+@pytest.mark.parametrize("mode", [[], ["--streaming", "--max_run_time", "1"]])
 @pytest.mark.parametrize("kind", NOTHING)
 def test_a_run_that_scored_nothing_fails(
     turnwise: Callable[..., Any], tmp_path: Path, kind: str, mode: list[str]
