@@ -70,15 +70,18 @@ def with_credentials(server):
 def packages_beside() -> Iterator[None]:
     """Makes pandas, scipy and statsmodels importable, from a folder beside the environment.
 
-    In the environment itself, Beam would import pandas into every process, and NLTK scipy.
+    In the environment itself, Beam would import pandas into every process, and NLTK scipy. What exists is
+    frozen, because statsmodels calls the garbage collector in `multipletests`: to scan it takes seconds.
     """
     folder = Path(sys.prefix, "beside")
     if not folder.is_dir():
         pytest.skip(f"there is no {folder}; ./run_local.sh test installs it")
     sys.path.append(str(folder))
+    gc.freeze()
     try:
         yield
     finally:
+        gc.unfreeze()
         sys.path.remove(str(folder))
 
 
