@@ -33,6 +33,7 @@ from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.tokens import read_tokens
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
+from turnwise.transforms.criteria import CRITERIA
 
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
@@ -54,6 +55,8 @@ def serve(options: ServeOptions) -> int:
     store = open_store(options.store, create=True, read_only=options.read_only)
     scoring = Scoring(options.config, options.judge)
     service = Service(store, current_user(), options.read_only, scoring=scoring)
+    # The first comparison would load them otherwise.
+    len(CRITERIA)
     # Loaded modules exist until the end: to scan them in every collection would delay answers.
     gc.collect()
     gc.freeze()

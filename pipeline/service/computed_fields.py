@@ -66,7 +66,7 @@ class FiguresCache:
         self, connection: Connection, app: str, summaries: Summaries, now: _Stamp
     ) -> dict[str, EvaluationFigures]:
         try:
-            summed = figures_of(summaries.groups())
+            summed = figures_of(summaries.figures())
         except UnsummarisedError:
             summed = dict.fromkeys(evaluations_with_results(connection, app))
         found = {name: own or self._figures(connection, name, now) for name, own in sorted(summed.items())}

@@ -1,4 +1,4 @@
-"""The step of `migrations` that adds the summaries of runs."""
+"""The steps of `migrations` that add the summaries of runs, and change their form."""
 
 from sqlalchemy import Connection
 
@@ -20,3 +20,8 @@ def add_summaries(connection: Connection) -> None:
     """Adds the table; the first comparison fills it for runs of earlier versions."""
     for statement in _TABLE.split(";"):
         connection.exec_driver_sql(statement)
+
+
+def delete_summaries(connection: Connection) -> None:
+    """Deletes the summaries in the form of earlier versions; the first comparison makes them again."""
+    connection.exec_driver_sql("DELETE FROM run_summaries")

@@ -13,7 +13,7 @@ from turnwise.pipeline.store.migrated_maintenance import keep_maintenance
 from turnwise.pipeline.store.migrated_operations import add_operations
 from turnwise.pipeline.store.migrated_repeats import add_repeats
 from turnwise.pipeline.store.migrated_runs import keep_runs
-from turnwise.pipeline.store.migrated_summaries import add_summaries
+from turnwise.pipeline.store.migrated_summaries import add_summaries, delete_summaries
 from turnwise.pipeline.store.migrated_tokens import add_tokens
 from turnwise.pipeline.store.migrated_views import add_latest
 from turnwise.pipeline.store.urls import StoreError
@@ -216,6 +216,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     add_summaries,
     add_erasure_ends,
     index_conversations,
+    delete_summaries,
 )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import msgspec
 from sqlalchemy import Connection, and_, or_, select
 
 from turnwise.pipeline.store.maintenance.checks.check import Check, first_of
@@ -16,7 +15,8 @@ from turnwise.pipeline.store.tables import (
     SCORE_ROWS,
 )
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.pipeline.store_comparison.run_summary import meaning_of, read_summary, summary_text
+from turnwise.pipeline.store_comparison.run_summary import meaning_of, read_summary
+from turnwise.pipeline.store_comparison.summarising import summary_text
 
 
 def summary_problems(connection: Connection, _: int) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _problem(connection: Connection, app: str, run: str, content: str) -> str:
         return ""
     try:
         kept = meaning_of(read_summary(content))
-    except (msgspec.MsgspecError, IndexError):
+    except ValueError:
         return "cannot be read"
     try:
         wanted = summary_text(connection, app, run)

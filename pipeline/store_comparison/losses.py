@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection, select
 
@@ -12,7 +12,7 @@ from turnwise.pipeline.store.removed_rows import REMOVED, read_document
 from turnwise.pipeline.store.run_counts import REPLACED
 from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, RUNS, key_text
-from turnwise.pipeline.store_comparison.rows import ComparedRecord
+from turnwise.pipeline.store_comparison.records import RecordColumns
 from turnwise.transforms.comparison.side import ComparedSide
 
 
@@ -20,7 +20,7 @@ def add_losses(
     connection: Connection,
     app: str,
     side: ComparedSide,
-    stored: Sequence[ComparedRecord],
+    stored: RecordColumns,
     *,
     version: str | None,
     is_b: bool,
@@ -42,10 +42,11 @@ def add_losses(
     all_lost = list(lost_records(connection, app, is_counted(FAILURES)))
     versions = _versions_of_runs(connection, app) if all_lost else {}
     counts = Counter[str]()
-    is_of_version = _of_version(stored if all_lost else (), versions, version, is_b)
-    for lost in all_lost:
-        if lost.run in side.run_ids or is_of_version(lost):
-            counts[lost.run] += lost.number
+    if all_lost:
+        is_of_version = _of_version(stored, versions, version, is_b)
+        for lost in all_lost:
+            if lost.run in side.run_ids or is_of_version(lost):
+                counts[lost.run] += lost.number
     side.lost = counts.total()
     for run in sorted(counts.keys() - {*side.run_ids}):
         nothing = "no result that is compared" if run in versions else "no result"
@@ -56,12 +57,12 @@ def add_losses(
 
 
 def _of_version(
-    stored: Sequence[ComparedRecord], versions: Mapping[str, set[str]], version: str | None, is_b: bool
+    stored: RecordColumns, versions: Mapping[str, set[str]], version: str | None, is_b: bool
 ) -> Callable[[RunLoss], bool]:
     """Returns whether what other runs lost counts for an app version; see `add_losses`."""
     measured: dict[str, int] = {}
-    for own in stored:
-        measured[own.conversation] = max(own.nanos, measured.get(own.conversation, 0))
+    for name, nanos in zip(stored.conversations, stored.nanos.tolist(), strict=True):
+        measured[name] = max(nanos, measured.get(name, 0))
     oldest = min(measured.values(), default=0)
 
     def is_of_version(lost: RunLoss) -> bool:
@@ -79,7 +80,7 @@ def add_unread(
     connection: Connection,
     app: str,
     side: ComparedSide,
-    stored: Sequence[ComparedRecord],
+    stored: RecordColumns,
     *,
     version: str | None,
     is_b: bool,
@@ -97,7 +98,7 @@ def add_unread(
         version: Id of the app version that the side is; None: it is a run.
         is_b: Whether it is the candidate.
     """
-    oldest = min((own.nanos for own in stored), default=0)
+    oldest = stored.oldest
     run = key_text(side.name.rsplit("/", 1)[-1]) if version is None else None
     problems = []
     for state in unread_runs(connection, app, version, run, and_unknown=is_b and version is not None):
@@ -114,7 +115,7 @@ def add_deleted(
     connection: Connection,
     app: str,
     side: ComparedSide,
-    stored: Sequence[ComparedRecord],
+    stored: RecordColumns,
     *,
     version: str | None,
 ) -> None:
@@ -130,7 +131,7 @@ def add_deleted(
         stored: Its conversations.
         version: Id of the app version that the side is; None: it is a run.
     """
-    oldest = min((own.nanos for own in stored), default=0)
+    oldest = stored.oldest
     columns = RUNS.c.run_id, RUNS.c.app_versions, RUNS.c.end_nanos, RUNS.c.content
     query = select(*columns).where(
         RUNS.c.app == app, RUNS.c.content.contains(f'"{REMOVED}"', autoescape=True)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from typing import cast
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.settings.extras import check_store
@@ -16,14 +17,9 @@ from turnwise.pipeline.store.runs import runs_with_rows
 from turnwise.pipeline.store.tables import FAILURES, SCORES, key_text
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.losses import add_deleted, add_losses, add_unread
-from turnwise.pipeline.store_comparison.rows import (
-    ComparedRecord,
-    SideKind,
-    SideName,
-    SideReader,
-    read_conversations,
-    stored_records,
-)
+from turnwise.pipeline.store_comparison.records import RecordColumns, columns_of_records
+from turnwise.pipeline.store_comparison.rows import ComparedRecord, stored_records
+from turnwise.pipeline.store_comparison.side_records import SideKind, SideName, SideReader, read_records
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.schemas.values import JsonObject
@@ -94,7 +90,7 @@ def read_sides(
         ConfigError: The store holds no result of a version or run.
     """
     reader = reader or RowReader(connection, app)
-    stored = read_conversations(connection, app, names, evaluations, reader)
+    stored = read_records(connection, app, names, evaluations, reader)
     a, b = (
         _side(connection, app, name.name, source, own, reader)
         for name, own in zip(names, stored, strict=True)
@@ -107,12 +103,10 @@ def read_sides(
     return a, b
 
 
-def _version(side: SideName, stored: Sequence[ComparedRecord]) -> str | None:
+def _version(side: SideName, stored: RecordColumns) -> str | None:
     """Returns the id of the app version that a side is; None: it is a run."""
     version = key_text(version_id(side.name))
-    is_version = side.kind == "version" or (
-        side.kind == "either" and all(own.version == version for own in stored)
-    )
+    is_version = side.kind == "version" or (side.kind == "either" and stored.versions.used() == [version])
     return version if is_version else None
 
 
@@ -121,17 +115,20 @@ class RowReader:
 
     def __init__(self, connection: Connection, app: str) -> None:
         self._connection, self._app = connection, app
+        self._found: list[ComparedRecord] = []
 
-    def records(self, kind: SideKind, name: str) -> list[ComparedRecord]:
+    def records(self, kind: SideKind, name: str) -> RecordColumns:
         """Returns what is of an app version or run."""
-        return stored_records(self._connection, self._app, kind, name)
+        start = len(self._found)
+        self._found += stored_records(self._connection, self._app, kind, name)
+        return columns_of_records(self._found, start)
 
-    def conversations(
-        self, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
-    ) -> ConversationColumns:
+    def conversations(self, stored: RecordColumns, rulers: dict[str, set[str]]) -> ConversationColumns:
         """Returns the conversations."""
-        scores = _scores(self._connection, self._app, stored, rulers)
-        return columns_of(collect(scores, map(record_summary, stored)))
+        places = zip(stored.places.tolist(), stored.cases, strict=True)
+        found = [replace(self._found[place], case=case) for place, case in places]
+        scores = _scores(self._connection, self._app, found, rulers)
+        return columns_of(collect(scores, map(record_summary, found)))
 
 
 def _app(connection: Connection, app: str | None) -> str:
@@ -150,12 +147,12 @@ def _side(
     app: str,
     name: str,
     source: str,
-    stored: Sequence[ComparedRecord],
+    stored: RecordColumns,
     reader: SideReader,
 ) -> ComparedSide:
     rulers: dict[str, set[str]] = {}
     conversations = reader.conversations(stored, rulers)
-    side = ComparedSide(name, source, conversations, sorted({own.run for own in stored}), rulers=rulers)
+    side = ComparedSide(name, source, conversations, stored.run_ids, rulers=rulers)
     _add_errors(connection, app, side)
     return side
 
@@ -187,7 +184,7 @@ def _add_errors(connection: Connection, app: str, side: ComparedSide) -> None:
         row["app_version"] = key_text(version_id(row["app_version"] or "")) or None
     if rows:
         side.conversations.add_errors(raised_errors(rows))
-    own = {*side.conversations.app_versions}
+    own = {*side.conversations.app_versions.used()}
     side.errors = dict(Counter(row["criterion"] or "" for row in rows if row["app_version"] in own))
 
 

@@ -1,29 +1,26 @@
 """Keeps the summaries of the runs of a store, and reads sides of comparisons and figures of them."""
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from msgspec import MsgspecError
+import numpy as np
+from msgspec.structs import replace
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.figures import ResultGroup
+from turnwise.pipeline.store.figures import RunFigures
 from turnwise.pipeline.store.states import COUNTED
 from turnwise.pipeline.store.tables import CURRENT, EXECUTIONS, RUN_SUMMARIES, upsert
-from turnwise.pipeline.store_comparison.rows import ComparedRecord, SideKind
-from turnwise.pipeline.store_comparison.run_summary import (
-    StoredSummary,
-    SummaryObserved,
-    SummaryRecord,
-    read_summary,
-    summary_text,
-)
+from turnwise.pipeline.store_comparison.records import RecordColumns
+from turnwise.pipeline.store_comparison.run_summary import StoredSummary, SummaryObserved, read_summary
+from turnwise.pipeline.store_comparison.side_records import SideKind
+from turnwise.pipeline.store_comparison.summarising import summary_text
+from turnwise.transforms.comparison.coded import CodedColumn, chosen, coded, constant, stacked
 from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.observed import Observed
+from turnwise.transforms.comparison.runs import Bools, Integers
 from turnwise.transforms.scoring.verdict import STATUS
-
-_NOTHING: frozenset[str] = frozenset()
-_Made = dict[tuple[SummaryObserved, ...], dict[str, Observed]]
 
 
 class RunKey(NamedTuple):
@@ -86,132 +83,138 @@ class Summaries:
 
     def __init__(self, connection: Connection, app: str) -> None:
         self._connection, self._app = connection, app
-        self._runs = counted_runs(connection, app)
+        self._runs = {run.name.rsplit("/", 1)[-1]: run for run in counted_runs(connection, app)}
         self._read: dict[str, StoredSummary] = {}
-        self._parts: dict[str, _Parts] = {}
-        self._found: list[SummaryRecord] = []
-        self._made: _Made = {}
 
-    def groups(self) -> dict[str, list[ResultGroup]]:
+    def figures(self) -> dict[str, RunFigures]:
         """Returns name of a run -> its results by evaluation and app version; raises UnsummarisedError."""
-        return {run.name: self._summary(run).groups for run in self._runs}
+        runs = self._summaries(self._runs)
+        columns = [CodedColumn(own.conversations.values, own.figures.members) for own in runs.values()]
+        numbers = np.split(stacked(columns).places, np.cumsum([*map(len, columns)]))
+        return {
+            self._runs[run].name: replace(own.figures, members=members)
+            for (run, own), members in zip(runs.items(), numbers, strict=False)
+        }
 
-    def records(self, kind: SideKind, name: str) -> list[ComparedRecord]:
+    def records(self, kind: SideKind, name: str) -> RecordColumns:
         """Returns what is of an app version (its id) or run (its name); raises UnsummarisedError."""
-        found: list[ComparedRecord] = []
-        for run in self._runs:
-            if kind == "version" or run.name == name:
-                found += self._records(run, name if kind == "version" else None)
-        return found
+        if kind != "version":
+            return _records(self._summaries(self._runs.keys() & {name.rsplit("/", 1)[-1]}))
+        found = self._everything
+        is_own = np.asarray([version == name for version in found.versions.values], np.bool_)
+        return found.at(is_own[found.versions.places])
 
-    def conversations(
-        self, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
-    ) -> ConversationColumns:
+    @cached_property
+    def _everything(self) -> RecordColumns:
+        return _records(self._summaries(self._runs))
+
+    def conversations(self, stored: RecordColumns, rulers: dict[str, set[str]]) -> ConversationColumns:
         """Returns the conversations without turns, reasons, tags and languages."""
-        records = [self._found[own.place] for own in stored]
-        parts = [self._parts[own.run] for own in stored]
-        is_last = _are_last(stored, records)
-        for run, place in {(own.run, record.traits) for own, record in zip(stored, records, strict=True)}:
-            for criterion, ruler in self._parts[run].summary.traits[place].rulers:
-                rulers.setdefault(criterion, set()).add(ruler)
-        criteria = (own.criteria if last else own.verdicts for own, last in zip(parts, is_last, strict=True))
-        skipped = (own.skipped[one.traits] for own, one in zip(parts, records, strict=True))
-        nothing = [None] * len(stored)
+        by_run = [
+            (self._read[run], stored.places[stored.runs.places == place])
+            for place, run in enumerate(stored.runs.values)
+        ]
+        is_old = _are_old(stored, stacked([own.revisions.at(rows) for own, rows in by_run]))
+        traits = stacked([own.traits.at(rows) for own, rows in by_run])
+        skipped = traits.recoded(frozenset(own.skipped) for own in traits.values)
+        for criterion, ruler in {ruler for own in traits.used() for ruler in own.rulers}:
+            rulers.setdefault(criterion, set()).add(ruler)
         return ConversationColumns(
-            [own.conversation for own in stored],
-            [own.version or None for own in stored],
-            [own.case or None for own in stored],
-            tasks=[*nothing],
-            case_digests=[own.digest for own in stored],
-            languages=[*nothing],
-            tags=[()] * len(stored),
-            criteria=[own[one.observed] for own, one in zip(criteria, records, strict=True)],
-            skipped=[own if last else _NOTHING for own, last in zip(skipped, is_last, strict=True)],
-            sampled_out=[own.sampled_out[one.traits] for own, one in zip(parts, records, strict=True)],
+            stored.conversations,
+            stored.versions.recoded(version or None for version in stored.versions.values),
+            stored.cases.recoded(case or None for case in stored.cases.values),
+            tasks=constant(None, len(stored)),
+            case_digests=stacked([own.digests.at(rows) for own, rows in by_run]),
+            languages=constant(None, len(stored)),
+            tags=constant((), len(stored)),
+            criteria=_criteria(by_run, is_old),
+            skipped=chosen(skipped, skipped.recoded(frozenset() for _ in skipped.values), is_old),
+            sampled_out=traits.recoded(frozenset(own.sampled_out) for own in traits.values),
         )
 
-    def _summary(self, run: RunKey) -> StoredSummary:
-        if run.name not in self._read:
-            is_own = RUN_SUMMARIES.c.name == f"{run.name}/summary", RUN_SUMMARIES.c.execution == run.execution
-            is_new = RUN_SUMMARIES.c.update_nanos == run.update_nanos
-            query = select(RUN_SUMMARIES.c.content).where(*is_own, is_new)
-            text = self._connection.execute(query).scalar()
-            kept = None if text is None else _readable(text)
-            if kept is None:
-                text = summary_text(self._connection, self._app, run.name) if text != "" else ""
-                kept = read_summary(text) if text else None
-            if kept is None:
-                raise UnsummarisedError(run.name)
-            self._read[run.name] = kept
-        return self._read[run.name]
+    def _summaries(self, runs: Collection[str]) -> dict[str, StoredSummary]:
+        """Returns id of a run -> its summary, by id; raises UnsummarisedError."""
+        missing = {run: self._runs[run] for run in runs if run not in self._read}
+        kept = self._kept(missing)
+        for run, key in missing.items():
+            text = kept.get(key)
+            found = None if text is None else _readable(text)
+            if found is None:
+                text = summary_text(self._connection, self._app, key.name) if text != "" else ""
+                found = read_summary(text) if text else None
+            if found is None:
+                raise UnsummarisedError(key.name)
+            self._read[run] = found
+        return {run: self._read[run] for run in sorted(runs)}
 
-    def _records(self, run: RunKey, version: str | None) -> Iterator[ComparedRecord]:
-        summary, run_id = self._summary(run), run.name.rsplit("/", 1)[-1]
-        texts, conversations, first = summary.texts, summary.conversations, len(self._found)
-        self._parts.setdefault(run_id, _Parts(summary, self._made))
-        self._found += summary.records
-        for place, own in enumerate(summary.records, first):
-            if version is None or texts[own.version] == version:
-                yield ComparedRecord(
-                    f"{texts[own.place]}/{own.name}",
-                    conversations[own.conversation],
-                    texts[own.version],
-                    run_id,
-                    own.nanos,
-                    texts[own.case],
-                    texts[own.verdict],
-                    digest=own.digest,
-                    evaluation=texts[own.evaluation],
-                    is_result=own.is_result,
-                    place=place,
-                )
-
-
-def _are_last(stored: Sequence[ComparedRecord], records: Sequence[SummaryRecord]) -> Sequence[bool]:
-    """Returns whether each conversation is the last revision of it."""
-    if max(record.revision for record in records) <= 0:
-        return [True] * len(records)
-    last: dict[tuple[str, ...], int] = {}
-    for own, record in zip(stored, records, strict=True):
-        last[own.key[1:]] = max(last.get(own.key[1:], -1), record.revision)
-    return [record.revision == last[own.key[1:]] for own, record in zip(stored, records, strict=True)]
+    def _kept(self, runs: dict[str, RunKey]) -> dict[RunKey, str]:
+        """Returns the stored texts of summaries."""
+        columns = RUN_SUMMARIES.c.evaluation_run, RUN_SUMMARIES.c.execution, RUN_SUMMARIES.c.update_nanos
+        query = select(*columns, RUN_SUMMARIES.c.content).where(RUN_SUMMARIES.c.app == self._app)
+        if len(runs) == 1:
+            query = query.where(RUN_SUMMARIES.c.evaluation_run == next(iter(runs.values())).name)
+        rows = self._connection.execute(query) if runs else ()
+        return {RunKey(*key): text for *key, text in rows}
 
 
 def _readable(text: str) -> StoredSummary | None:
     """Returns a stored summary; None: it was damaged, or the rows must be read."""
     try:
         return read_summary(text)
-    except (MsgspecError, IndexError):
+    except ValueError:
         return None
 
 
-class _Criteria(dict[tuple[int, ...], dict[str, Observed]]):
-    """Places in the list of a summary -> criterion -> what it gave; `made` holds what all runs share."""
+def _records(runs: dict[str, StoredSummary]) -> RecordColumns:
+    """Returns the records of several runs."""
+    found = [*runs.values()]
+    sizes = [len(own.nanos) for own in found]
+    return RecordColumns(
+        conversations=stacked([own.conversations for own in found]),
+        versions=stacked([own.versions for own in found]),
+        runs=CodedColumn([*runs], np.repeat(np.arange(len(found)), sizes)),
+        cases=stacked([own.cases for own in found]),
+        evaluations=stacked([own.evaluations for own in found]),
+        nanos=_integers(stacked([own.nanos for own in found])),
+        is_result=_integers(stacked([own.is_result for own in found])).astype(np.bool_),
+        places=np.concatenate([np.arange(0), *map(np.arange, sizes)]),
+    )
 
-    def __init__(self, observed: Sequence[SummaryObserved], made: _Made, only: str | None = None) -> None:
-        super().__init__()
-        self._observed, self._made, self._only = observed, made, only
 
-    def __missing__(self, places: tuple[int, ...]) -> dict[str, Observed]:
-        found = tuple(self._observed[place] for place in places)
-        if self._only is not None:
-            found = tuple(own for own in found if own.criterion == self._only)
-        if found not in self._made:
-            self._made[found] = {own.criterion: _observed(own) for own in found}
-        self[places] = self._made[found]
-        return self[places]
+def _integers(column: CodedColumn[int] | CodedColumn[bool]) -> Integers:
+    return np.asarray(column.values, np.int64)[column.places]
+
+
+def _are_old(stored: RecordColumns, revisions: CodedColumn[int]) -> Bools:
+    """Returns whether each conversation was scored again in a later revision."""
+    own = _integers(revisions)
+    if own.max(initial=0) <= 0:
+        return np.zeros(len(own), np.bool_)
+    key = stored.conversations.places * len(stored.versions.values) + stored.versions.places
+    places = np.unique(key, return_inverse=True)[1]
+    last = np.full(len(own), -1)
+    np.maximum.at(last, places, own)
+    return own < last[places]
+
+
+def _criteria(
+    by_run: Sequence[tuple[StoredSummary, Integers]], is_old: Bools
+) -> CodedColumn[dict[str, Observed]]:
+    """Returns what criteria gave; of what was scored again later, the verdict alone."""
+    given = coded(own for run, _ in by_run for own in run.given)
+    numbers = np.split(given.places, np.cumsum([len(run.given) for run, _ in by_run]))
+    found = []
+    for (run, rows), own in zip(by_run, map(np.ndarray.tolist, numbers), strict=False):
+        observed = run.observed.at(rows).compact()
+        found.append(observed.recoded(tuple(map(own.__getitem__, places)) for places in observed.values))
+    column = stacked(found)
+    if is_old.any():
+        is_verdict = [own.criterion == STATUS for own in given.values]
+        verdicts = (tuple(place for place in one if is_verdict[place]) for one in column.values)
+        column = chosen(column, column.recoded(verdicts), is_old)
+    made = [(own.criterion, _observed(own)) for own in given.values]
+    return CodedColumn([dict(map(made.__getitem__, one)) for one in column.values], column.places)
 
 
 def _observed(own: SummaryObserved) -> Observed:
     return Observed(own.value, own.outcome, own.threshold, is_summed=own.is_summed)
-
-
-class _Parts:
-    """What conversations of a summary have in common; `verdicts` is of those that were scored again later."""
-
-    def __init__(self, summary: StoredSummary, made: _Made) -> None:
-        self.summary = summary
-        self.criteria = _Criteria(summary.observed, made)
-        self.verdicts = _Criteria(summary.observed, made, only=STATUS)
-        self.skipped = [frozenset(own.skipped) for own in summary.traits]
-        self.sampled_out = [frozenset(own.sampled_out) for own in summary.traits]

@@ -1,10 +1,12 @@
 """Finds, from scores alone, which thresholds were not the same: where a config is not at hand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from turnwise.schemas.comparison import RulerChange
+from turnwise.transforms.comparison.coded import distinct_pairs
 from turnwise.transforms.comparison.columns import ConversationColumns
+from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -42,18 +44,21 @@ def applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterat
 def _by_criterion(conversations: ConversationColumns) -> _ByCase:
     """Returns the thresholds of scores by criterion and case; None: a score on the scale without one."""
     found: _ByCase = {}
-    seen: set[tuple[str, str | None, float | None, float | None]] = set()
-    criteria, places = conversations.groups
-    for case, place in {*zip(conversations.eval_ids, places, strict=True)}:
-        for name, observed in criteria[place].items():
-            key = name, case, observed.threshold, observed.value
-            if key in seen or name == STATUS or observed.value is None:
-                continue
-            seen.add(key)
-            if observed.threshold is not None or _is_claim(name, observed.value):
-                own = found.setdefault(name, {})
-                own.setdefault(case, set()).add(observed.threshold)
+    cases, criteria = conversations.eval_ids, conversations.criteria
+    thresholds = criteria.recoded(frozenset(_thresholds(own)) for own in criteria.values)
+    for case, place in distinct_pairs(cases, thresholds):
+        for name, threshold in thresholds.values[place]:
+            found.setdefault(name, {}).setdefault(cases.values[case], set()).add(threshold)
     return found
+
+
+def _thresholds(criteria: Mapping[str, Observed]) -> Iterator[tuple[str, float | None]]:
+    """Yields criteria with the threshold of their score, if it counts."""
+    for name, own in criteria.items():
+        if name == STATUS or own.value is None:
+            continue
+        if own.threshold is not None or _is_claim(name, own.value):
+            yield name, own.threshold
 
 
 def _is_claim(criterion: str, value: float) -> bool:
@@ -64,8 +69,8 @@ def _is_claim(criterion: str, value: float) -> bool:
 
 def _seen(conversations: ConversationColumns) -> set[str]:
     """Returns the criteria that gave anything, or that a sample rate left out; without the verdicts."""
-    left_out = {*conversations.skipped, *conversations.sampled_out}
-    return {*chain.from_iterable((*conversations.groups.criteria, *left_out))} - {STATUS}
+    columns = conversations.criteria, conversations.skipped, conversations.sampled_out
+    return {*chain.from_iterable(own for column in columns for own in column.used())} - {STATUS}
 
 
 def _gates(found: _ByCase) -> list[str]:

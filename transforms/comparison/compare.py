@@ -86,8 +86,9 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
 
 def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
     """Returns what is compared, verdicts first, and why other criteria are not."""
-    everything = [own for side in (a, b) for own in side.conversations.groups.criteria]
-    own, other = (dict.fromkeys(chain.from_iterable(side.conversations.groups.criteria)) for side in (a, b))
+    observed = [side.conversations.criteria.compact().values for side in (a, b)]
+    everything = [own for side in observed for own in side]
+    own, other = (dict.fromkeys(chain.from_iterable(side)) for side in observed)
     names = sorted((name for name in own if name in other), key=lambda name: name != STATUS)
     thresholds = {
         name
@@ -114,17 +115,20 @@ def _without_verdicts(
 
 def _side(side: ComparedSide, by: PairedBy) -> Side:
     conversations = side.conversations
-    criteria, places = conversations.groups
-    outcomes = [own[STATUS].outcome if STATUS in own else None for own in criteria]
-    verdicts = Counter(outcomes[place] for place in places)
+    verdicts = Counter[str | None]()
+    for own, number in zip(
+        conversations.criteria.values, conversations.criteria.counts().tolist(), strict=True
+    ):
+        verdicts[own[STATUS].outcome if STATUS in own else None] += number
     decided = verdicts["PASS"], verdicts["FAIL"]
     names = conversations.own_cases() if by == "nothing" else conversations.case_names(by)
-    sizes = [number for name, number in Counter(names).items() if name is not None]
+    counted = zip(names.values, names.counts().tolist(), strict=True)
+    sizes = [number for name, number in counted if number and name is not None]
     return Side(
         name=side.name,
         source=side.source,
         run_ids=side.run_ids,
-        app_versions=sorted({*conversations.app_versions}, key=lambda v: (v is None, v or "")),
+        app_versions=sorted(conversations.app_versions.used(), key=lambda v: (v is None, v or "")),
         conversations=len(conversations),
         cases=len(sizes),
         repeated_cases=sum(size > 1 for size in sizes),

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from turnwise.schemas.comparison import RulerChange, Side
 from turnwise.transforms.comparison.columns import ConversationColumns
@@ -59,7 +58,7 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
             f"{_counted(pairing.changed, 'case')} left out, whose expectation is not the same in A and B: "
             f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
         )
-    sizes = zip(map(len, matched.cases_a), map(len, matched.cases_b), strict=True)
+    sizes = zip(matched.cases_a.sizes.tolist(), matched.cases_b.sizes.tolist(), strict=True)
     uneven = [(own, other) for own, other in sizes if own != other]
     if uneven:
         runs = [sum(side) for side in zip(*uneven, strict=True)]
@@ -71,7 +70,7 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
 
 def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
     """Yields a note where both sides are the same recordings, or the same version."""
-    versions = [{*side.conversations.app_versions} for side in (a, b)]
+    versions = [{*side.conversations.app_versions.used()} for side in (a, b)]
     if versions[0] != versions[1]:
         return
     own, other = _identities(a.conversations), _identities(b.conversations)
@@ -127,8 +126,11 @@ def _sampling(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
             if before.get(SAMPLE_RATE) != after.get(SAMPLE_RATE):
                 yield f"{what}: {before.get(SAMPLE_RATE)} for A, {after.get(SAMPLE_RATE)} for B"
     for side in (a, b):
-        found = Counter(chain.from_iterable(side.conversations.sampled_out))
-        for name, number in sorted(found.items()):
+        found = Counter[str]()
+        sampled_out = side.conversations.sampled_out
+        for names, number in zip(sampled_out.values, sampled_out.counts().tolist(), strict=True):
+            found.update(dict.fromkeys(names, number))
+        for name, number in sorted((+found).items()):
             yield f"{side.name}: {_counted(number, 'conversation')} sampled out of {name}: not in its figures"
 
 

@@ -1,17 +1,15 @@
 """Pairs the conversations of two sides by case."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from turnwise.schemas.comparison import PairedBy, Pairing
-from turnwise.transforms.comparison.columns import ConversationColumns
+from turnwise.transforms.comparison.case_rows import CaseRows, rows_by_case
+from turnwise.transforms.comparison.coded import CodedColumn, distinct_pairs
+from turnwise.transforms.comparison.columns import CaseNames, ConversationColumns
 
 _NAMES_SHOWN = 20
 KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
-_Name = TypeVar("_Name", str, str | None)
-CaseRows = Sequence[Sequence[int]]
-"""Rows of the conversations of every case: their places in the columns of a side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,33 @@ class Matched:
     pairing: Pairing
 
 
+class _Cases:
+    """The cases of a side.
+
+    Attributes:
+        places: Name -> its place in the values of the column that names cases.
+        rows: Rows of the conversations by place.
+    """
+
+    def __init__(self, side: ConversationColumns, by: PairedBy) -> None:
+        names = side.case_names(by)
+        self.rows = rows_by_case(names)
+        self.places = {
+            name: place
+            for place, (name, size) in enumerate(zip(names.values, self.rows.sizes.tolist(), strict=True))
+            if name and size
+        }
+        self._digests = _digests(names, side.case_digests)
+
+    def of(self, names: Sequence[str]) -> CaseRows:
+        """Returns the rows of some cases."""
+        return self.rows.take([self.places[name] for name in names])
+
+    def digests(self, name: str) -> set[str | None]:
+        """Returns the digests of what is expected in a case."""
+        return self._digests[self.places[name]]
+
+
 def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = None) -> Matched:
     """Pairs conversations by an id; by default, by the one that pairs most cases.
 
@@ -51,46 +76,39 @@ def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = 
 
 
 def _names(conversations: ConversationColumns, by: PairedBy) -> set[str]:
-    return {name for name in set(conversations.case_names(by)) if name}
+    return {name for name in conversations.case_names(by).used() if name}
 
 
 def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matched:
-    own, other = _identified(a, by), _identified(b, by)
-    common = sorted(own.keys() & other.keys())
-    both = [name for name in common if not _expects_other(_digests(a, own[name]), _digests(b, other[name]))]
+    own, other = _Cases(a, by), _Cases(b, by)
+    common = sorted(own.places.keys() & other.places.keys())
+    both = [name for name in common if not _expects_other(own.digests(name), other.digests(name))]
     changed = sorted({*common}.difference(both))
-    only_a, only_b = sorted(own.keys() - other.keys()), sorted(other.keys() - own.keys())
+    only_a = sorted(own.places.keys() - other.places.keys())
+    only_b = sorted(other.places.keys() - own.places.keys())
     pairing = Pairing(
         by=by,
         pairs=len(both),
         only_a=len(only_a),
         only_b=len(only_b),
-        unidentified_a=len(a) - sum(map(len, own.values())),
-        unidentified_b=len(b) - sum(map(len, other.values())),
+        unidentified_a=len(a) - len(own.of([*own.places]).rows),
+        unidentified_b=len(b) - len(other.of([*other.places]).rows),
         only_a_names=only_a[:_NAMES_SHOWN],
         only_b_names=only_b[:_NAMES_SHOWN],
         changed=len(changed),
         changed_names=changed[:_NAMES_SHOWN],
     )
-    return Matched(both, a, b, [own[name] for name in both], [other[name] for name in both], pairing)
+    return Matched(both, a, b, own.of(both), other.of(both), pairing)
 
 
-def _identified(conversations: ConversationColumns, by: PairedBy) -> dict[str, list[int]]:
-    return {name: rows for name, rows in rows_by_case(conversations.case_names(by)).items() if name}
-
-
-def _digests(conversations: ConversationColumns, rows: Sequence[int]) -> set[str | None]:
-    return {*map(conversations.case_digests.__getitem__, rows)}
+def _digests(names: CaseNames, digests: CodedColumn[str | None]) -> list[set[str | None]]:
+    """Returns the digests of every case, by its place in the values of a column."""
+    found: list[set[str | None]] = [set() for _ in names.values]
+    for case, place in distinct_pairs(names, digests):
+        found[case].add(digests.values[place])
+    return found
 
 
 def _expects_other(a: set[str | None], b: set[str | None]) -> bool:
     """Returns whether something else is expected in A than in B, as far as it is known."""
     return a != b and None not in a | b
-
-
-def rows_by_case(names: Iterable[_Name]) -> dict[_Name, list[int]]:
-    """Returns the rows of every case, in order."""
-    found: dict[_Name, list[int]] = {}
-    for row, name in enumerate(names):
-        found.setdefault(name, []).append(row)
-    return found

@@ -1,17 +1,17 @@
 """What criteria gave the conversations of a side, by case: counts and means."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from turnwise.schemas.comparison import Pairing
+from turnwise.transforms.comparison.case_rows import CaseRows, rows_by_case
 from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.observed import Observed
-from turnwise.transforms.comparison.pairing import CaseRows, Matched, rows_by_case
+from turnwise.transforms.comparison.pairing import Matched
 from turnwise.transforms.comparison.runs import Bools, Integers, Runs, runs_at
 from turnwise.transforms.statistics.resampling import Numbers
 
@@ -35,13 +35,13 @@ class ObservedColumns:
 
     def __init__(self, conversations: ConversationColumns) -> None:
         self.conversations = conversations
-        self._places = np.asarray(conversations.groups.places, np.int64)
+        self._criteria = conversations.criteria.compact()
         self._values: dict[CriterionMeasure, RowValues] = {}
         self._drawn: dict[str, Bools] = {}
 
     def groups(self, measure: CriterionMeasure) -> list[Observed | None]:
         """Returns what a criterion gave each group of conversations; None: it does not apply."""
-        found = (own.get(measure.criterion) for own in self.conversations.groups.criteria)
+        found = (own.get(measure.criterion) for own in self._criteria.values)
         return [own if own is not None and measure.applies(own) else None for own in found]
 
     def at(self, rows: Iterable[int], measure: CriterionMeasure) -> list[Observed]:
@@ -57,7 +57,7 @@ class ObservedColumns:
             numbers = np.asarray([0.0 if value is None else value for value in values], np.float64)
             is_seen = np.asarray([own is not None for own in found], np.bool_)
             is_decided = np.asarray([value is not None for value in values], np.bool_)
-            at = self._places
+            at = self._criteria.places
             self._values[measure] = RowValues(numbers[at], is_seen[at], is_decided[at])
         return self._values[measure]
 
@@ -65,7 +65,8 @@ class ObservedColumns:
         """Returns which conversations a sample rate did not leave out of a criterion."""
         if criterion not in self._drawn:
             sampled_out = self.conversations.sampled_out
-            self._drawn[criterion] = np.asarray([criterion not in own for own in sampled_out], np.bool_)
+            is_drawn = np.asarray([criterion not in own for own in sampled_out.values], np.bool_)
+            self._drawn[criterion] = is_drawn[sampled_out.places]
         return self._drawn[criterion]
 
 
@@ -80,14 +81,12 @@ class SideValues:
 
     def __init__(self, observed: ObservedColumns, rows: Integers, cases: CaseRows) -> None:
         self.observed, self.rows, self.cases = observed, rows, cases
-        sizes = [*map(len, cases)]
         self._runs: dict[tuple[CriterionMeasure, float | None], Runs] = {}
-        self._ordered = np.fromiter(chain.from_iterable(cases), np.int64, sum(sizes))
-        self._places = np.repeat(np.arange(len(cases)), sizes)
+        self._places = np.repeat(np.arange(len(cases)), cases.sizes)
 
     def count(self, is_counted: Bools) -> Integers:
         """Returns the number of conversations of each case that are counted."""
-        counted = self._places[is_counted[self._ordered]]
+        counted = self._places[is_counted[self.cases.rows]]
         return np.bincount(counted, minlength=len(self.cases)).astype(np.int64)
 
     def count_seen(self, measure: CriterionMeasure) -> Integers:
@@ -110,8 +109,8 @@ class SideValues:
         is_counted = is_decided
         if undecided is not None:
             values, is_counted = np.where(is_decided, values, undecided), is_seen
-        kept = is_counted[self._ordered]
-        return runs_at(values[self._ordered[kept]], self._places[kept], len(self.cases))
+        kept = is_counted[self.cases.rows]
+        return runs_at(values[self.cases.rows[kept]], self._places[kept], len(self.cases))
 
     def at(self, place: int, measure: CriterionMeasure) -> list[Observed]:
         """Returns what a criterion gave the conversations of one case, where it applies."""
@@ -125,14 +124,14 @@ class SideValues:
     @cached_property
     def alone(self) -> "SideValues":
         """The same conversations by the cases of the side alone; see `ConversationColumns.own_cases`."""
-        names, rows = self.observed.conversations.own_cases(), self.rows.tolist()
-        cases = rows_by_case([names[row] for row in rows]).values()
-        return SideValues(self.observed, self.rows, [[rows[place] for place in own] for own in cases])
+        own = rows_by_case(self.observed.conversations.own_cases().at(self.rows).compact())
+        return SideValues(self.observed, self.rows, CaseRows(self.rows[own.rows], own.sizes))
 
-    def within(self, is_in: Bools, kept: Sequence[bool]) -> "SideValues":
+    def within(self, is_in: Bools, is_kept: Bools) -> "SideValues":
         """Returns a slice: its conversations, and the cases that are kept."""
-        cases = [own for own, is_kept in zip(self.cases, kept, strict=True) if is_kept]
-        return SideValues(self.observed, self.rows[is_in[self.rows]], cases)
+        return SideValues(
+            self.observed, self.rows[is_in[self.rows]], self.cases.take(np.flatnonzero(is_kept))
+        )
 
 
 class MatchedValues(NamedTuple):

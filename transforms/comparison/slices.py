@@ -114,7 +114,7 @@ def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) ->
     """
     for name in wanted:
         if not any(any(slice_names(side, [name])) for side in sides):
-            tags = [tag for side in sides for own in side.tags for tag in own]
+            tags = {tag for side in sides for own in side.tags.used() for tag in own}
             has_language = any(any(side.languages) for side in sides)
             named = sorted({tag.partition(":")[0] for tag in tags if ":" in tag})
             known = [*([LANGUAGE] if has_language else ()), *named, *([TAG] if tags else ())]
@@ -134,8 +134,8 @@ def slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> li
 def _within(matched: MatchedValues, is_in_a: Sequence[bool], is_in_b: Sequence[bool]) -> MatchedValues:
     """Returns the part of the conversations in a slice; a case belongs to it if any of its runs does."""
     own, other = np.asarray(is_in_a, np.bool_), np.asarray(is_in_b, np.bool_)
-    kept = (matched.a.count(own) + matched.b.count(other) > 0).tolist()
-    names = [name for name, is_kept in zip(matched.names, kept, strict=True) if is_kept]
+    kept = matched.a.count(own) + matched.b.count(other) > 0
+    names = [name for name, is_kept in zip(matched.names, kept.tolist(), strict=True) if is_kept]
     return MatchedValues(names, matched.a.within(own, kept), matched.b.within(other, kept), matched.pairing)
 
 

@@ -121,7 +121,7 @@ def baseline_state(
         counts: The counts of its `run.json`.
         problems: Why it failed.
     """
-    cases = len({*conversations.own_cases()})
+    cases = len(conversations.own_cases().used())
     return BaselineState(cases, lost_of({**counts, "unused_cases": 0}), problems)
 
 

@@ -1,5 +1,6 @@
 """Comparisons and figures of summaries are those of the rows of the runs."""
 
+import json
 import random
 from collections.abc import Callable
 from time import time_ns
@@ -25,7 +26,8 @@ from turnwise.pipeline.store.results import evaluations_with_results, read_figur
 from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.tables import EXECUTIONS, RESULTS, RUN_SUMMARIES, SCORE_ROWS
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.pipeline.store_comparison.rows import SideName
+from turnwise.pipeline.store_comparison.run_summary import read_summary
+from turnwise.pipeline.store_comparison.side_records import SideName
 from turnwise.pipeline.store_comparison.sides import read_sides
 from turnwise.pipeline.store_comparison.summaries import Summaries, UnsummarisedError, keep_summaries
 from turnwise.transforms.comparison.compare import CompareOptions, compare
@@ -135,7 +137,7 @@ def test_a_run_that_a_summary_cannot_tell_is_read_by_rows(store: Store, put: Any
     keep_summaries(store, APP)
     assert kept(store) == ["r1"]
     with pytest.raises(UnsummarisedError):
-        store.read(lambda c: Summaries(c, APP).groups())
+        store.read(lambda c: Summaries(c, APP).figures())
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_figures_of_summaries_are_those_of_rows(store: Store, put: Any, again: r
     put("r2", "v1", again)
     put("r3", "v2", range(40))
     keep_summaries(store, APP)
-    summed = store.read(lambda c: figures_of(Summaries(c, APP).groups()))
+    summed = store.read(lambda c: figures_of(Summaries(c, APP).figures()))
     names = store.read(lambda c: evaluations_with_results(c, APP))
     rows = store.read(lambda c: {name: read_figures(c, name) for name in names})
     assert summed.keys() == rows.keys()
@@ -186,24 +188,40 @@ def test_a_summary_of_what_was_changed_is_not_used(store: Store, put: Any) -> No
     assert kept(store) == ["r1", "r2"] and check_same(store, *VERSIONS) != stale
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{",
-        "[]",
-        '[["x"],[],[],[],[[0,"a",7,0,0,0,0,null,0,false,0,0,[]]],[]]',
-        '[["x"],["c"],[],[[[],[],[]]],[[-1,"a",0,0,0,0,0,null,0,false,0,0,[]]],[]]',
-        '[["x"],["c"],[],[[[],[],[]]],[[0,"a",0,0,0,0,0,null,0,false,0,0,[0]]],[]]',
-    ],
-)
-def test_a_summary_that_cannot_be_read_is_made_of_the_rows(
-    store: Store, put: Callable[..., None], content: str
-) -> None:
-    put("r-1", f"{APP}/versions/v1", range(4))
+DAMAGES: dict[str, Callable[[Any], Any]] = {
+    "no list": lambda own: {},
+    "too short": lambda own: own[:5],
+    "a place after the last value": lambda own: [{**own[0], "values": own[0]["values"][:-1]}, *own[1:]],
+    "no values": lambda own: [*own[:8], {**own[8], "values": []}, *own[9:]],
+    "columns of different lengths": lambda own: [own[0], {**own[1], "places": ["|u1", "AA=="]}, *own[2:]],
+    "numbers of another kind": lambda own: [{**own[0], "places": ["|O", own[0]["places"][1]]}, *own[1:]],
+    "half a number": lambda own: [{**own[0], "places": ["<u2", "AAAA"]}, *own[1:]],
+    "no base64": lambda own: [{**own[0], "places": ["|u1", "A"]}, *own[1:]],
+    "one text for places": lambda own: [{**own[0], "places": "AAAA"}, *own[1:]],
+    "a negative place": lambda own: [*own[:9], {**own[9], "values": [[-1]] * 4}, *own[10:]],
+    "nothing given": lambda own: [*own[:10], [], own[11]],
+    "members that are not there": lambda own: [*own[:11], [own[11][0], ["|u1", "+vr6+g=="], own[11][2]]],
+    "fewer members": lambda own: [*own[:11], [own[11][0], ["|u1", "AA=="], own[11][2]]],
+    "no parts": lambda own: [*own[:11], [*own[11][:2], []]],
+}
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES])
+def test_a_summary_that_cannot_be_read_is_made_of_the_rows(store: Store, put: Any, damage: str) -> None:
+    put("r-1", "v1", range(4))
     keep_summaries(store, APP)
-    groups = store.read(lambda c: Summaries(c, APP).groups())
-    store.write(lambda c: c.execute(update(RUN_SUMMARIES).values(content=content)))
-    assert store.read(lambda c: repr(Summaries(c, APP).groups())) == repr(groups)
+    text = store.read(lambda c: c.execute(select(RUN_SUMMARIES.c.content)).scalar_one())
+    figures = store.read(lambda c: repr(Summaries(c, APP).figures()))
+    damaged = json.dumps(DAMAGES[damage](json.loads(text)))
+    with pytest.raises(ValueError, match=r"\w"):
+        read_summary(damaged)
+    store.write(lambda c: c.execute(update(RUN_SUMMARIES).values(content=damaged)))
+    assert store.read(lambda c: repr(Summaries(c, APP).figures())) == figures
+
+
+def test_a_summary_that_is_no_json_is_none() -> None:
+    with pytest.raises(ValueError, match="truncated"):
+        read_summary("[")
 
 
 @pytest.mark.parametrize("content", ["{", "{}", "[]"])

@@ -30,7 +30,7 @@ from turnwise.pipeline.store.tables import (
     SCORES,
 )
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.pipeline.store_comparison.rows import SideName
+from turnwise.pipeline.store_comparison.side_records import SideName
 from turnwise.pipeline.store_comparison.sides import read_sides
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.requests import CreateEvaluationRequest

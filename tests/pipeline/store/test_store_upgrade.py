@@ -151,8 +151,19 @@ def test_runs_of_an_earlier_store_are_summarised_by_the_first_comparison(old_url
     keep_summaries(store, LOCAL_APP)
     runs = store.read(lambda c: c.execute(kept).scalars().all())
     assert runs == [f"{LOCAL_APP}/evaluationRuns/nightly"]
-    groups = store.read(lambda c: figures_of(Summaries(c, LOCAL_APP).groups()))
+    groups = store.read(lambda c: figures_of(Summaries(c, LOCAL_APP).figures()))
     assert groups and groups == store.read(lambda c: {name: read_figures(c, name) for name in groups})
+    store.close()
+
+
+def test_summaries_in_the_form_of_an_earlier_version_are_made_again(store_url: str) -> None:
+    engine = create_engine(driver_url(store_url))
+    with engine.begin() as connection:
+        migrate(connection, MIGRATIONS[:15])
+        connection.execute(text("INSERT INTO run_summaries VALUES ('r/summary', 1, 'a', 'r', 1, '[]')"))
+    engine.dispose()
+    store = open_store(store_url)
+    assert not store.read(lambda c: c.execute(select(RUN_SUMMARIES.c.name)).all())
     store.close()
 
 

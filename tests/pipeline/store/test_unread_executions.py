@@ -24,7 +24,7 @@ from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
 from turnwise.pipeline.store.tables import CONVERSATION_ROWS, EXECUTIONS, RESULT_ROWS, RESULTS, RUNS, SCORES
 from turnwise.pipeline.store.urls import StoreError, driver_url
-from turnwise.pipeline.store_comparison.rows import SideName
+from turnwise.pipeline.store_comparison.side_records import SideName
 from turnwise.pipeline.store_comparison.sides import read_sides
 from turnwise.schemas.ces.conversation_tools import ListConversationsToReadRequest
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest

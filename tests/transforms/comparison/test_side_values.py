@@ -97,12 +97,12 @@ def test_criteria_that_conversations_share_are_compared_like_copies(a, b):
 def test_an_error_concerns_only_its_conversation():
     criteria = {SCORE: Observed(1.0)}
     made = columns_of([ComparedConversation(f"c{number}", "v1", criteria=criteria) for number in range(3)])
-    assert made.groups.places == [0, 0, 0]
+    assert made.criteria.places.tolist() == [0, 0, 0]
     made.add_errors({LATENCY: {("c1", "v1"): "no clock"}, SCORE: {("c2", "v1"): "is scored"}})
     assert [own.get(LATENCY) for own in made.criteria] == [
         None,
         Observed(why="raised an error: no clock"),
         None,
     ]
-    assert made.groups.places == [0, 1, 0] and criteria == {SCORE: Observed(1.0)}
+    assert made.criteria.places.tolist() == [0, 1, 0] and criteria == {SCORE: Observed(1.0)}
     assert all(own[SCORE] == Observed(1.0) for own in made.criteria)

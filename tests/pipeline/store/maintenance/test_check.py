@@ -40,6 +40,8 @@ GONE = "DELETE FROM dataset_members; DELETE FROM evaluation_tags; DELETE FROM ev
 FREE = "ALTER TABLE evaluation_history DISABLE TRIGGER evaluation_history_refuse"
 FREE_ON_SQLITE = "DROP TRIGGER evaluation_history_update; DROP TRIGGER evaluation_history_delete"
 
+NO_COLUMN = '{"values":[],"places":["|u1",""]}'
+NO_SUMMARY = f'[{f"{NO_COLUMN}," * 10}[],[[],["|u1",""],[]]]'
 ALL_GONE = "DELETE FROM failure_rows; DELETE FROM score_rows; DELETE FROM run_summaries"
 DAMAGES = [
     ("DROP VIEW latest_scores", "the view latest_scores is missing"),
@@ -99,7 +101,7 @@ DAMAGES = [
     ("DELETE FROM dataset_members", "1 datasets have other members in their table"),
     ("DELETE FROM evaluation_tags WHERE tag = 'a'", "1 evaluations have other tags in their table"),
     ("UPDATE run_summaries SET content = '{'", "its summary cannot be read"),
-    ("UPDATE run_summaries SET content = '[[],[],[],[],[],[]]'", "its summary is not what its rows say"),
+    (f"UPDATE run_summaries SET content = '{NO_SUMMARY}'", "its summary is not what its rows say"),
     (
         "UPDATE run_summaries SET content = replace(content, 'c-12', 'c-13')",
         "its summary is not what its rows say",

@@ -1,0 +1,110 @@
+"""Columns that list each of their values once: comparisons go over values, not over conversations."""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from turnwise.transforms.comparison.runs import Bools, Integers
+
+_Held = TypeVar("_Held")
+_Hashed = TypeVar("_Hashed", bound=Hashable)
+
+
+@dataclass(slots=True, eq=False)
+class CodedColumn(Generic[_Held]):
+    """A column of some rows.
+
+    Attributes:
+        values: Its values, each once; some may be of no row.
+        places: Place in `values`, for every row.
+    """
+
+    values: list[_Held]
+    places: Integers
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, row: int) -> _Held:
+        return self.values[self.places[row]]
+
+    def __iter__(self) -> Iterator[_Held]:
+        return map(self.values.__getitem__, self.places.tolist())
+
+    def put(self, row: int, value: _Held) -> None:
+        """Sets the value of one row; `value` is none of the values so far."""
+        self.places[row] = len(self.values)
+        self.values.append(value)
+
+    def at(self, rows: Integers | Bools) -> "CodedColumn[_Held]":
+        """Returns the column of some rows."""
+        return CodedColumn(self.values, self.places[rows])
+
+    def counts(self) -> Integers:
+        """Returns the number of rows of every value."""
+        return np.bincount(self.places, minlength=len(self.values))
+
+    def used(self) -> list[_Held]:
+        """Returns the values that any row has."""
+        return [self.values[place] for place in np.flatnonzero(self.counts()).tolist()]
+
+    def compact(self) -> "CodedColumn[_Held]":
+        """Returns the column without values that are of no row; if there were any, by first row."""
+        used = np.flatnonzero(self.counts())
+        if len(used) == len(self.values):
+            return self
+        rows = np.empty(len(self.values), np.int64)
+        rows[self.places[::-1]] = np.arange(len(self))[::-1]
+        ordered = used[np.argsort(rows[used])]
+        rows[ordered] = np.arange(len(used))
+        return CodedColumn([self.values[place] for place in ordered.tolist()], rows[self.places])
+
+    def recoded(self, values: Iterable[_Hashed]) -> "CodedColumn[_Hashed]":
+        """Returns the column with other values in place of its own, which may be equal to each other."""
+        own = coded(values)
+        return CodedColumn(own.values, own.places[self.places])
+
+
+def coded(rows: Iterable[_Hashed]) -> CodedColumn[_Hashed]:
+    """Returns the column of the values of all rows."""
+    listed = list(rows)
+    seen = dict.fromkeys(listed)
+    place_of = dict(zip(seen, range(len(seen)), strict=True))
+    places = np.fromiter(map(place_of.__getitem__, listed), np.int64, len(listed))
+    return CodedColumn([*seen], places)
+
+
+def coded_objects(rows: Iterable[_Held]) -> CodedColumn[_Held]:
+    """Returns the column of the objects of all rows: values are told apart by identity."""
+    objects = list(rows)
+    places = coded(map(id, objects)).places
+    return CodedColumn([*dict(zip(map(id, objects), objects, strict=True)).values()], places)
+
+
+def constant(value: _Hashed, size: int) -> CodedColumn[_Hashed]:
+    """Returns the column of so many rows of one value."""
+    return CodedColumn([value], np.zeros(size, np.int64))
+
+
+def stacked(columns: Sequence[CodedColumn[_Hashed]]) -> CodedColumn[_Hashed]:
+    """Returns columns under each other."""
+    values = [value for own in columns for value in own.values]
+    starts = accumulate((len(own.values) for own in columns), initial=0)
+    places = [own.places + start for own, start in zip(columns, starts, strict=False)]
+    return CodedColumn(values, np.concatenate([np.zeros(0, np.int64), *places])).recoded(values)
+
+
+def chosen(a: CodedColumn[_Hashed], b: CodedColumn[_Hashed], is_b: Bools) -> CodedColumn[_Hashed]:
+    """Returns the values of `a`, in some rows those of `b`."""
+    values = [*a.values, *b.values]
+    return CodedColumn(values, np.where(is_b, b.places + len(a.values), a.places)).recoded(values)
+
+
+def distinct_pairs(a: CodedColumn[Any], b: CodedColumn[Any]) -> list[tuple[int, int]]:
+    """Returns the pairs of places in the values of two columns that any row has, ascending."""
+    found = np.unique(a.places * len(b.values) + b.places)
+    first, second = np.divmod(found, max(1, len(b.values)))
+    return [*zip(first.tolist(), second.tolist(), strict=True)]
