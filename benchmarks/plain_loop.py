@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.pipeline.batch.build import aggregate_versions
-from turnwise.pipeline.batch.execution import calm_collector
+from turnwise.pipeline.batch.collector import calm_collector
 from turnwise.pipeline.io.directory import AGGREGATED
 from turnwise.pipeline.io.sinks.base import document_content, table_content
 from turnwise.pipeline.io.sinks.json_lines import JsonLinesWriter

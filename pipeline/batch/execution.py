@@ -1,12 +1,12 @@
 """Runs pipelines to their end, or only translates them."""
 
-import gc
 import logging
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
 from apache_beam.runners.runner import PipelineResult
 
+from turnwise.pipeline.batch.collector import calm_collector
 from turnwise.pipeline.batch.remote import RemoteRunError, run_remotely
 from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.remote_workers import is_in_process
@@ -14,8 +14,6 @@ from turnwise.schemas.config import ConfigError
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.worker import WAITING, close_judges
-
-_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
@@ -63,13 +61,6 @@ def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:
 def _own_words(error: Exception) -> str:
     """Returns the message of an error without the step that Beam appends."""
     return str(error).partition(" [while running")[0]
-
-
-def calm_collector() -> None:
-    """Makes the garbage collector run rarely: records are short-lived and hold no cycles."""
-    gc.freeze()  # before it is enabled, which would begin a collection of what exists
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
-    gc.enable()
 
 
 def only_translates(options: PipelineOptions) -> bool:

@@ -20,7 +20,8 @@ from typing import Any
 import apache_beam as beam
 
 from turnwise.pipeline.batch.build import build_end
-from turnwise.pipeline.batch.execution import calm_collector, run_to_the_end
+from turnwise.pipeline.batch.collector import calm_collector
+from turnwise.pipeline.batch.execution import run_to_the_end
 from turnwise.pipeline.batch.handing_over import handed_counts, take_over
 from turnwise.pipeline.batch.remote import RemoteRunError
 from turnwise.pipeline.batch.second_attempt import build_again

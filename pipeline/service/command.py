@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from turnwise.pipeline.batch.collector import calm_collector
 from turnwise.pipeline.batch.signals import leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
 from turnwise.pipeline.service.arguments import ServeOptions
@@ -57,9 +58,8 @@ def serve(options: ServeOptions) -> int:
     service = Service(store, current_user(), options.read_only, scoring=scoring)
     # The first comparison would load them otherwise.
     len(CRITERIA)
-    # Loaded modules exist until the end: to scan them in every collection would delay answers.
     gc.collect()
-    gc.freeze()
+    calm_collector()
     try:
         if not options.read_only and not options.stdio:
             service.jobs.start()

@@ -1,7 +1,7 @@
 """Sums over the results of one run, and of several runs together."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -12,8 +12,9 @@ from sqlalchemy import Connection, select
 from turnwise.pipeline.store.results import COMPLETED, EvaluationFigures
 from turnwise.pipeline.store.tables import RESULTS
 from turnwise.transforms.ces.aggregates import VersionSums
+from turnwise.transforms.comparison.coded import coded
 from turnwise.transforms.comparison.runs import Integers
-from turnwise.transforms.metrics.state import SumKey, Sums, add_parts
+from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 
 _COLUMNS = (
     *("evaluation", "version_id", "conversation_id", "update_nanos"),
@@ -28,7 +29,7 @@ class ResultGroup(msgspec.Struct, array_like=True, gc=False):
         results: Number of results.
         oldest: When the first one was written, nanoseconds since 1970; `newest`: the last one.
         completed: Number of completed results; the other numbers are of these.
-        sums: Place in the `parts` of the run, with a pair of sums.
+        sums: Number of their sums.
     """
 
     evaluation: str
@@ -39,7 +40,7 @@ class ResultGroup(msgspec.Struct, array_like=True, gc=False):
     completed: int = 0
     passes: int = 0
     fails: int = 0
-    sums: list[tuple[int, int, int]] = []
+    sums: int = 0
 
 
 class RunFigures(msgspec.Struct, frozen=True, array_like=True):
@@ -49,19 +50,35 @@ class RunFigures(msgspec.Struct, frozen=True, array_like=True):
         groups: The groups.
         members: Numbers of the conversations of the results, those of a group together.
         parts: Turn, kind and tool of sums.
+        summed: Place in `parts` of every sum of a group, those of a group together.
+        firsts: The first number of each sum; `seconds`: the second one.
     """
 
     groups: list[ResultGroup]
     members: Integers
     parts: list[tuple[int | None, str, str]]
+    summed: Integers
+    firsts: list[int]
+    seconds: list[int]
+
+    def by_group(self) -> Iterator["GroupFigures"]:
+        """Yields the groups with what is theirs."""
+        members = sums = 0
+        places = self.summed.tolist()
+        for group in self.groups:
+            own, of_sums = slice(members, members + group.results), slice(sums, sums + group.sums)
+            parts = [self.parts[place] for place in places[of_sums]]
+            pairs = zip(parts, self.firsts[of_sums], self.seconds[of_sums], strict=True)
+            yield GroupFigures(group, self.members[own], pairs)
+            members, sums = own.stop, of_sums.stop
 
 
-class _Counted(NamedTuple):
-    """A group, the numbers of its conversations, and the parts of its run."""
+class GroupFigures(NamedTuple):
+    """A group, the numbers of its conversations, and its sums, which can be read once."""
 
     group: ResultGroup
     members: Integers
-    parts: Sequence[SumKey]
+    sums: Iterator[SumPart]
 
 
 def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) -> RunFigures:
@@ -88,11 +105,13 @@ def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) ->
             own.fails += status == "FAIL"
             read = (((turn, kind, tool), a, b) for (turn, kind, tool), a, b in json.loads(parts))
             add_parts(sums.setdefault(key, {}), read)
-    places: dict[SumKey, int] = {}
     for key, found in sums.items():
-        groups[key].sums = [(places.setdefault(part, len(places)), a, b) for part, (a, b) in found.items()]
+        groups[key].sums = len(found)
+    parts = coded(part for key in groups for part in sums.get(key, ()))
+    pairs = [pair for key in groups for pair in sums.get(key, {}).values()]
     listed = np.asarray([*chain.from_iterable(members.values())], np.int64)
-    return RunFigures([*groups.values()], listed, [*places])
+    firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
+    return RunFigures([*groups.values()], listed, parts.values, parts.places, firsts, seconds)
 
 
 def figures_of(runs: Mapping[str, RunFigures]) -> dict[str, EvaluationFigures | None]:
@@ -104,23 +123,32 @@ def figures_of(runs: Mapping[str, RunFigures]) -> dict[str, EvaluationFigures | 
     Returns:
         The sums; None: some results of a group do not count, so that the rows must be read.
     """
-    by_evaluation: dict[str, dict[str, list[_Counted]]] = {}
+    by_evaluation: dict[str, dict[str, list[GroupFigures]]] = {}
     names: dict[str, list[str]] = {}
     for run, figures in runs.items():
-        end = 0
-        for group in figures.groups:
-            start, end = end, end + group.results
-            own = _Counted(group, figures.members[start:end], figures.parts)
-            by_evaluation.setdefault(group.evaluation, {}).setdefault(group.version, []).append(own)
-            names.setdefault(group.evaluation, []).append(run)
-    return {name: _figures(names[name], versions) for name, versions in by_evaluation.items()}
+        for own in figures.by_group():
+            by_evaluation.setdefault(own.group.evaluation, {}).setdefault(own.group.version, []).append(own)
+            names.setdefault(own.group.evaluation, []).append(run)
+    has_again = _has_again(runs.values())
+    return {name: _figures(names[name], versions, has_again) for name, versions in by_evaluation.items()}
 
 
-def _figures(runs: Sequence[str], versions: Mapping[str, list[_Counted]]) -> EvaluationFigures | None:
+def _has_again(runs: Iterable[RunFigures]) -> bool:
+    """Returns whether a conversation is in several runs."""
+    members = [own.members for own in runs]
+    found = np.zeros(1 + max((int(own.max(initial=0)) for own in members), default=0), np.int64)
+    for own in members:
+        found[own] += 1  # once, also where a number is repeated
+    return bool((found > 1).any())
+
+
+def _figures(
+    runs: Sequence[str], versions: Mapping[str, list[GroupFigures]], has_again: bool
+) -> EvaluationFigures | None:
     found: dict[str, VersionSums] = {}
     undecided: dict[str, int] = {}
     for version, groups in versions.items():
-        counted = _counted(groups)
+        counted = _counted(groups) if has_again else groups
         if counted is None:
             return None
         if any(own.group.completed for own in counted):
@@ -130,10 +158,9 @@ def _figures(runs: Sequence[str], versions: Mapping[str, list[_Counted]]) -> Eva
     return EvaluationFigures(found, undecided, sorted({*runs} - {""}))
 
 
-def _counted(groups: list[_Counted]) -> list[_Counted] | None:
+def _counted(groups: list[GroupFigures]) -> list[GroupFigures] | None:
     """Returns the groups that count: each conversation only in its last run; None: parts of groups do."""
-    members = np.concatenate([own.members for own in groups])
-    if len(np.unique(members)) == len(members):
+    if len(groups) == 1:
         return groups
     seen: set[int] = set()
     found, oldest = [], None
@@ -149,10 +176,10 @@ def _counted(groups: list[_Counted]) -> list[_Counted] | None:
     return found
 
 
-def _summed(groups: Iterable[_Counted]) -> VersionSums:
+def _summed(groups: Iterable[GroupFigures]) -> VersionSums:
     sums: Sums = {}
     passes = fails = 0
-    for own, _, parts in groups:
+    for own, _, own_sums in groups:
         passes, fails = passes + own.passes, fails + own.fails
-        add_parts(sums, ((parts[place], a, b) for place, a, b in own.sums))
+        add_parts(sums, own_sums)
     return VersionSums(passes, fails, sums)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from turnwise.pipeline.store_comparison.rows import ComparedRecord
-from turnwise.transforms.comparison.coded import CodedColumn, chosen, coded
+from turnwise.transforms.comparison.coded import CodedColumn, chosen, coded, distinct_pairs
 from turnwise.transforms.comparison.runs import Bools, Integers
 
 
@@ -62,9 +62,8 @@ class RecordColumns:
         """Returns each conversation in its last run only."""
         if self.conversations.counts().max(initial=0) <= 1:
             return self
-        seen = np.unique(self.conversations.places * len(self.runs.values) + self.runs.places)
-        runs = np.bincount(seen // len(self.runs.values), minlength=len(self.conversations.values))
-        again = np.flatnonzero(runs[self.conversations.places] > 1)
+        seen = [conversation for conversation, _ in distinct_pairs(self.conversations, self.runs)]
+        again = np.flatnonzero(np.bincount(seen)[self.conversations.places] > 1)
         if not len(again):
             return self
         measured = self.at(again)._measured()

@@ -5,13 +5,12 @@ Where a summary is in force, no score and no result of its run has to be read.
 
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from turnwise.pipeline.store.figures import RunFigures
 from turnwise.transforms.comparison.coded import CodedColumn
@@ -107,32 +106,36 @@ def read_summary(text: str) -> StoredSummary:
     if len({*map(len, columns)}) > 1:
         raise ValueError("columns of a summary have not the same length")
     for own in columns:
-        _check(own.places[:1].tolist() and [own.places.min(), own.places.max()], len(own.values))
-    figures = summary.figures
-    _check(chain.from_iterable(summary.observed.values), len(summary.given))
-    _check(np.unique(figures.members).tolist(), len(summary.conversations.values))
-    _check((part[0] for own in figures.groups for part in own.sums), len(figures.parts))
-    if sum(own.results for own in figures.groups) != len(figures.members):
-        raise ValueError("groups of a summary have not as many results as it says")
+        _check_places(own.places, own.values)
+    if not {*chain.from_iterable(summary.observed.values)} <= {*range(len(summary.given))}:
+        raise ValueError("a place in a summary is outside of its list")
+    _check_figures(summary.figures, summary.conversations.values)
     return summary
 
 
-def _check(places: Iterable[int], size: int) -> None:
-    if not all(0 <= place < size for place in {*places}):
+def _check_figures(figures: RunFigures, conversations: Sequence[object]) -> None:
+    _check_places(figures.members, conversations)
+    _check_places(figures.summed, figures.parts)
+    sums = len(figures.summed), len(figures.firsts), len(figures.seconds)
+    wanted = [len(figures.members), *sums]
+    if wanted != [sum(own.results for own in figures.groups), *[sum(own.sums for own in figures.groups)] * 3]:
+        raise ValueError("groups of a summary have not as many results and sums as they say")
+
+
+def _check_places(places: Integers, listed: Sequence[object]) -> None:
+    if places.max(initial=-1) >= len(listed):
         raise ValueError("a place in a summary is outside of its list")
 
 
-def meaning_of(summary: StoredSummary) -> tuple[list[object], list[object]]:
+def meaning_of(summary: StoredSummary) -> tuple[Sequence[object], Sequence[object]]:
     """Returns the conversations and groups without places in lists, in an order of their own."""
     rows = [
         (*row, {summary.given[place].criterion: summary.given[place] for place in observed})
         for *row, observed in zip(*(getattr(summary, name) for name in COLUMNS), strict=True)
     ]
-    ids, figures, end = summary.conversations.values, summary.figures, 0
-    groups: list[object] = []
-    for own in figures.groups:
-        start, end = end, end + own.results
-        members = sorted(ids[place] for place in figures.members[start:end].tolist())
-        sums = sorted((figures.parts[place], *pair) for place, *pair in own.sums)
-        groups.append((members, sums, replace(own, sums=[])))
+    ids = summary.conversations.values
+    groups = [
+        (own.group, sorted(ids[place] for place in own.members.tolist()), sorted(own.sums, key=repr))
+        for own in summary.figures.by_group()
+    ]
     return sorted(rows, key=repr), sorted(groups, key=repr)

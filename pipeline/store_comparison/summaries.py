@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -88,13 +89,22 @@ class Summaries:
 
     def figures(self) -> dict[str, RunFigures]:
         """Returns name of a run -> its results by evaluation and app version; raises UnsummarisedError."""
+        return {self._runs[run].name: own.figures for run, own in self._numbered.items()}
+
+    @cached_property
+    def _numbered(self) -> dict[str, StoredSummary]:
+        """The summaries of all runs; a conversation id has the same number in all of them."""
         runs = self._summaries(self._runs)
-        columns = [CodedColumn(own.conversations.values, own.figures.members) for own in runs.values()]
-        numbers = np.split(stacked(columns).places, np.cumsum([*map(len, columns)]))
-        return {
-            self._runs[run].name: replace(own.figures, members=members)
-            for (run, own), members in zip(runs.items(), numbers, strict=False)
-        }
+        values = [own.conversations.values for own in runs.values()]
+        ids = coded(chain.from_iterable(values))
+        found = {}
+        for (run, own), numbers in zip(
+            runs.items(), np.split(ids.places, np.cumsum([*map(len, values)])), strict=False
+        ):
+            conversations = CodedColumn(ids.values, numbers[own.conversations.places])
+            figures = replace(own.figures, members=numbers[own.figures.members])
+            found[run] = replace(own, conversations=conversations, figures=figures)
+        return found
 
     def records(self, kind: SideKind, name: str) -> RecordColumns:
         """Returns what is of an app version (its id) or run (its name); raises UnsummarisedError."""
@@ -106,7 +116,7 @@ class Summaries:
 
     @cached_property
     def _everything(self) -> RecordColumns:
-        return _records(self._summaries(self._runs))
+        return _records(self._numbered)
 
     def conversations(self, stored: RecordColumns, rulers: dict[str, set[str]]) -> ConversationColumns:
         """Returns the conversations without turns, reasons, tags and languages."""

@@ -91,10 +91,13 @@ def constant(value: _Hashed, size: int) -> CodedColumn[_Hashed]:
 
 def stacked(columns: Sequence[CodedColumn[_Hashed]]) -> CodedColumn[_Hashed]:
     """Returns columns under each other."""
+    none = np.zeros(0, np.int64)
+    if len({id(own.values) for own in columns}) == 1:
+        return CodedColumn(columns[0].values, np.concatenate([none, *(own.places for own in columns)]))
     values = [value for own in columns for value in own.values]
     starts = accumulate((len(own.values) for own in columns), initial=0)
     places = [own.places + start for own, start in zip(columns, starts, strict=False)]
-    return CodedColumn(values, np.concatenate([np.zeros(0, np.int64), *places])).recoded(values)
+    return CodedColumn(values, np.concatenate([none, *places])).recoded(values)
 
 
 def chosen(a: CodedColumn[_Hashed], b: CodedColumn[_Hashed], is_b: Bools) -> CodedColumn[_Hashed]:
@@ -105,6 +108,6 @@ def chosen(a: CodedColumn[_Hashed], b: CodedColumn[_Hashed], is_b: Bools) -> Cod
 
 def distinct_pairs(a: CodedColumn[Any], b: CodedColumn[Any]) -> list[tuple[int, int]]:
     """Returns the pairs of places in the values of two columns that any row has, ascending."""
-    found = np.unique(a.places * len(b.values) + b.places)
-    first, second = np.divmod(found, max(1, len(b.values)))
+    pairs = np.sort(a.places * len(b.values) + b.places)
+    first, second = np.divmod(pairs[np.diff(pairs, prepend=-1) > 0], max(1, len(b.values)))
     return [*zip(first.tolist(), second.tolist(), strict=True)]

@@ -76,7 +76,7 @@ def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = 
 
 
 def _names(conversations: ConversationColumns, by: PairedBy) -> set[str]:
-    return {name for name in conversations.case_names(by).used() if name}
+    return {*filter(None, conversations.case_names(by).used())}
 
 
 def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matched:
