@@ -188,21 +188,33 @@ def test_a_summary_of_what_was_changed_is_not_used(store: Store, put: Any) -> No
     assert kept(store) == ["r1", "r2"] and check_same(store, *VERSIONS) != stale
 
 
+def changed(place: int, value: Any) -> Callable[[Any], Any]:
+    """Returns a function that puts a value, or what a function makes of the part, in place of one part."""
+    return lambda own: [*own[:place], value(own[place]) if callable(value) else value, *own[place + 1 :]]
+
+
+def placed(*places: str) -> Callable[[Any], Any]:
+    """Returns a function that changes the places of a column."""
+    return lambda column: {**column, "places": list(places)}
+
+
 DAMAGES: dict[str, Callable[[Any], Any]] = {
     "no list": lambda own: {},
     "too short": lambda own: own[:5],
-    "a place after the last value": lambda own: [{**own[0], "values": own[0]["values"][:-1]}, *own[1:]],
-    "no values": lambda own: [*own[:8], {**own[8], "values": []}, *own[9:]],
-    "columns of different lengths": lambda own: [own[0], {**own[1], "places": ["|u1", "AA=="]}, *own[2:]],
-    "numbers of another kind": lambda own: [{**own[0], "places": ["|O", own[0]["places"][1]]}, *own[1:]],
-    "half a number": lambda own: [{**own[0], "places": ["<u2", "AAAA"]}, *own[1:]],
-    "no base64": lambda own: [{**own[0], "places": ["|u1", "A"]}, *own[1:]],
-    "one text for places": lambda own: [{**own[0], "places": "AAAA"}, *own[1:]],
-    "a negative place": lambda own: [*own[:9], {**own[9], "values": [[-1]] * 4}, *own[10:]],
-    "nothing given": lambda own: [*own[:10], [], own[11]],
-    "members that are not there": lambda own: [*own[:11], [own[11][0], ["|u1", "+vr6+g=="], own[11][2]]],
-    "fewer members": lambda own: [*own[:11], [own[11][0], ["|u1", "AA=="], own[11][2]]],
-    "no parts": lambda own: [*own[:11], [*own[11][:2], []]],
+    "a place after the last value": changed(0, lambda column: {**column, "values": column["values"][:-1]}),
+    "no values": changed(8, lambda column: {**column, "values": []}),
+    "columns of different lengths": changed(1, placed("|u1", "AA==")),
+    "numbers of another kind": changed(0, placed("|O", "AAECAw==")),
+    "half a number": changed(0, placed("<u2", "AAAA")),
+    "no base64": changed(0, placed("|u1", "A")),
+    "one text for places": changed(0, lambda column: {**column, "places": "AAAA"}),
+    "a negative place": changed(9, lambda column: {**column, "values": [[-1] for _ in column["values"]]}),
+    "nothing given": changed(10, []),
+    "members that are not there": changed(11, changed(1, ["|u1", "+vr6+g=="])),
+    "fewer members": changed(11, changed(1, ["|u1", "AA=="])),
+    "fewer sums": changed(11, changed(3, ["|u1", "AA=="])),
+    "no first numbers": changed(11, changed(4, [])),
+    "no parts": changed(11, changed(2, [])),
 }
 
 

@@ -40,8 +40,9 @@ GONE = "DELETE FROM dataset_members; DELETE FROM evaluation_tags; DELETE FROM ev
 FREE = "ALTER TABLE evaluation_history DISABLE TRIGGER evaluation_history_refuse"
 FREE_ON_SQLITE = "DROP TRIGGER evaluation_history_update; DROP TRIGGER evaluation_history_delete"
 
-NO_COLUMN = '{"values":[],"places":["|u1",""]}'
-NO_SUMMARY = f'[{f"{NO_COLUMN}," * 10}[],[[],["|u1",""],[]]]'
+NO_PLACES = '["|u1",""]'
+NO_COLUMN = f'{{"values":[],"places":{NO_PLACES}}}'
+NO_SUMMARY = f"[{f'{NO_COLUMN},' * 10}[],[[],{NO_PLACES},[],{NO_PLACES},[],[]]]"
 ALL_GONE = "DELETE FROM failure_rows; DELETE FROM score_rows; DELETE FROM run_summaries"
 DAMAGES = [
     ("DROP VIEW latest_scores", "the view latest_scores is missing"),
