@@ -56,8 +56,7 @@ def serve(options: ServeOptions) -> int:
     store = open_store(options.store, create=True, read_only=options.read_only)
     scoring = Scoring(options.config, options.judge)
     service = Service(store, current_user(), options.read_only, scoring=scoring)
-    # The first comparison would load them otherwise.
-    len(CRITERIA)
+    CRITERIA.load()
     gc.collect()
     calm_collector()
     try:

@@ -68,17 +68,17 @@ class RunFigures(msgspec.Struct, frozen=True, array_like=True):
         for group in self.groups:
             own, of_sums = slice(members, members + group.results), slice(sums, sums + group.sums)
             parts = [self.parts[place] for place in places[of_sums]]
-            pairs = zip(parts, self.firsts[of_sums], self.seconds[of_sums], strict=True)
+            pairs = [*zip(parts, self.firsts[of_sums], self.seconds[of_sums], strict=True)]
             yield GroupFigures(group, self.members[own], pairs)
             members, sums = own.stop, of_sums.stop
 
 
 class GroupFigures(NamedTuple):
-    """A group, the numbers of its conversations, and its sums, which can be read once."""
+    """A group, the numbers of its conversations, and its sums."""
 
     group: ResultGroup
     members: Integers
-    sums: Iterator[SumPart]
+    sums: list[SumPart]
 
 
 def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) -> RunFigures:

@@ -79,10 +79,10 @@ class RecordColumns:
         """Returns the number of what each has measured: evaluation or case, conversation and version."""
         has_none = np.asarray([not name for name in self.evaluations.values], np.bool_)
         cases = chosen(self.evaluations, self.cases, has_none[self.evaluations.places])
-        found = np.zeros(len(self), np.int64)
-        for column in (cases, self.conversations, self.versions):
-            found = found * len(column.values) + column.places
-        return np.unique(found, return_inverse=True)[1]
+        found = cases.places
+        for column in (self.conversations, self.versions):
+            found = np.unique(found * len(column.values) + column.places, return_inverse=True)[1]
+        return found
 
 
 def columns_of_records(records: Sequence[ComparedRecord], start: int = 0) -> RecordColumns:
@@ -101,11 +101,12 @@ def columns_of_records(records: Sequence[ComparedRecord], start: int = 0) -> Rec
 
 
 def with_cases(sides: Sequence[RecordColumns]) -> list[RecordColumns]:
-    """Names the case of results without a conversation as conversations of their evaluation do."""
+    """Names the case of results without a conversation as the last conversation of their evaluation does."""
     if not any(own.is_result.any() for own in sides):
         return [*sides]
     known = [own.at(~own.is_result) for own in sides]
-    cases = dict(sorted({pair for own in known for pair in zip(own.evaluations, own.cases, strict=True)}))
+    named = (pair for own in known for pair in zip(own.evaluations, own.cases, strict=True))
+    cases = {evaluation: case for evaluation, case in named if evaluation}
     found = []
     for own in sides:
         of_conversations = own.cases.recoded(cases.get(name, name) for name in own.cases.values)

@@ -12,6 +12,7 @@ from turnwise.pipeline.store.naming import UNASSIGNED
 from turnwise.pipeline.store.results import COMPLETED
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS
+from turnwise.schemas.ces.names import id_of
 
 _COLUMNS = ("name", "conversation_id", "version_id", "evaluation_run", "update_nanos")
 _RecordKey = tuple[str, str, str]
@@ -84,8 +85,13 @@ def _stored(
 
 def _evaluation(case_id: str, names: Sequence[str]) -> str:
     """Returns the evaluation of a case among those of the conversations of one id."""
-    own = (name for name in names if case_id in (name, name.rsplit("/", 1)[-1].rsplit("~", 1)[-1]))
-    return next(own, names[0] if names else "")
+    ids = {case_id, id_of(case_id)}
+    own = (
+        name
+        for name in sorted(names)
+        if not ids.isdisjoint({name, _last(name), _last(name).rsplit("~", 1)[-1]})
+    )
+    return next(own, min(names, default=""))
 
 
 def _conversations(

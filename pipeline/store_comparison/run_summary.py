@@ -7,10 +7,11 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 import numpy as np
+from msgspec.structs import fields
 
 from turnwise.pipeline.store.figures import RunFigures
 from turnwise.transforms.comparison.coded import CodedColumn
@@ -66,7 +67,7 @@ class StoredSummary(msgspec.Struct, frozen=True, array_like=True):
     figures: RunFigures
 
 
-COLUMNS = StoredSummary.__struct_fields__[:10]
+COLUMNS = tuple(own.name for own in fields(StoredSummary) if get_origin(own.type) is CodedColumn)
 """Names of the columns of a summary."""
 
 
@@ -80,7 +81,7 @@ def _read_places(_: type, stored: Any) -> Integers:
     kind, text = stored
     if kind not in _KINDS:
         raise ValueError("places in a summary are of another kind")
-    return np.frombuffer(b64decode(text), kind).astype(np.int64)
+    return np.frombuffer(b64decode(text, validate=True), kind).astype(np.int64)
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_stored_places)
@@ -100,13 +101,16 @@ def read_summary(text: str) -> StoredSummary:
     """
     try:
         summary = _DECODER.decode(text)
-    except (msgspec.MsgspecError, Base64Error, TypeError) as error:
+        np.asarray([*summary.nanos.values, *summary.revisions.values], np.int64)
+    except (msgspec.MsgspecError, Base64Error, TypeError, OverflowError) as error:
         raise ValueError(str(error)) from None
     columns: list[CodedColumn[Any]] = [getattr(summary, name) for name in COLUMNS]
     if len({*map(len, columns)}) > 1:
         raise ValueError("columns of a summary have not the same length")
     for own in columns:
         _check_places(own.places, own.values)
+        if len({*own.values}) < len(own.values):
+            raise ValueError("a column of a summary has a value twice")
     if not {*chain.from_iterable(summary.observed.values)} <= {*range(len(summary.given))}:
         raise ValueError("a place in a summary is outside of its list")
     _check_figures(summary.figures, summary.conversations.values)

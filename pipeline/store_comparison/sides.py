@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from typing import cast
 
 from msgspec.structs import replace
@@ -191,12 +192,14 @@ def _add_errors(connection: Connection, app: str, side: ComparedSide) -> None:
 def _scores(
     connection: Connection, app: str, stored: Sequence[ComparedRecord], rulers: dict[str, set[str]]
 ) -> Iterator[ScoreRow]:
-    """Yields the scores of conversations, and notes which judges gave them."""
-    for _, score in record_scores(connection, app, stored):
+    """Returns the scores of conversations in their order, and adds to `rulers` which judges gave them."""
+    scored: dict[str, list[ScoreRow]] = {}
+    for own, score in record_scores(connection, app, stored):
+        scored.setdefault(own.name, []).append(score)
         ruler = ruler_of(score)
         if ruler is not None:
             rulers.setdefault(score["criterion"], set()).add(ruler)
-        yield score
+    return chain.from_iterable(scored.get(own.name, ()) for own in stored)
 
 
 def _content(conversation: str, text: str) -> JsonObject:

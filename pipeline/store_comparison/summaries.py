@@ -120,9 +120,9 @@ class Summaries:
 
     def conversations(self, stored: RecordColumns, rulers: dict[str, set[str]]) -> ConversationColumns:
         """Returns the conversations without turns, reasons, tags and languages."""
+        rows = np.split(stored.places, np.cumsum(stored.runs.counts()))
         by_run = [
-            (self._read[run], stored.places[stored.runs.places == place])
-            for place, run in enumerate(stored.runs.values)
+            (self._read[run], own) for run, own in zip(stored.runs.values, rows, strict=False) if len(own)
         ]
         is_old = _are_old(stored, stacked([own.revisions.at(rows) for own, rows in by_run]))
         traits = stacked([own.traits.at(rows) for own, rows in by_run])

@@ -115,6 +115,14 @@ class Registry(Mapping[str, T], Generic[T]):
             hint += f" {everything}"
         raise ConfigError(f"{before}{name}: unknown {self.kind} ({hint})")
 
+    def load(self) -> None:
+        """Imports all modules and entry points now, not at the first lookup.
+
+        Raises:
+            ConfigError: One of them cannot be used.
+        """
+        self._complete()
+
     def __getitem__(self, name: str) -> T:
         return self._complete()[name]
 

@@ -35,7 +35,10 @@ class CodedColumn(Generic[_Held]):
         return map(self.values.__getitem__, self.places.tolist())
 
     def put(self, row: int, value: _Held) -> None:
-        """Sets the value of one row; `value` is none of the values so far."""
+        """Sets the value of one row; `value` is none of the values so far.
+
+        Columns of other rows of the same column get it as a value of no row.
+        """
         self.places[row] = len(self.values)
         self.values.append(value)
 
@@ -52,10 +55,8 @@ class CodedColumn(Generic[_Held]):
         return [self.values[place] for place in np.flatnonzero(self.counts()).tolist()]
 
     def compact(self) -> "CodedColumn[_Held]":
-        """Returns the column without values that are of no row; if there were any, by first row."""
+        """Returns the column with the values of its rows alone, by the first row of each."""
         used = np.flatnonzero(self.counts())
-        if len(used) == len(self.values):
-            return self
         rows = np.empty(len(self.values), np.int64)
         rows[self.places[::-1]] = np.arange(len(self))[::-1]
         ordered = used[np.argsort(rows[used])]

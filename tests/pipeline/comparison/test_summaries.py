@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import time_ns
 from typing import Any
 
@@ -22,13 +22,15 @@ from turnwise.pipeline.store.executions import (
     write_rows,
 )
 from turnwise.pipeline.store.figures import figures_of
+from turnwise.pipeline.store.naming import evaluation_name
 from turnwise.pipeline.store.results import evaluations_with_results, read_figures
 from turnwise.pipeline.store.row_tables import ROW_TABLES
-from turnwise.pipeline.store.tables import EXECUTIONS, RESULTS, RUN_SUMMARIES, SCORE_ROWS
+from turnwise.pipeline.store.tables import EXECUTIONS, RESULT_ROWS, RESULTS, RUN_SUMMARIES, SCORE_ROWS
 from turnwise.pipeline.store.urls import StoreError
+from turnwise.pipeline.store_comparison.rows import stored_records
 from turnwise.pipeline.store_comparison.run_summary import read_summary
 from turnwise.pipeline.store_comparison.side_records import SideName
-from turnwise.pipeline.store_comparison.sides import read_sides
+from turnwise.pipeline.store_comparison.sides import RowReader, read_sides
 from turnwise.pipeline.store_comparison.summaries import Summaries, UnsummarisedError, keep_summaries
 from turnwise.transforms.comparison.compare import CompareOptions, compare
 
@@ -54,9 +56,9 @@ def record(rng: random.Random, conversation: str, version: str) -> Any:
 def put(store: Store) -> Callable[..., None]:
     """Returns a function that scores conversations of a version and writes the run."""
 
-    def write(run: str, version: str, names: range, seed: int = 0) -> None:
+    def write(run: str, version: str, names: range, seed: int = 0, more: Sequence[Any] = ()) -> None:
         rng = random.Random(f"{run}{seed}")
-        records = [record(rng, f"c-{number}", version) for number in names]
+        records = [*(record(rng, f"c-{number}", version) for number in names), *more]
         found = turnwise.evaluate(records, criteria=CRITERIA, run_id=run)
         execution = Execution(run, time_ns(), APP, "2026-11-01")
         store.write(lambda c: begin(c, execution, DOCUMENT, time_ns()))
@@ -128,6 +130,30 @@ def test_undecided_judged_and_repeated_scores_are_compared_alike(store: Store, p
         store.write(lambda c, change=change: c.execute(change))
     found = check_same(store, *VERSIONS)
     assert any(own.undecided for own in found.criteria)
+
+
+def test_verdicts_and_scores_are_of_one_run(store: Store, put: Any) -> None:
+    put("r", "v1", range(30))
+    put("r-1", "v1", range(30))
+    put("r-2", "v2", range(30))
+    is_own = RESULT_ROWS.c.evaluation_run == f"{APP}/evaluationRuns/r-1"
+    store.write(lambda c: c.execute(delete(RESULT_ROWS).where(is_own)))
+    check_same(store, *VERSIONS)
+    for reader in (RowReader, Summaries):
+        side, _ = store.read(lambda c, made=reader: read_sides(c, APP, VERSIONS, "here", None, made(c, APP)))
+        assert side.run_ids == ["r", "r-1"]
+        for own in side.conversations.criteria:
+            failed = any(found.outcome == "FAIL" for found in own.values())
+            assert (own["evaluation_status"].outcome == "FAIL") == failed
+
+
+def test_each_case_of_one_conversation_id_has_its_evaluation(store: Store, put: Any) -> None:
+    one = record(random.Random(1), "c", "v1")
+    put("r", "v1", range(0), more=[one | {"eval_id": f"größe-{number}"} for number in range(4)])
+    found = store.read(lambda c: stored_records(c, APP, "run", f"{APP}/evaluationRuns/r"))
+    assert {own.case: own.evaluation for own in found} == {
+        f"größe-{number}": evaluation_name(APP, f"größe-{number}") for number in range(4)
+    }
 
 
 def test_a_run_that_a_summary_cannot_tell_is_read_by_rows(store: Store, put: Any) -> None:
@@ -208,6 +234,10 @@ DAMAGES: dict[str, Callable[[Any], Any]] = {
     "half a number": changed(0, placed("<u2", "AAAA")),
     "no base64": changed(0, placed("|u1", "A")),
     "one text for places": changed(0, lambda column: {**column, "places": "AAAA"}),
+    "a value twice": changed(0, lambda column: {**column, "values": ["c-1"] * 4}),
+    "a number of more than 64 bits": changed(
+        5, lambda column: {**column, "values": [10**30 + n for n in range(4)]}
+    ),
     "a negative place": changed(9, lambda column: {**column, "values": [[-1] for _ in column["values"]]}),
     "nothing given": changed(10, []),
     "members that are not there": changed(11, changed(1, ["|u1", "+vr6+g=="])),
