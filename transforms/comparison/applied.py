@@ -1,6 +1,6 @@
 """Finds, from scores alone, which thresholds were not the same: where a config is not at hand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 
 from turnwise.schemas.comparison import RulerChange
@@ -44,21 +44,21 @@ def applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterat
 def _by_criterion(conversations: ConversationColumns) -> _ByCase:
     """Returns the thresholds of scores by criterion and case; None: a score on the scale without one."""
     found: _ByCase = {}
-    cases, criteria = conversations.eval_ids, conversations.criteria
-    thresholds = criteria.recoded(frozenset(_thresholds(own)) for own in criteria.values)
-    for case, place in distinct_pairs(cases, thresholds):
-        for name, threshold in thresholds.values[place]:
-            found.setdefault(name, {}).setdefault(cases.values[case], set()).add(threshold)
+    cases = conversations.eval_ids
+    for name in {*chain.from_iterable(conversations.criteria.used())} - {STATUS}:
+        given = conversations.given(name)
+        thresholds = given.recoded(_thresholds(name, own) for own in given.values)
+        for case, place in distinct_pairs(cases, thresholds):
+            for threshold in thresholds.values[place]:
+                found.setdefault(name, {}).setdefault(cases.values[case], set()).add(threshold)
     return found
 
 
-def _thresholds(criteria: Mapping[str, Observed]) -> Iterator[tuple[str, float | None]]:
-    """Yields criteria with the threshold of their score, if it counts."""
-    for name, own in criteria.items():
-        if name == STATUS or own.value is None:
-            continue
-        if own.threshold is not None or _is_claim(name, own.value):
-            yield name, own.threshold
+def _thresholds(criterion: str, own: Observed | None) -> tuple[float | None, ...]:
+    """Returns the threshold of a score; (): the score does not count."""
+    if own is None or own.value is None:
+        return ()
+    return (own.threshold,) if own.threshold is not None or _is_claim(criterion, own.value) else ()
 
 
 def _is_claim(criterion: str, value: float) -> bool:

@@ -1,7 +1,7 @@
 """The conversations of a side as columns: comparisons go over columns, not over objects."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from turnwise.schemas.comparison import PairedBy
 from turnwise.transforms.comparison.coded import CodedColumn, coded, coded_objects, constant
@@ -28,6 +28,7 @@ class ConversationColumns:
     criteria: CodedColumn[dict[str, Observed]]
     skipped: CodedColumn[frozenset[str]]
     sampled_out: CodedColumn[frozenset[str]]
+    _given: dict[str, CodedColumn[Observed | None]] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         return len(self.conversation_ids)
@@ -35,6 +36,18 @@ class ConversationColumns:
     def put(self, row: int, criterion: str, found: Observed) -> None:
         """Sets what a criterion gave one conversation."""
         self.criteria.put(row, {**self.criteria[row], criterion: found})
+        self._given.pop(criterion, None)
+
+    def given(self, criterion: str) -> CodedColumn[Observed | None]:
+        """Returns what a criterion gave every conversation, without values of no row; None: nothing.
+
+        Values are told apart by identity.
+        """
+        if criterion not in self._given:
+            criteria = self.criteria.compact()
+            found = coded_objects(own.get(criterion) for own in criteria.values)
+            self._given[criterion] = CodedColumn(found.values, found.places[criteria.places])
+        return self._given[criterion]
 
     def add_errors(self, raised: Raised) -> None:
         """Makes undecided what raised an error; see `turnwise.transforms.comparison.errors.add_errors`."""

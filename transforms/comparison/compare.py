@@ -86,9 +86,8 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
 
 def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
     """Returns what is compared, verdicts first, and why other criteria are not."""
-    observed = [side.conversations.criteria.compact().values for side in (a, b)]
-    everything = [own for side in observed for own in side]
-    own, other = (dict.fromkeys(chain.from_iterable(side)) for side in observed)
+    sides = a.conversations, b.conversations
+    own, other = (dict.fromkeys(chain.from_iterable(side.criteria.compact().values)) for side in sides)
     names = sorted((name for name in own if name in other), key=lambda name: name != STATUS)
     thresholds = {
         name
@@ -99,7 +98,11 @@ def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure],
     }
     missing = {name: f"{b.name} has no score of it" for name in own if name not in other}
     missing |= {name: f"{a.name} has no score of it" for name in other if name not in own}
-    return [measure_of(name, everything, name in thresholds) for name in names], missing
+    found = {
+        name: [*filter(None, chain.from_iterable(side.given(name).values for side in sides))]
+        for name in names
+    }
+    return [measure_of(name, found[name], name in thresholds) for name in names], missing
 
 
 def _without_verdicts(

@@ -1,6 +1,6 @@
 """What of a criterion is compared: pass shares or mean values, and which side is better."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,17 +67,14 @@ class CriterionMeasure:
         return CriterionMeasure(self.criterion, "mean", self.scale, self.unit, better_is, False)
 
 
-def measure_of(
-    criterion: str, observed: Iterable[Mapping[str, Observed]], has_threshold: bool
-) -> CriterionMeasure:
+def measure_of(criterion: str, found: Sequence[Observed], has_threshold: bool) -> CriterionMeasure:
     """Returns what of a criterion is compared.
 
     Args:
         criterion: Its name.
-        observed: What criteria gave the conversations of both sides, each at least once.
+        found: What it gave the conversations of both sides, each at least once.
         has_threshold: Whether the config gives it a threshold.
     """
-    found = [own[criterion] for own in observed if criterion in own]
     kind = CRITERIA.get(criterion)
     scale = (0.0, 1.0) if criterion == STATUS else kind.scale if kind else None
     unit = kind.unit if kind else "score"

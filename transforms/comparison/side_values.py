@@ -35,13 +35,12 @@ class ObservedColumns:
 
     def __init__(self, conversations: ConversationColumns) -> None:
         self.conversations = conversations
-        self._criteria = conversations.criteria.compact()
         self._values: dict[CriterionMeasure, RowValues] = {}
         self._drawn: dict[str, Bools] = {}
 
     def groups(self, measure: CriterionMeasure) -> list[Observed | None]:
-        """Returns what a criterion gave each group of conversations; None: it does not apply."""
-        found = (own.get(measure.criterion) for own in self._criteria.values)
+        """Returns each different thing that a criterion gave conversations; None: it does not apply."""
+        found = self.conversations.given(measure.criterion).values
         return [own if own is not None and measure.applies(own) else None for own in found]
 
     def at(self, rows: Iterable[int], measure: CriterionMeasure) -> list[Observed]:
@@ -57,7 +56,7 @@ class ObservedColumns:
             numbers = np.asarray([0.0 if value is None else value for value in values], np.float64)
             is_seen = np.asarray([own is not None for own in found], np.bool_)
             is_decided = np.asarray([value is not None for value in values], np.bool_)
-            at = self._criteria.places
+            at = self.conversations.given(measure.criterion).places
             self._values[measure] = RowValues(numbers[at], is_seen[at], is_decided[at])
         return self._values[measure]
 

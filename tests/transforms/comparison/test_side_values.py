@@ -61,7 +61,8 @@ def plain_pairs(cases, measure, undecided):
 @given(a=conversations("v1"), b=conversations("v2"))
 @settings(max_examples=30, deadline=None)
 def test_values_by_case(criterion, a, b):
-    measure = measure_of(criterion, [own.criteria for own in (*a, *b)], False)
+    given_by = [own.criteria[criterion] for own in (*a, *b) if criterion in own.criteria]
+    measure = measure_of(criterion, given_by, False)
     matched = values_of(match(columns_of(a), columns_of(b), "eval_id"))
     names = sorted({own.eval_id for own in a} & {own.eval_id for own in b} - {None})
     cases = {name: [[own for own in side if own.eval_id == name] for side in (a, b)] for name in names}
