@@ -121,7 +121,7 @@ run_tests() {
   "$env/bin/mypy"
   unset PYTHONDONTWRITEBYTECODE  # the processes that tests start would each compile everything
   local workers  # more than processors, because some tests wait
-  workers=$("$env/bin/python" -c 'import os; print((3 * (os.cpu_count() or 1) + 1) // 2)')
+  workers=$("$env/bin/python" -c 'import os; print(2 * (os.cpu_count() or 1))')
   "$env/bin/python" -m pytest -n "$workers" --dist loadfile --no-loadscope-reorder "$@"
 }
 
