@@ -46,17 +46,18 @@ def serve(options: ServeOptions) -> int:
         Exit status 0.
 
     Raises:
-        ConfigError: The URL of the store is wrong, or the address of the server is in use.
+        ConfigError: The URL of the store is wrong, a criterion of a plugin cannot be used, or the address of
+            the server is in use.
         StoreError: The store does not answer.
     """
     leave_signals()
     # URLs and bodies of requests are not logged, because they may be confidential.
     log_to_terminal("turnwise: %(message)s", LogRateLimit())
     _check_scoring(options)
+    CRITERIA.load()  # the first comparison would wait for them
     store = open_store(options.store, create=True, read_only=options.read_only)
     scoring = Scoring(options.config, options.judge)
     service = Service(store, current_user(), options.read_only, scoring=scoring)
-    CRITERIA.load()
     gc.collect()
     calm_collector()
     try:

@@ -76,7 +76,7 @@ class RecordColumns:
         return self.at(is_kept)
 
     def _measured(self) -> Integers:
-        """Returns the number of what each has measured: evaluation or case, conversation and version."""
+        """Returns a number for each evaluation or else case, conversation and version that was measured."""
         has_none = np.asarray([not name for name in self.evaluations.values], np.bool_)
         cases = chosen(self.evaluations, self.cases, has_none[self.evaluations.places])
         found = cases.places

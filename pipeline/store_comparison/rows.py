@@ -16,6 +16,8 @@ from turnwise.schemas.ces.names import id_of
 
 _COLUMNS = ("name", "conversation_id", "version_id", "evaluation_run", "update_nanos")
 _RecordKey = tuple[str, str, str]
+SideKind = Literal["version", "run", "either"]
+"""What the name of a side names; `either`: an app version, or else a run."""
 
 
 class ComparedRecord(msgspec.Struct, frozen=True, gc=False):
@@ -55,9 +57,7 @@ class ComparedRecord(msgspec.Struct, frozen=True, gc=False):
         return self.run, self.conversation, self.version
 
 
-def stored_records(
-    connection: Connection, app: str, kind: Literal["version", "run", "either"], name: str
-) -> list[ComparedRecord]:
+def stored_records(connection: Connection, app: str, kind: SideKind, name: str) -> list[ComparedRecord]:
     """Returns the conversations of an app version (its id) or run (its name), and results without one.
 
     They are ordered by the id of the run, and in a run by name.

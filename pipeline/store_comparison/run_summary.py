@@ -32,7 +32,7 @@ class SummaryObserved(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class SummaryTraits(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What conversations mostly have in common; see `ComparedConversation`.
+    """What was left out of a conversation, and who judged it; see `ComparedConversation`.
 
     Attributes:
         rulers: Criterion and judge of the scores that a judge gave.

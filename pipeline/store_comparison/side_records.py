@@ -1,7 +1,7 @@
 """Reads which conversations and results of a store belong to a side of a comparison."""
 
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, select
 
@@ -11,12 +11,11 @@ from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import unread_runs
 from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, key_text
 from turnwise.pipeline.store_comparison.records import RecordColumns, with_cases
+from turnwise.pipeline.store_comparison.rows import SideKind
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.comparison.columns import ConversationColumns
 
 _SHOWN = 10
-SideKind = Literal["version", "run", "either"]
-"""What the name of a side names; `either`: an app version, or else a run."""
 
 
 class SideName(NamedTuple):

@@ -19,8 +19,8 @@ from turnwise.pipeline.store.tables import FAILURES, SCORES, key_text
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.losses import add_deleted, add_losses, add_unread
 from turnwise.pipeline.store_comparison.records import RecordColumns, columns_of_records
-from turnwise.pipeline.store_comparison.rows import ComparedRecord, stored_records
-from turnwise.pipeline.store_comparison.side_records import SideKind, SideName, SideReader, read_records
+from turnwise.pipeline.store_comparison.rows import ComparedRecord, SideKind, stored_records
+from turnwise.pipeline.store_comparison.side_records import SideName, SideReader, read_records
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.schemas.values import JsonObject

@@ -14,8 +14,8 @@ from turnwise.pipeline.store.figures import RunFigures
 from turnwise.pipeline.store.states import COUNTED
 from turnwise.pipeline.store.tables import CURRENT, EXECUTIONS, RUN_SUMMARIES, upsert
 from turnwise.pipeline.store_comparison.records import RecordColumns
+from turnwise.pipeline.store_comparison.rows import SideKind
 from turnwise.pipeline.store_comparison.run_summary import StoredSummary, SummaryObserved, read_summary
-from turnwise.pipeline.store_comparison.side_records import SideKind
 from turnwise.pipeline.store_comparison.summarising import summary_text
 from turnwise.transforms.comparison.coded import CodedColumn, chosen, coded, constant, stacked
 from turnwise.transforms.comparison.columns import ConversationColumns
