@@ -1,6 +1,7 @@
 """Fills a store with evaluations and runs, for the measurement of the server."""
 
 import itertools
+import random
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -153,8 +154,21 @@ class _Scored:
         return {
             "results": [{**pattern, **own, "result": result}],
             "conversations": [{**self.conversations[number % _PATTERNS], **own}],
-            "scores": [{**row, **own} for row in self.scores[pattern["conversation_id"]]],
+            "scores": [
+                {**row, **own} for row in _of_its_own(self.scores[pattern["conversation_id"]], number)
+            ],
         }
+
+
+def _of_its_own(rows: Sequence[ScoreRow], number: int) -> list[ScoreRow]:
+    """Returns scores of a conversation with values of ROUGE that no other one has."""
+    rng, found = random.Random(number), []
+    for row in rows:
+        if row["criterion"] == "response_match_score":
+            value = rng.random()
+            row = {**row, "value": value, "outcome": "PASS" if value >= 0.8 else "FAIL"}
+        found.append(row)
+    return found
 
 
 def _tables(scored: _Scored, run: int, count: int) -> Iterator[tuple[str, list[Any]]]:

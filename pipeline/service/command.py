@@ -3,6 +3,7 @@
 import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -54,7 +55,7 @@ def serve(options: ServeOptions) -> int:
     # URLs and bodies of requests are not logged, because they may be confidential.
     log_to_terminal("turnwise: %(message)s", LogRateLimit())
     _check_scoring(options)
-    CRITERIA.load()  # the first comparison would wait for them
+    _load()
     store = open_store(options.store, create=True, read_only=options.read_only)
     scoring = Scoring(options.config, options.judge)
     service = Service(store, current_user(), options.read_only, scoring=scoring)
@@ -71,6 +72,12 @@ def serve(options: ServeOptions) -> int:
         service.jobs.close()
         store.close()
     return 0
+
+
+def _load() -> None:
+    """Imports what the first comparison would wait for."""
+    CRITERIA.load()
+    import_module("numpy.ma")  # by numpy.unique
 
 
 def _check_scoring(options: ServeOptions) -> None:

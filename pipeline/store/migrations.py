@@ -217,6 +217,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     add_erasure_ends,
     index_conversations,
     delete_summaries,
+    delete_summaries,  # their form has changed again
 )
 
 

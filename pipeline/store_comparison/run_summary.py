@@ -5,8 +5,8 @@ Where a summary is in force, no score and no result of its run has to be read.
 
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Sequence, Sized
+from itertools import repeat
 from typing import Any, get_origin
 
 import msgspec
@@ -15,20 +15,29 @@ from msgspec.structs import fields
 
 from turnwise.pipeline.store.figures import RunFigures
 from turnwise.transforms.comparison.coded import CodedColumn
+from turnwise.transforms.comparison.criterion_column import ScoreKind
 from turnwise.transforms.comparison.runs import Integers
+from turnwise.transforms.statistics.resampling import Numbers
 
 _KINDS = ("|u1", "<u2", "<u4")
 """How NumPy calls unsigned integers of 1, 2 and 4 bytes."""
+_FLOATS = "<f8"
 
 
-class SummaryObserved(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a criterion gave conversations; see `Observed`."""
+class SummaryCriterion(msgspec.Struct, frozen=True, array_like=True):
+    """What a criterion gave conversations; see `CriterionColumn`.
+
+    Attributes:
+        criterion: Its name.
+        values: Its different values; 0 where there is none.
+        places: Place in `values`, for every conversation.
+        kinds: The rest of its scores.
+    """
 
     criterion: str
-    value: float | None
-    outcome: str | None
-    threshold: float | None
-    is_summed: bool
+    values: Numbers
+    places: Integers
+    kinds: CodedColumn[ScoreKind | None]
 
 
 class SummaryTraits(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -48,8 +57,7 @@ class StoredSummary(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         revisions: Highest revision of their scores; -1: they have none.
-        observed: Places in `given` of what criteria gave them.
-        given: What criteria gave.
+        criteria: What criteria gave them, by name.
         figures: Figures of its results; their conversations are places in the values of `conversations`.
     """
 
@@ -62,8 +70,7 @@ class StoredSummary(msgspec.Struct, frozen=True, array_like=True):
     is_result: CodedColumn[bool]
     revisions: CodedColumn[int]
     traits: CodedColumn[SummaryTraits]
-    observed: CodedColumn[tuple[int, ...]]
-    given: list[SummaryObserved]
+    criteria: list[SummaryCriterion]
     figures: RunFigures
 
 
@@ -71,21 +78,24 @@ COLUMNS = tuple(own.name for own in fields(StoredSummary) if get_origin(own.type
 """Names of the columns of a summary."""
 
 
-def _stored_places(places: Any) -> tuple[str, str]:
-    """Returns places as JSON holds them: the kind of the numbers, and their bytes in base64."""
-    kind = next(kind for kind in _KINDS if places.max(initial=0) <= np.iinfo(kind).max)
-    return kind, b64encode(places.astype(kind).tobytes()).decode()
+def _stored(numbers: Any) -> tuple[str, str]:
+    """Returns numbers as JSON holds them: their kind, and their bytes in base64."""
+    kind = _FLOATS
+    if numbers.dtype == np.int64:
+        kind = next(kind for kind in _KINDS if numbers.max(initial=0) <= np.iinfo(kind).max)
+    return kind, b64encode(numbers.astype(kind).tobytes()).decode()
 
 
-def _read_places(_: type, stored: Any) -> Integers:
+def _read(wanted: Any, stored: Any) -> Integers | Numbers:
     kind, text = stored
-    if kind not in _KINDS:
-        raise ValueError("places in a summary are of another kind")
-    return np.frombuffer(b64decode(text, validate=True), kind).astype(np.int64)
+    if kind not in ((_FLOATS,) if wanted == Numbers else _KINDS):
+        raise ValueError("numbers in a summary are of another kind")
+    numbers = np.frombuffer(b64decode(text, validate=True), kind)
+    return numbers.astype(np.float64) if kind == _FLOATS else numbers.astype(np.int64)
 
 
-_ENCODER = msgspec.json.Encoder(enc_hook=_stored_places)
-_DECODER = msgspec.json.Decoder(StoredSummary, dec_hook=_read_places)
+_ENCODER = msgspec.json.Encoder(enc_hook=_stored)
+_DECODER = msgspec.json.Decoder(StoredSummary, dec_hook=_read)
 
 
 def text_of(summary: StoredSummary) -> str:
@@ -105,14 +115,17 @@ def read_summary(text: str) -> StoredSummary:
     except (msgspec.MsgspecError, Base64Error, TypeError, OverflowError) as error:
         raise ValueError(str(error)) from None
     columns: list[CodedColumn[Any]] = [getattr(summary, name) for name in COLUMNS]
-    if len({*map(len, columns)}) > 1:
+    columns += [own.kinds for own in summary.criteria]
+    if len({*map(len, columns), *(len(own.places) for own in summary.criteria)}) > 1:
         raise ValueError("columns of a summary have not the same length")
     for own in columns:
         _check_places(own.places, own.values)
-        if len({*own.values}) < len(own.values):
-            raise ValueError("a column of a summary has a value twice")
-    if not {*chain.from_iterable(summary.observed.values)} <= {*range(len(summary.given))}:
-        raise ValueError("a place in a summary is outside of its list")
+        _check_distinct(own.values)
+    _check_distinct([own.criterion for own in summary.criteria])
+    for given in summary.criteria:
+        _check_places(given.places, given.values)
+        if not np.isfinite(given.values).all():
+            raise ValueError("a value in a summary is not finite")
     _check_figures(summary.figures, summary.conversations.values)
     return summary
 
@@ -126,17 +139,24 @@ def _check_figures(figures: RunFigures, conversations: Sequence[object]) -> None
         raise ValueError("groups of a summary have not as many results and sums as they say")
 
 
-def _check_places(places: Integers, listed: Sequence[object]) -> None:
+def _check_distinct(values: Sequence[object]) -> None:
+    if len({*values}) < len(values):
+        raise ValueError("a list of a summary has a value twice")
+
+
+def _check_places(places: Integers, listed: Sized) -> None:
     if places.max(initial=-1) >= len(listed):
         raise ValueError("a place in a summary is outside of its list")
 
 
 def meaning_of(summary: StoredSummary) -> tuple[Sequence[object], Sequence[object]]:
     """Returns the conversations and groups without places in lists, in an order of their own."""
-    rows = [
-        (*row, {summary.given[place].criterion: summary.given[place] for place in observed})
-        for *row, observed in zip(*(getattr(summary, name) for name in COLUMNS), strict=True)
+    scores = [
+        zip(repeat(own.criterion), own.values[own.places].tolist(), own.kinds, strict=False)
+        for own in summary.criteria
     ]
+    columns = [*(getattr(summary, name) for name in COLUMNS), *scores]
+    rows = [*zip(*columns, strict=True)]
     ids = summary.conversations.values
     groups = [
         (own.group, sorted(ids[place] for place in own.members.tolist()), sorted(own.sums, key=repr))

@@ -129,7 +129,9 @@ class RowReader:
         places = zip(stored.places.tolist(), stored.cases, strict=True)
         found = [replace(self._found[place], case=case) for place, case in places]
         scores = _scores(self._connection, self._app, found, rulers)
-        return columns_of(collect(scores, map(record_summary, found)))
+        made = columns_of(collect(scores, map(record_summary, found)))
+        made.criteria = dict(sorted(made.criteria.items()))
+        return made
 
 
 def _app(connection: Connection, app: str | None) -> str:

@@ -15,11 +15,11 @@ from turnwise.pipeline.store.states import COUNTED
 from turnwise.pipeline.store.tables import CURRENT, EXECUTIONS, RUN_SUMMARIES, upsert
 from turnwise.pipeline.store_comparison.records import RecordColumns
 from turnwise.pipeline.store_comparison.rows import SideKind
-from turnwise.pipeline.store_comparison.run_summary import StoredSummary, SummaryObserved, read_summary
+from turnwise.pipeline.store_comparison.run_summary import StoredSummary, SummaryCriterion, read_summary
 from turnwise.pipeline.store_comparison.summarising import summary_text
 from turnwise.transforms.comparison.coded import CodedColumn, chosen, coded, constant, stacked
 from turnwise.transforms.comparison.columns import ConversationColumns
-from turnwise.transforms.comparison.observed import Observed
+from turnwise.transforms.comparison.criterion_column import CriterionColumn, empty_column, stacked_criteria
 from turnwise.transforms.comparison.runs import Bools, Integers
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -207,24 +207,21 @@ def _are_old(stored: RecordColumns, revisions: CodedColumn[int]) -> Bools:
     return own < last[places]
 
 
-def _criteria(
-    by_run: Sequence[tuple[StoredSummary, Integers]], is_old: Bools
-) -> CodedColumn[dict[str, Observed]]:
+def _criteria(by_run: Sequence[tuple[StoredSummary, Integers]], is_old: Bools) -> dict[str, CriterionColumn]:
     """Returns what criteria gave; of what was scored again later, the verdict alone."""
-    given = coded(own for run, _ in by_run for own in run.given)
-    numbers = np.split(given.places, np.cumsum([len(run.given) for run, _ in by_run]))
-    found = []
-    for (run, rows), own in zip(by_run, map(np.ndarray.tolist, numbers), strict=False):
-        observed = run.observed.at(rows).compact()
-        found.append(observed.recoded(tuple(map(own.__getitem__, places)) for places in observed.values))
-    column = stacked(found)
-    if is_old.any():
-        is_verdict = [own.criterion == STATUS for own in given.values]
-        verdicts = (tuple(place for place in one if is_verdict[place]) for one in column.values)
-        column = chosen(column, column.recoded(verdicts), is_old)
-    made = [(own.criterion, _observed(own)) for own in given.values]
-    return CodedColumn([dict(map(made.__getitem__, one)) for one in column.values], column.places)
+    by_name = [({own.criterion: own for own in run.criteria}, rows) for run, rows in by_run]
+    found = {}
+    for name in sorted({*chain.from_iterable(criteria for criteria, _ in by_name)}):
+        parts = [_column(criteria.get(name), rows) for criteria, rows in by_name]
+        own = stacked_criteria(parts)
+        if name != STATUS:
+            own = own.without(is_old)
+        if own.is_given.any():
+            found[name] = own
+    return found
 
 
-def _observed(own: SummaryObserved) -> Observed:
-    return Observed(own.value, own.outcome, own.threshold, is_summed=own.is_summed)
+def _column(given: SummaryCriterion | None, rows: Integers) -> CriterionColumn:
+    if given is None:
+        return empty_column(len(rows))
+    return CriterionColumn(given.values[given.places[rows]], given.kinds.at(rows))

@@ -6,7 +6,8 @@ from itertools import chain
 from turnwise.schemas.comparison import RulerChange
 from turnwise.transforms.comparison.coded import distinct_pairs
 from turnwise.transforms.comparison.columns import ConversationColumns
-from turnwise.transforms.comparison.observed import Observed
+from turnwise.transforms.comparison.criterion_column import CriterionColumn
+from turnwise.transforms.comparison.runs import Bools
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -44,33 +45,29 @@ def applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterat
 def _by_criterion(conversations: ConversationColumns) -> _ByCase:
     """Returns the thresholds of scores by criterion and case; None: a score on the scale without one."""
     found: _ByCase = {}
-    cases = conversations.eval_ids
-    for name in {*chain.from_iterable(conversations.criteria.used())} - {STATUS}:
-        given = conversations.given(name)
-        thresholds = given.recoded(_thresholds(name, own) for own in given.values)
-        for case, place in distinct_pairs(cases, thresholds):
-            for threshold in thresholds.values[place]:
-                found.setdefault(name, {}).setdefault(cases.values[case], set()).add(threshold)
+    for name, given in conversations.criteria.items():
+        counts = _has_threshold(given) | given.is_within(_scale(name))
+        cases, thresholds = conversations.eval_ids.at(counts), given.kinds.at(counts)
+        for case, place in distinct_pairs(cases, thresholds) if name != STATUS else ():
+            kind = thresholds.values[place]
+            if kind is not None:
+                found.setdefault(name, {}).setdefault(cases.values[case], set()).add(kind.threshold)
     return found
 
 
-def _thresholds(criterion: str, own: Observed | None) -> tuple[float | None, ...]:
-    """Returns the threshold of a score; (): the score does not count."""
-    if own is None or own.value is None:
-        return ()
-    return (own.threshold,) if own.threshold is not None or _is_claim(criterion, own.value) else ()
+def _has_threshold(given: CriterionColumn) -> Bools:
+    return given.where(lambda kind: kind.has_value and kind.threshold is not None)
 
 
-def _is_claim(criterion: str, value: float) -> bool:
+def _scale(criterion: str) -> tuple[float, float] | None:
     kind = CRITERIA.get(criterion)
-    scale = kind.scale if kind else None
-    return scale is None or scale[0] <= value <= scale[1]
+    return kind.scale if kind else None
 
 
 def _seen(conversations: ConversationColumns) -> set[str]:
     """Returns the criteria that gave anything, or that a sample rate left out; without the verdicts."""
-    columns = conversations.criteria, conversations.skipped, conversations.sampled_out
-    return {*chain.from_iterable(own for column in columns for own in column.used())} - {STATUS}
+    left_out = [*conversations.skipped.used(), *conversations.sampled_out.used()]
+    return {*conversations.criteria, *chain.from_iterable(left_out)} - {STATUS}
 
 
 def _gates(found: _ByCase) -> list[str]:

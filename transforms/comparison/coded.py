@@ -35,12 +35,13 @@ class CodedColumn(Generic[_Held]):
         return map(self.values.__getitem__, self.places.tolist())
 
     def put(self, row: int, value: _Held) -> None:
-        """Sets the value of one row; `value` is none of the values so far.
+        """Sets the value of one row.
 
-        Columns of other rows of the same column get it as a value of no row.
+        Columns of other rows of the same column get a new one as a value of no row.
         """
-        self.places[row] = len(self.values)
-        self.values.append(value)
+        if value not in self.values:
+            self.values.append(value)
+        self.places[row] = self.values.index(value)
 
     def at(self, rows: Integers | Bools) -> "CodedColumn[_Held]":
         """Returns the column of some rows."""
@@ -73,16 +74,11 @@ def coded(rows: Iterable[_Hashed]) -> CodedColumn[_Hashed]:
     """Returns the column of the values of all rows."""
     listed = list(rows)
     seen = dict.fromkeys(listed)
+    if len(seen) == len(listed):
+        return CodedColumn(listed, np.arange(len(listed)))
     place_of = dict(zip(seen, range(len(seen)), strict=True))
     places = np.fromiter(map(place_of.__getitem__, listed), np.int64, len(listed))
     return CodedColumn([*seen], places)
-
-
-def coded_objects(rows: Iterable[_Held]) -> CodedColumn[_Held]:
-    """Returns the column of the objects of all rows: values are told apart by identity."""
-    objects = list(rows)
-    places = coded(map(id, objects)).places
-    return CodedColumn([*dict(zip(map(id, objects), objects, strict=True)).values()], places)
 
 
 def constant(value: _Hashed, size: int) -> CodedColumn[_Hashed]:
@@ -109,6 +105,18 @@ def chosen(a: CodedColumn[_Hashed], b: CodedColumn[_Hashed], is_b: Bools) -> Cod
 
 def distinct_pairs(a: CodedColumn[Any], b: CodedColumn[Any]) -> list[tuple[int, int]]:
     """Returns the pairs of places in the values of two columns that any row has, ascending."""
-    pairs = np.sort(a.places * len(b.values) + b.places)
-    first, second = np.divmod(pairs[np.diff(pairs, prepend=-1) > 0], max(1, len(b.values)))
+    pairs = a.places * len(b.values) + b.places
+    if len(a.values) * len(b.values) <= len(pairs):
+        found = np.flatnonzero(np.bincount(pairs))
+    else:
+        ordered = np.sort(pairs)
+        found = ordered[np.diff(ordered, prepend=-1) > 0]
+    first, second = np.divmod(found, max(1, len(b.values)))
     return [*zip(first.tolist(), second.tolist(), strict=True)]
+
+
+def common(a: CodedColumn[Any], b: CodedColumn[Any]) -> set[Any]:
+    """Returns the values that rows of both columns have."""
+    if a.values is not b.values:
+        return {*a.used()} & {*b.used()}
+    return {a.values[place] for place in np.flatnonzero((a.counts() > 0) & (b.counts() > 0)).tolist()}

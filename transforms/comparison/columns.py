@@ -1,11 +1,16 @@
 """The conversations of a side as columns: comparisons go over columns, not over objects."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from turnwise.schemas.comparison import PairedBy
-from turnwise.transforms.comparison.coded import CodedColumn, coded, coded_objects, constant
-from turnwise.transforms.comparison.errors import Raised, ScoredId, errors_of
+from turnwise.transforms.comparison.coded import CodedColumn, coded, constant
+from turnwise.transforms.comparison.criterion_column import (
+    CriterionColumn,
+    columns_by_criterion,
+    empty_column,
+)
+from turnwise.transforms.comparison.errors import Raised, ScoredId, error_of
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 
 CaseNames = CodedColumn[str] | CodedColumn[str | None]
@@ -15,7 +20,8 @@ CaseNames = CodedColumn[str] | CodedColumn[str | None]
 class ConversationColumns:
     """Conversations: one column for each attribute of `ComparedConversation`, all in the same order.
 
-    Several conversations may have one and the same object as `criteria`; `put` leaves the others alone.
+    Attributes:
+        criteria: What each criterion that gave any of them something gave.
     """
 
     conversation_ids: CodedColumn[str]
@@ -25,37 +31,32 @@ class ConversationColumns:
     case_digests: CodedColumn[str | None]
     languages: CodedColumn[str | None]
     tags: CodedColumn[tuple[str, ...]]
-    criteria: CodedColumn[dict[str, Observed]]
+    criteria: dict[str, CriterionColumn]
     skipped: CodedColumn[frozenset[str]]
     sampled_out: CodedColumn[frozenset[str]]
-    _given: dict[str, CodedColumn[Observed | None]] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         return len(self.conversation_ids)
 
     def put(self, row: int, criterion: str, found: Observed) -> None:
         """Sets what a criterion gave one conversation."""
-        self.criteria.put(row, {**self.criteria[row], criterion: found})
-        self._given.pop(criterion, None)
+        if criterion not in self.criteria:
+            self.criteria[criterion] = empty_column(len(self))
+        self.criteria[criterion].put(row, found)
 
-    def given(self, criterion: str) -> CodedColumn[Observed | None]:
-        """Returns what a criterion gave every conversation, without values of no row; None: nothing.
-
-        Values are told apart by identity.
-        """
-        if criterion not in self._given:
-            criteria = self.criteria.compact()
-            found = coded_objects(own.get(criterion) for own in criteria.values)
-            self._given[criterion] = CodedColumn(found.values, found.places[criteria.places])
-        return self._given[criterion]
+    def given(self, row: int, criterion: str) -> Observed | None:
+        """Returns what a criterion gave one conversation; None: nothing."""
+        own = self.criteria.get(criterion)
+        return None if own is None else own[row]
 
     def add_errors(self, raised: Raised) -> None:
         """Makes undecided what raised an error; see `turnwise.transforms.comparison.errors.add_errors`."""
         known = {conversation for messages in raised.values() for conversation in messages}
         for row, key in enumerate(zip(self.conversation_ids, self.app_versions, strict=True)):
-            if key in known:
-                for criterion, found in errors_of(ScoredId(*key), self.criteria[row], raised).items():
-                    self.put(row, criterion, found)
+            for criterion in raised if key in known else ():
+                error = error_of(ScoredId(*key), self.given(row, criterion), raised[criterion])
+                if error is not None:
+                    self.put(row, criterion, error)
 
     def case_names(self, by: PairedBy) -> CaseNames:
         """Returns what identifies the case of every conversation; None or "": it states none."""
@@ -85,7 +86,7 @@ def columns_of(conversations: Iterable[ComparedConversation]) -> ConversationCol
         case_digests=coded(row.case_digest for row in rows),
         languages=coded(row.language for row in rows),
         tags=coded(tuple(row.tags) for row in rows),
-        criteria=coded_objects(row.criteria for row in rows),
+        criteria=columns_by_criterion([row.criteria for row in rows]),
         skipped=coded(row.skipped for row in rows),
         sampled_out=coded(row.sampled_out for row in rows),
     )

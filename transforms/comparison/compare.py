@@ -1,11 +1,10 @@
 """Compares two sides: the whole result."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from turnwise.schemas.comparison import Comparison, PairedBy, RulerChange, Side
+from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.corrected import calibration_notes, with_correction
 from turnwise.transforms.comparison.criteria import compare_criteria, measure_all
 from turnwise.transforms.comparison.estimates import Setup
@@ -86,8 +85,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
 
 def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
     """Returns what is compared, verdicts first, and why other criteria are not."""
-    sides = a.conversations, b.conversations
-    own, other = (dict.fromkeys(chain.from_iterable(side.criteria.compact().values)) for side in sides)
+    own, other = a.conversations.criteria, b.conversations.criteria
     names = sorted((name for name in own if name in other), key=lambda name: name != STATUS)
     thresholds = {
         name
@@ -98,11 +96,7 @@ def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure],
     }
     missing = {name: f"{b.name} has no score of it" for name in own if name not in other}
     missing |= {name: f"{a.name} has no score of it" for name in other if name not in own}
-    found = {
-        name: [*filter(None, chain.from_iterable(side.given(name).values for side in sides))]
-        for name in names
-    }
-    return [measure_of(name, found[name], name in thresholds) for name in names], missing
+    return [measure_of(name, [own[name], other[name]], name in thresholds) for name in names], missing
 
 
 def _without_verdicts(
@@ -118,12 +112,7 @@ def _without_verdicts(
 
 def _side(side: ComparedSide, by: PairedBy) -> Side:
     conversations = side.conversations
-    verdicts = Counter[str | None]()
-    for own, number in zip(
-        conversations.criteria.values, conversations.criteria.counts().tolist(), strict=True
-    ):
-        verdicts[own[STATUS].outcome if STATUS in own else None] += number
-    decided = verdicts["PASS"], verdicts["FAIL"]
+    passed, failed = (_verdicts(conversations, outcome) for outcome in ("PASS", "FAIL"))
     names = conversations.own_cases() if by == "nothing" else conversations.case_names(by)
     counted = zip(names.values, names.counts().tolist(), strict=True)
     sizes = [number for name, number in counted if number and name is not None]
@@ -135,10 +124,16 @@ def _side(side: ComparedSide, by: PairedBy) -> Side:
         conversations=len(conversations),
         cases=len(sizes),
         repeated_cases=sum(size > 1 for size in sizes),
-        passed=decided[0],
-        failed=decided[1],
-        undecided=len(conversations) - sum(decided),
+        passed=passed,
+        failed=failed,
+        undecided=len(conversations) - passed - failed,
         lost=side.lost,
         problems=[*side.problems],
         create_time=side.document.create_time if side.document else None,
     )
+
+
+def _verdicts(conversations: ConversationColumns, outcome: str) -> int:
+    """Returns the number of verdicts of one kind."""
+    found = conversations.criteria.get(STATUS)
+    return 0 if found is None else int(found.where(lambda kind: kind.outcome == outcome).sum())

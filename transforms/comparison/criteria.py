@@ -146,8 +146,7 @@ def _unpaired(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -
 
 def _mean(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
     """Returns the difference of the mean values beside that of the outcomes, if they say more."""
-    own = (found for side in (matched.a, matched.b) for found in side.observed.groups(measure))
-    if all(found is None or found.value in (None, 0.0, 1.0) for found in own):
+    if all(side.observed.is_binary(measure) for side in (matched.a, matched.b)):
         return None
     values = measure.as_mean(value_direction(measure.criterion))
     found = estimate(matched, values, setup)

@@ -36,24 +36,22 @@ def add_errors(conversations: Iterable[ComparedConversation], raised: Raised) ->
         raised: The errors.
     """
     for one in conversations:
-        found = errors_of(ScoredId(one.conversation_id, one.app_version), one.criteria, raised)
-        one.criteria = {**one.criteria, **found} if found else one.criteria
+        key = ScoredId(one.conversation_id, one.app_version)
+        errors = {name: error_of(key, one.criteria.get(name), messages) for name, messages in raised.items()}
+        one.criteria = one.criteria | {name: own for name, own in errors.items() if own is not None}
 
 
-def errors_of(
-    conversation: ScoredId, criteria: Mapping[str, Observed], raised: Raised
-) -> dict[str, Observed]:
-    """Returns what errors leave undecided of a conversation; see `add_errors`.
+def error_of(
+    conversation: ScoredId, found: Observed | None, messages: Mapping[ScoredId, str]
+) -> Observed | None:
+    """Returns what an error leaves of a score; None: there is none, or the score stands; see `add_errors`.
 
     Args:
         conversation: The conversation.
-        criteria: What criteria gave it.
-        raised: The errors.
+        found: What the criterion gave it.
+        messages: Conversation -> message of the error that the criterion raised.
     """
-    found = {}
-    for criterion, messages in raised.items():
-        own = criteria.get(criterion)
-        is_open = own is None or (own.is_summed and own.outcome != "FAIL")
-        if is_open and conversation in messages:
-            found[criterion] = Observed(why=f"raised an error: {messages[conversation]}")
-    return found
+    is_open = found is None or (found.is_summed and found.outcome != "FAIL")
+    if conversation not in messages or not is_open:
+        return None
+    return Observed(why=f"raised an error: {messages[conversation]}")

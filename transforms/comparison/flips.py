@@ -74,5 +74,5 @@ def _kind(share_a: float | None, share_b: float | None) -> FlipKind | None:
 
 def _reason(found: Sequence[Observed], measure: CriterionMeasure) -> Observed | None:
     """Returns the first run that does not pass; those with a reason first."""
-    not_passed = [own for own in found if measure.value(own) != 1.0]
+    not_passed = [own for own in found if measure.value_of(own.value, own.outcome) != 1.0]
     return next((own for own in not_passed if own.why), not_passed[0] if not_passed else None)

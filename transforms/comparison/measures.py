@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from turnwise.schemas.comparison import ComparedMeasure
-from turnwise.transforms.comparison.observed import Observed
+from turnwise.transforms.comparison.criterion_column import CriterionColumn, are_binary
+from turnwise.transforms.comparison.runs import Bools
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.statistics.resampling import Numbers
 
 _SHARES: dict[str | None, float] = {"PASS": 1.0, "FAIL": 0.0}
 
@@ -46,45 +50,52 @@ class CriterionMeasure:
         """Whether the values say more than the outcomes."""
         return self.measure == "mean" or (self.has_outcomes and self.criterion != STATUS)
 
-    def applies(self, found: Observed) -> bool:
-        """Returns whether a score counts at all; a value outside the scale (CES's -1: no claim) does not."""
-        if found.value is None or found.outcome is not None or self.scale is None:
-            return True
-        return self.scale[0] <= found.value <= self.scale[1]
-
-    def value(self, found: Observed) -> float | None:
-        """Returns what is compared of a score; None: undecided."""
-        return self.value_of(found.value, found.outcome)
+    @property
+    def is_of_values(self) -> bool:
+        """Whether values are compared; else outcomes are."""
+        return self.measure == "mean" or not self.has_outcomes
 
     def value_of(self, value: float | None, outcome: str | None) -> float | None:
         """Returns what is compared of a value and its outcome; None: undecided."""
-        if self.measure == "mean" or not self.has_outcomes:
-            return value
-        return _SHARES.get(outcome)
+        return value if self.is_of_values else _SHARES.get(outcome)
+
+    def applies(self, found: CriterionColumn) -> Bools:
+        """Returns which scores count at all; a value outside the scale (CES's -1: no claim) does not."""
+        always = found.where(lambda kind: kind.outcome is not None or not kind.has_value)
+        return always | found.is_within(self.scale)
+
+    def values_of(self, found: CriterionColumn) -> Numbers:
+        """Returns what is compared of every score; NaN: undecided."""
+        if self.is_of_values:
+            return np.where(found.has_value, found.values, np.nan)
+        outcomes = (None if kind is None else kind.outcome for kind in found.kinds.values)
+        shares = [_SHARES.get(outcome, np.nan) for outcome in outcomes]
+        return np.asarray(shares, np.float64)[found.kinds.places]
 
     def as_mean(self, better_is: Literal["more", "less", "neither"]) -> "CriterionMeasure":
         """Returns the measure of the criterion's values."""
         return CriterionMeasure(self.criterion, "mean", self.scale, self.unit, better_is, False)
 
 
-def measure_of(criterion: str, found: Sequence[Observed], has_threshold: bool) -> CriterionMeasure:
+def measure_of(criterion: str, found: Sequence[CriterionColumn], has_threshold: bool) -> CriterionMeasure:
     """Returns what of a criterion is compared.
 
     Args:
         criterion: Its name.
-        found: What it gave the conversations of both sides, each at least once.
+        found: What it gave the conversations of both sides.
         has_threshold: Whether the config gives it a threshold.
     """
     kind = CRITERIA.get(criterion)
     scale = (0.0, 1.0) if criterion == STATUS else kind.scale if kind else None
     unit = kind.unit if kind else "score"
-    has_outcomes = criterion == STATUS or has_threshold or any(own.outcome for own in found)
+    kinds = {kind for own in found for kind in own.kinds.used() if kind is not None}
+    has_outcomes = criterion == STATUS or has_threshold or any(kind.outcome for kind in kinds)
     is_share = has_outcomes or (unit == "score" and _is_binary(found))
     better = _better(criterion, has_outcomes)
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"
     # A pass is better, whichever side of the threshold it lies on.
     side = "more" if has_outcomes else better
-    thresholds = {own.threshold for own in found}
+    thresholds = {kind.threshold for kind in kinds}
     threshold = thresholds.pop() if len(thresholds) == 1 else None
     return CriterionMeasure(criterion, measure, scale, unit, side, has_outcomes, threshold)
 
@@ -101,6 +112,6 @@ def value_direction(criterion: str) -> Literal["more", "less", "neither"]:
     return _better(criterion, False)
 
 
-def _is_binary(found: Sequence[Observed]) -> bool:
-    values = {own.value for own in found if own.value is not None}
-    return bool(values) and values <= {0.0, 1.0}
+def _is_binary(found: Sequence[CriterionColumn]) -> bool:
+    values = np.concatenate([own.values[own.has_value] for own in found])
+    return bool(len(values)) and are_binary(values)

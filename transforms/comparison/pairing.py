@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from turnwise.schemas.comparison import PairedBy, Pairing
 from turnwise.transforms.comparison.case_rows import CaseRows, rows_by_case
-from turnwise.transforms.comparison.coded import CodedColumn, distinct_pairs
+from turnwise.transforms.comparison.coded import CodedColumn, common, distinct_pairs
 from turnwise.transforms.comparison.columns import CaseNames, ConversationColumns
 
 _NAMES_SHOWN = 20
@@ -70,20 +70,16 @@ def match(a: ConversationColumns, b: ConversationColumns, by: PairedBy | None = 
     """
     if by is not None:
         return _match(a, b, by)
-    common = {key: len(_names(a, key) & _names(b, key)) for key in KEYS}
-    best = max(KEYS, key=lambda key: common[key])
-    return _match(a, b, best if common[best] else "nothing")
-
-
-def _names(conversations: ConversationColumns, by: PairedBy) -> set[str]:
-    return {*filter(None, conversations.case_names(by).used())}
+    pairs = {key: len(common(a.case_names(key), b.case_names(key)) - {None, ""}) for key in KEYS}
+    best = max(KEYS, key=lambda key: pairs[key])
+    return _match(a, b, best if pairs[best] else "nothing")
 
 
 def _match(a: ConversationColumns, b: ConversationColumns, by: PairedBy) -> Matched:
     own, other = _Cases(a, by), _Cases(b, by)
-    common = sorted(own.places.keys() & other.places.keys())
-    both = [name for name in common if not _expects_other(own.digests(name), other.digests(name))]
-    changed = sorted({*common}.difference(both))
+    named = sorted(own.places.keys() & other.places.keys())
+    both = [name for name in named if not _expects_other(own.digests(name), other.digests(name))]
+    changed = sorted({*named}.difference(both))
     only_a = sorted(own.places.keys() - other.places.keys())
     only_b = sorted(other.places.keys() - own.places.keys())
     pairing = Pairing(

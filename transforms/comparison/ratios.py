@@ -62,7 +62,7 @@ def _values(
     side: SideValues, rows: Iterable[tuple[str, int]], measure: CriterionMeasure
 ) -> Iterator[tuple[str, float]]:
     for case, row in rows:
-        found = side.observed.conversations.criteria[row].get(measure.criterion)
+        found = side.observed.conversations.given(row, measure.criterion)
         if found is None:
             continue
         values = [turn.value for turn in found.turns] or [found.value]

@@ -9,6 +9,7 @@ import numpy as np
 from turnwise.schemas.comparison import Pairing
 from turnwise.transforms.comparison.case_rows import CaseRows, rows_by_case
 from turnwise.transforms.comparison.columns import ConversationColumns
+from turnwise.transforms.comparison.criterion_column import CriterionColumn, are_binary, empty_column
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.comparison.pairing import Matched
@@ -38,27 +39,29 @@ class ObservedColumns:
         self._values: dict[CriterionMeasure, RowValues] = {}
         self._drawn: dict[str, Bools] = {}
 
-    def groups(self, measure: CriterionMeasure) -> list[Observed | None]:
-        """Returns each different thing that a criterion gave conversations; None: it does not apply."""
-        found = self.conversations.given(measure.criterion).values
-        return [own if own is not None and measure.applies(own) else None for own in found]
-
     def at(self, rows: Iterable[int], measure: CriterionMeasure) -> list[Observed]:
         """Returns what a criterion gave some conversations, where it applies."""
-        found = (self.conversations.criteria[row].get(measure.criterion) for row in rows)
-        return [own for own in found if own is not None and measure.applies(own)]
+        is_seen = self.values(measure).is_seen
+        found = (self.conversations.given(row, measure.criterion) for row in rows if is_seen[row])
+        return [own for own in found if own is not None]
 
     def values(self, measure: CriterionMeasure) -> RowValues:
         """Returns what a criterion gave every conversation."""
         if measure not in self._values:
-            found = self.groups(measure)
-            values = [None if own is None else measure.value(own) for own in found]
-            numbers = np.asarray([0.0 if value is None else value for value in values], np.float64)
-            is_seen = np.asarray([own is not None for own in found], np.bool_)
-            is_decided = np.asarray([value is not None for value in values], np.bool_)
-            at = self.conversations.given(measure.criterion).places
-            self._values[measure] = RowValues(numbers[at], is_seen[at], is_decided[at])
+            found = self._column(measure)
+            values, is_seen = measure.values_of(found), measure.applies(found)
+            is_decided = is_seen & ~np.isnan(values)
+            self._values[measure] = RowValues(np.where(is_decided, values, 0.0), is_seen, is_decided)
         return self._values[measure]
+
+    def is_binary(self, measure: CriterionMeasure) -> bool:
+        """Returns whether all values of a criterion are 0 or 1, where it applies."""
+        found = self._column(measure)
+        return are_binary(found.values[self.values(measure).is_seen])
+
+    def _column(self, measure: CriterionMeasure) -> CriterionColumn:
+        found = self.conversations.criteria.get(measure.criterion)
+        return empty_column(len(self.conversations)) if found is None else found
 
     def is_drawn(self, criterion: str) -> Bools:
         """Returns which conversations a sample rate did not leave out of a criterion."""

@@ -179,7 +179,7 @@ def _turn_values(side: SideValues, rows: Iterable[int], measure: CriterionMeasur
     """Returns one value a conversation at every turn index: the mean, or whether all scores pass."""
     found: dict[int, list[float]] = {}
     for row in rows:
-        own = side.observed.conversations.criteria[row].get(measure.criterion)
+        own = side.observed.conversations.given(row, measure.criterion)
         values: dict[int, list[float]] = {}
         for score in own.turns if own is not None else ():
             value = measure.value_of(score.value, score.outcome)

@@ -39,18 +39,20 @@ def mark_missing(a: ConversationColumns, b: ConversationColumns) -> None:
             names = _applied(other, rows_of_other)
             for row in rows:
                 for name in sorted(names - own.sampled_out[row]):
-                    if name not in own.criteria[row] or not _applies(name, own.criteria[row][name]):
+                    if not _applies(name, own.given(row, name)):
                         own.put(row, name, Observed(why="no value, and the other side has one"))
 
 
 def _applied(conversations: ConversationColumns, rows: Sequence[int]) -> set[str]:
     """Returns the criteria that apply to any of some conversations."""
-    criteria = (conversations.criteria[row] for row in rows)
-    return {name for own in criteria for name, found in own.items() if _applies(name, found)}
+    names = conversations.criteria
+    return {name for name in names for row in rows if _applies(name, conversations.given(row, name))}
 
 
-def _applies(criterion: str, found: Observed) -> bool:
-    """Returns whether a score counts; a value below the scale (no claim) does not."""
+def _applies(criterion: str, found: Observed | None) -> bool:
+    """Returns whether there is a score that counts; a value below the scale (no claim) does not."""
+    if found is None:
+        return False
     scale = scale_of(criterion)
     return found.value is None or found.outcome is not None or scale is None or found.value >= scale[0]
 

@@ -6,6 +6,7 @@ order cases come.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from math import sqrt
 
@@ -18,6 +19,8 @@ from turnwise.transforms.statistics.interval import Interval
 REPLICATES = 10_000
 _FEWEST_REPLICATES = 1_000
 _MOST_DRAWS = 20_000_000
+_KEPT_DRAWS = 1_000
+"""Cases whose random numbers are kept for other criteria: 10 MB of weights, and 10 MB of signs."""
 _ENUMERATED = 13
 """Up to so many cases all exchanges of their versions are looked at: 2^13 = 8,192."""
 _BOOTSTRAPPED = 20
@@ -37,6 +40,7 @@ def generator_of(seed: int, case: str = "") -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "big")))
 
 
+@lru_cache(_KEPT_DRAWS)
 def resampling_weights(seed: int, case: str, replicates: int) -> npt.NDArray[np.uint8]:
     """Returns how often a case is drawn in each replicate: Poisson(1), within 1/65,536.
 
@@ -44,6 +48,12 @@ def resampling_weights(seed: int, case: str, replicates: int) -> npt.NDArray[np.
     not depend on the other cases.
     """
     return _POISSON[generator_of(seed, case).integers(65_536, size=replicates, dtype=np.uint16)]
+
+
+@lru_cache(_KEPT_DRAWS)
+def _signs(seed: int, case: str, replicates: int) -> npt.NDArray[np.int8]:
+    """Returns whether the versions of a case are exchanged in each replicate: 1 or -1."""
+    return generator_of(seed, case).integers(2, size=replicates, dtype=np.int8) * 2 - 1
 
 
 def _poisson_table() -> npt.NDArray[np.uint8]:
@@ -138,9 +148,7 @@ def sign_flip_p(differences: Mapping[str, float], seed: int) -> float:
     replicates = replicates_for(len(cases))
     sums = np.zeros(replicates)
     for case in cases:
-        sums += (generator_of(seed, case).integers(2, size=replicates, dtype=np.int8) * 2 - 1) * differences[
-            case
-        ]
+        sums += _signs(seed, case, replicates) * differences[case]
     return (1 + int((np.abs(sums) >= seen).sum())) / (1 + replicates)
 
 

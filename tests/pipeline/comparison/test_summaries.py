@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from time import time_ns
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import delete, select, update
 
@@ -142,9 +143,12 @@ def test_verdicts_and_scores_are_of_one_run(store: Store, put: Any) -> None:
     for reader in (RowReader, Summaries):
         side, _ = store.read(lambda c, made=reader: read_sides(c, APP, VERSIONS, "here", None, made(c, APP)))
         assert side.run_ids == ["r", "r-1"]
-        for own in side.conversations.criteria:
-            failed = any(found.outcome == "FAIL" for found in own.values())
-            assert (own["evaluation_status"].outcome == "FAIL") == failed
+        failed = {
+            criterion: column.where(lambda kind: kind.outcome == "FAIL")
+            for criterion, column in side.conversations.criteria.items()
+        }
+        verdicts = failed.pop("evaluation_status")
+        assert verdicts.any() and verdicts.tolist() == np.any([*failed.values()], axis=0).tolist()
 
 
 def test_each_case_of_one_conversation_id_has_its_evaluation(store: Store, put: Any) -> None:
@@ -238,13 +242,19 @@ DAMAGES: dict[str, Callable[[Any], Any]] = {
     "a number of more than 64 bits": changed(
         5, lambda column: {**column, "values": [10**30 + n for n in range(4)]}
     ),
-    "a negative place": changed(9, lambda column: {**column, "values": [[-1] for _ in column["values"]]}),
-    "nothing given": changed(10, []),
-    "members that are not there": changed(11, changed(1, ["|u1", "+vr6+g=="])),
-    "fewer members": changed(11, changed(1, ["|u1", "AA=="])),
-    "fewer sums": changed(11, changed(3, ["|u1", "AA=="])),
-    "no first numbers": changed(11, changed(4, [])),
-    "no parts": changed(11, changed(2, [])),
+    "no value of a criterion": changed(9, changed(0, changed(1, ["<f8", ""]))),
+    "a value that is no number": changed(9, changed(0, changed(1, ["<f8", "AAAAAAAA+H8="]))),
+    "values of another kind": changed(9, changed(0, changed(1, ["<u4", "AAAAAA=="]))),
+    "places that are fractions": changed(9, changed(0, changed(2, ["<f8", "AAAAAAAAAAA="]))),
+    "fewer values of a criterion": changed(9, changed(0, changed(2, ["|u1", "AA=="]))),
+    "fewer outcomes": changed(9, changed(0, changed(3, placed("|u1", "AA==")))),
+    "an outcome after the last one": changed(9, changed(0, changed(3, placed("|u1", "CQkJCQ==")))),
+    "a criterion twice": changed(9, lambda given: [*given, given[0]]),
+    "members that are not there": changed(10, changed(1, ["|u1", "+vr6+g=="])),
+    "fewer members": changed(10, changed(1, ["|u1", "AA=="])),
+    "fewer sums": changed(10, changed(3, ["|u1", "AA=="])),
+    "no first numbers": changed(10, changed(4, [])),
+    "no parts": changed(10, changed(2, [])),
 }
 
 

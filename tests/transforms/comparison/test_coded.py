@@ -10,7 +10,7 @@ from turnwise.transforms.comparison.coded import (
     CodedColumn,
     chosen,
     coded,
-    coded_objects,
+    common,
     constant,
     distinct_pairs,
     stacked,
@@ -65,12 +65,22 @@ def test_two_columns_together(pairs):
     assert {(a.values[own], b.values[other]) for own, other in places} == {pair[:2] for pair in pairs}
 
 
-def test_objects_are_told_apart_by_identity():
-    one, other = {"a": 1}, {"a": 1}
-    column = coded_objects([one, other, one])
-    assert column.values == [one, other] and column.places.tolist() == [0, 1, 0]
-    column.put(2, {"b": 2})
-    assert [*column] == [one, other, {"b": 2}] and [*constant("x", 2)] == ["x", "x"]
+def test_the_value_of_one_row_is_set():
+    column = coded("aba")
+    other = column.at(np.asarray([0, 2]))
+    column.put(2, "b")
+    column.put(0, "c")
+    column.put(1, "c")
+    assert [*column] == ["c", "c", "b"] and column.values == ["a", "b", "c"]
+    assert [*other] == ["a", "a"] and [*constant("x", 2)] == ["x", "x"]
+
+
+@given(a=ROWS, b=ROWS, kept=KEPT)
+def test_what_two_columns_have_in_common(a, b, kept):
+    assert common(coded(a), some(b, kept)) == {*a} & {*some(b, kept)}
+    whole = coded([*a, *b])
+    own, other = whole.at(np.arange(len(a))), whole.at(np.arange(len(a), len(whole)))
+    assert common(own, other) == {*a} & {*b}
 
 
 @given(rows=ROWS, kept=KEPT, taken=st.lists(st.integers(0, 3), max_size=5))

@@ -1,6 +1,6 @@
 """Counts and means by case are those of a plain loop over the conversations."""
 
-from copy import deepcopy
+from itertools import chain
 from statistics import fmean
 
 import msgspec
@@ -10,6 +10,11 @@ from hypothesis import strategies as st
 
 from turnwise.transforms.comparison.columns import columns_of
 from turnwise.transforms.comparison.compare import CompareOptions, compare
+from turnwise.transforms.comparison.criterion_column import (
+    columns_by_criterion,
+    empty_column,
+    stacked_criteria,
+)
 from turnwise.transforms.comparison.measures import measure_of
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.comparison.pairing import match
@@ -26,7 +31,7 @@ GIVEN = st.fixed_dictionaries({}, optional={STATUS: VERDICTS, SCORE: SCORES, LAT
 
 @st.composite
 def conversations(draw, side):
-    """Conversations of a side; several share one and the same `criteria`."""
+    """Conversations of a side."""
     made = draw(st.lists(GIVEN, min_size=1, max_size=4))
     found = []
     for number in range(draw(st.integers(1, 14))):
@@ -37,9 +42,13 @@ def conversations(draw, side):
     return found
 
 
+def applies(found, scale):
+    return found.value is None or found.outcome or scale is None or scale[0] <= found.value <= scale[1]
+
+
 def plain_values(found, measure, undecided=None):
     seen = [own.criteria[measure.criterion] for own in found if measure.criterion in own.criteria]
-    values = [measure.value(own) for own in seen if measure.applies(own)]
+    values = [measure.value_of(own.value, own.outcome) for own in seen if applies(own, measure.scale)]
     return [own for own in (undecided if value is None else value for value in values) if own is not None]
 
 
@@ -61,8 +70,8 @@ def plain_pairs(cases, measure, undecided):
 @given(a=conversations("v1"), b=conversations("v2"))
 @settings(max_examples=30, deadline=None)
 def test_values_by_case(criterion, a, b):
-    given_by = [own.criteria[criterion] for own in (*a, *b) if criterion in own.criteria]
-    measure = measure_of(criterion, given_by, False)
+    given_by = columns_by_criterion([own.criteria for own in (*a, *b)])
+    measure = measure_of(criterion, [given_by.get(criterion, empty_column(0))], False)
     matched = values_of(match(columns_of(a), columns_of(b), "eval_id"))
     names = sorted({own.eval_id for own in a} & {own.eval_id for own in b} - {None})
     cases = {name: [[own for own in side if own.eval_id == name] for side in (a, b)] for name in names}
@@ -86,24 +95,33 @@ def test_values_by_case(criterion, a, b):
 
 @given(a=conversations("v1"), b=conversations("v2"))
 @settings(max_examples=20, deadline=None)
-def test_criteria_that_conversations_share_are_compared_like_copies(a, b):
-    options = CompareOptions(any_verdicts=True)
-    shared, copied = (
-        compare(*(ComparedSide("x", "out", columns_of(side), ["run"]) for side in sides), options)
-        for sides in ((a, b), ([deepcopy(one) for one in a], [deepcopy(one) for one in b]))
-    )
-    assert msgspec.json.encode(shared) == msgspec.json.encode(copied)
+def test_columns_without_details_are_compared_like_those_with_them(a, b):
+    options = CompareOptions(any_verdicts=True, details=False)
+    whole, bare = ([ComparedSide("x", "out", columns_of(side), ["run"]) for side in (a, b)] for _ in range(2))
+    for column in chain.from_iterable(side.conversations.criteria.values() for side in bare):
+        column.details.clear()
+    assert msgspec.json.encode(compare(*whole, options)) == msgspec.json.encode(compare(*bare, options))
+
+
+@given(rows=st.lists(GIVEN, max_size=9))
+def test_a_column_holds_what_a_criterion_gave_each_conversation(rows):
+    for name, column in columns_by_criterion(rows).items():
+        wanted = [row.get(name) for row in rows]
+        assert [column[row] for row in range(len(rows))] == wanted
+        assert column.is_given.tolist() == [own is not None for own in wanted]
+        assert column.has_value.tolist() == [own is not None and own.value is not None for own in wanted]
+        column.details.clear()
+        assert [column[row] for row in range(len(rows))] == wanted
+        assert not column.without(column.is_given).is_given.any()
+        twice = stacked_criteria([column, column])
+        assert [twice[row] for row in range(2 * len(rows))] == wanted * 2
 
 
 def test_an_error_concerns_only_its_conversation():
     criteria = {SCORE: Observed(1.0)}
     made = columns_of([ComparedConversation(f"c{number}", "v1", criteria=criteria) for number in range(3)])
-    assert made.criteria.places.tolist() == [0, 0, 0]
     made.add_errors({LATENCY: {("c1", "v1"): "no clock"}, SCORE: {("c2", "v1"): "is scored"}})
-    assert [own.get(LATENCY) for own in made.criteria] == [
-        None,
-        Observed(why="raised an error: no clock"),
-        None,
-    ]
-    assert made.criteria.places.tolist() == [0, 1, 0] and criteria == {SCORE: Observed(1.0)}
-    assert all(own[SCORE] == Observed(1.0) for own in made.criteria)
+    error = Observed(why="raised an error: no clock")
+    assert [made.given(row, LATENCY) for row in range(3)] == [None, error, None]
+    assert [made.given(row, SCORE) for row in range(3)] == [Observed(1.0)] * 3
+    assert criteria == {SCORE: Observed(1.0)} and made.given(0, STATUS) is None

@@ -42,7 +42,7 @@ FREE_ON_SQLITE = "DROP TRIGGER evaluation_history_update; DROP TRIGGER evaluatio
 
 NO_PLACES = '["|u1",""]'
 NO_COLUMN = f'{{"values":[],"places":{NO_PLACES}}}'
-NO_SUMMARY = f"[{f'{NO_COLUMN},' * 10}[],[[],{NO_PLACES},[],{NO_PLACES},[],[]]]"
+NO_SUMMARY = f"[{f'{NO_COLUMN},' * 9}[],[[],{NO_PLACES},[],{NO_PLACES},[],[]]]"
 ALL_GONE = "DELETE FROM failure_rows; DELETE FROM score_rows; DELETE FROM run_summaries"
 DAMAGES = [
     ("DROP VIEW latest_scores", "the view latest_scores is missing"),
