@@ -1,8 +1,9 @@
 """Makes the summary of a run of its rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Generic, NamedTuple, TypeVar
+from operator import itemgetter
+from typing import Generic, TypeVar
 
 import numpy as np
 from sqlalchemy import Connection
@@ -19,10 +20,11 @@ from turnwise.pipeline.store_comparison.sides import record_scores, record_summa
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.comparison.coded import CodedColumn, coded
 from turnwise.transforms.comparison.collect import collect, ruler_of
-from turnwise.transforms.comparison.criterion_column import CriterionColumn, columns_by_criterion
-from turnwise.transforms.comparison.observed import Observed
+from turnwise.transforms.comparison.criterion_column import ScoreKind, kind_of
+from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 
 _Listed = TypeVar("_Listed")
+_NO_TRAITS = SummaryTraits((), (), ())
 
 
 class _Places(dict[_Listed, int], Generic[_Listed]):
@@ -33,23 +35,38 @@ class _Places(dict[_Listed, int], Generic[_Listed]):
         return self[value]
 
 
-class _Row(NamedTuple):
-    """What the scores of a conversation give."""
+class _Given:
+    """What a criterion gave the conversations of a run; nothing at first."""
 
-    revision: int
-    traits: SummaryTraits
-    criteria: dict[str, Observed]
+    def __init__(self, size: int) -> None:
+        self._values = np.zeros(size)
+        self._kinds: _Places[ScoreKind | None] = _Places({None: 0})
+        self._places = np.zeros(size, np.int64)
+
+    def put(self, row: int, found: Observed) -> None:
+        self._values[row] = found.value or 0.0
+        self._places[row] = self._kinds[kind_of(found)]
+
+    def summary(self, criterion: str) -> SummaryCriterion:
+        values, places = np.unique(self._values, return_inverse=True)
+        return SummaryCriterion(criterion, values, places, CodedColumn([*self._kinds], self._places))
 
 
 def summary_text(connection: Connection, app: str, run: str) -> str:
     """Returns the summary of a run; "": it has rows that a summary cannot tell."""
     records = stored_records(connection, app, "run", run)
-    scored = groupby(record_scores(connection, app, records), key=lambda pair: pair[0])
-    made = {own.name: _row(own, [row for _, row in rows]) for own, rows in scored}
-    found = [made[own.name] if own.name in made else _row(own, ()) for own in records]
-    rows = [row for row in found if row is not None]
-    criteria = columns_by_criterion([row.criteria for row in rows])
-    if len(rows) < len(found) or not all(np.isfinite(own.values).all() for own in criteria.values()):
+    revisions, traits = [-1] * len(records), [_NO_TRAITS] * len(records)
+    given: dict[str, _Given] = {}
+    for row, scores in _scored(connection, app, records):
+        found = collect(scores, [record_summary(records[row])])
+        if len(found) != 1:  # the scores are those of several conversations
+            return ""
+        revisions[row] = max((score["revision"] for score in scores), default=-1)
+        traits[row] = _traits(found[0], scores)
+        for name, observed in found[0].criteria.items():
+            given.setdefault(name, _Given(len(records))).put(row, observed)
+    criteria = [given[name].summary(name) for name in sorted(given)]
+    if not all(np.isfinite(own.values).all() for own in criteria):
         return ""
     ids: _Places[str] = _Places()
     numbers = [ids[own.conversation] for own in records]
@@ -62,29 +79,26 @@ def summary_text(connection: Connection, app: str, run: str) -> str:
         digests=coded(own.digest for own in records),
         nanos=coded(own.nanos for own in records),
         is_result=coded(own.is_result for own in records),
-        revisions=coded(row.revision for row in rows),
-        traits=coded(row.traits for row in rows),
-        criteria=[_criterion(name, own) for name, own in sorted(criteria.items())],
+        revisions=coded(revisions),
+        traits=coded(traits),
+        criteria=criteria,
         figures=figures,
     )
     return text_of(summary)
 
 
-def _criterion(name: str, given: CriterionColumn) -> SummaryCriterion:
-    values, places = np.unique(given.values, return_inverse=True)
-    return SummaryCriterion(name, values, places, given.kinds)
+def _scored(
+    connection: Connection, app: str, records: Sequence[ComparedRecord]
+) -> Iterator[tuple[int, list[ScoreRow]]]:
+    """Yields the place of each record with its scores."""
+    places = {own.name: place for place, own in enumerate(records)}
+    for own, scores in groupby(record_scores(connection, app, records), key=itemgetter(0)):
+        yield places.pop(own.name), [score for _, score in scores]
+    yield from ((place, []) for place in places.values())
 
 
-def _row(own: ComparedRecord, scores: Sequence[ScoreRow]) -> _Row | None:
-    """Returns what scores give a conversation; None: they are those of several."""
-    found = collect(scores, [record_summary(own)])
-    if len(found) != 1:
-        return None
-    (one,) = found
-    rulers = {(row["criterion"], ruler) for row in scores if (ruler := ruler_of(row)) is not None}
-    skipped, sampled_out = tuple(sorted(one.skipped)), tuple(sorted(one.sampled_out))
-    return _Row(
-        revision=max((row["revision"] for row in scores), default=-1),
-        traits=SummaryTraits(skipped, sampled_out, tuple(sorted(rulers))),
-        criteria=one.criteria,
+def _traits(found: ComparedConversation, scores: Iterable[ScoreRow]) -> SummaryTraits:
+    rulers = {(score["criterion"], ruler) for score in scores if (ruler := ruler_of(score)) is not None}
+    return SummaryTraits(
+        tuple(sorted(found.skipped)), tuple(sorted(found.sampled_out)), tuple(sorted(rulers))
     )

@@ -50,7 +50,7 @@ class CriterionColumn:
     def put(self, row: int, found: Observed) -> None:
         """Sets what the criterion gave one conversation."""
         self.values[row] = found.value or 0.0
-        self.kinds.put(row, _kind(found))
+        self.kinds.put(row, kind_of(found))
         self.details[row] = found
 
     def without(self, rows: Bools) -> "CriterionColumn":
@@ -110,10 +110,11 @@ def _column(found: Sequence[Observed | None]) -> CriterionColumn:
     values: Iterable[float | None] = (None if own is None else own.value for own in found)
     return CriterionColumn(
         values=np.asarray([value or 0.0 for value in values], np.float64),
-        kinds=coded(None if own is None else _kind(own) for own in found),
+        kinds=coded(None if own is None else kind_of(own) for own in found),
         details={row: own for row, own in enumerate(found) if own is not None},
     )
 
 
-def _kind(found: Observed) -> ScoreKind:
+def kind_of(found: Observed) -> ScoreKind:
+    """Returns what a score has in common with others."""
     return ScoreKind(found.outcome, found.threshold, found.is_summed, found.value is not None)
