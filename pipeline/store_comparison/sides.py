@@ -129,9 +129,7 @@ class RowReader:
         places = zip(stored.places.tolist(), stored.cases, strict=True)
         found = [replace(self._found[place], case=case) for place, case in places]
         scores = _scores(self._connection, self._app, found, rulers)
-        made = columns_of(collect(scores, map(record_summary, found)))
-        made.criteria = dict(sorted(made.criteria.items()))
-        return made
+        return columns_of(collect(scores, map(record_summary, found)))
 
 
 def _app(connection: Connection, app: str | None) -> str:
@@ -157,6 +155,7 @@ def _side(
     conversations = reader.conversations(stored, rulers)
     side = ComparedSide(name, source, conversations, stored.run_ids, rulers=rulers)
     _add_errors(connection, app, side)
+    conversations.criteria = dict(sorted(conversations.criteria.items()))
     return side
 
 

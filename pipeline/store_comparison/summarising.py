@@ -66,7 +66,7 @@ def summary_text(connection: Connection, app: str, run: str) -> str:
         for name, observed in found[0].criteria.items():
             given.setdefault(name, _Given(len(records))).put(row, observed)
     criteria = [given[name].summary(name) for name in sorted(given)]
-    if not all(np.isfinite(own.values).all() for own in criteria):
+    if not all(_is_finite(own) for own in criteria):  # JSON has no other numbers
         return ""
     ids: _Places[str] = _Places()
     numbers = [ids[own.conversation] for own in records]
@@ -95,6 +95,11 @@ def _scored(
     for own, scores in groupby(record_scores(connection, app, records), key=itemgetter(0)):
         yield places.pop(own.name), [score for _, score in scores]
     yield from ((place, []) for place in places.values())
+
+
+def _is_finite(given: SummaryCriterion) -> bool:
+    thresholds = [kind.threshold or 0.0 for kind in given.kinds.values if kind is not None]
+    return bool(np.isfinite(given.values).all() and np.isfinite(thresholds).all())
 
 
 def _traits(found: ComparedConversation, scores: Iterable[ScoreRow]) -> SummaryTraits:

@@ -47,13 +47,17 @@ def resampling_weights(seed: int, case: str, replicates: int) -> npt.NDArray[np.
     Independent draws stand for draws with replacement (Hanley and MacGibbon 2006), so that a case's draws do
     not depend on the other cases.
     """
-    return _POISSON[generator_of(seed, case).integers(65_536, size=replicates, dtype=np.uint16)]
+    weights = _POISSON[generator_of(seed, case).integers(65_536, size=replicates, dtype=np.uint16)]
+    weights.flags.writeable = False
+    return weights
 
 
 @lru_cache(_KEPT_DRAWS)
 def _signs(seed: int, case: str, replicates: int) -> npt.NDArray[np.int8]:
     """Returns whether the versions of a case are exchanged in each replicate: 1 or -1."""
-    return generator_of(seed, case).integers(2, size=replicates, dtype=np.int8) * 2 - 1
+    signs = generator_of(seed, case).integers(2, size=replicates, dtype=np.int8) * 2 - 1
+    signs.flags.writeable = False
+    return signs
 
 
 def _poisson_table() -> npt.NDArray[np.uint8]:

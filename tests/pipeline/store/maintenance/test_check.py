@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from time import time_ns
 from typing import Any
+from zlib import crc32
 
 import pytest
 from sqlalchemy import text
@@ -42,7 +43,8 @@ FREE_ON_SQLITE = "DROP TRIGGER evaluation_history_update; DROP TRIGGER evaluatio
 
 NO_PLACES = '["|u1",""]'
 NO_COLUMN = f'{{"values":[],"places":{NO_PLACES}}}'
-NO_SUMMARY = f"[{f'{NO_COLUMN},' * 9}[],[[],{NO_PLACES},[],{NO_PLACES},[],[]]]"
+NO_ROWS = f"[{f'{NO_COLUMN},' * 9}[],[[],{NO_PLACES},[],{NO_PLACES},[],[]]]"
+NO_SUMMARY = f"{crc32(NO_ROWS.encode()):08x}{NO_ROWS}"
 ALL_GONE = "DELETE FROM failure_rows; DELETE FROM score_rows; DELETE FROM run_summaries"
 DAMAGES = [
     ("DROP VIEW latest_scores", "the view latest_scores is missing"),
@@ -103,10 +105,7 @@ DAMAGES = [
     ("DELETE FROM evaluation_tags WHERE tag = 'a'", "1 evaluations have other tags in their table"),
     ("UPDATE run_summaries SET content = '{'", "its summary cannot be read"),
     (f"UPDATE run_summaries SET content = '{NO_SUMMARY}'", "its summary is not what its rows say"),
-    (
-        "UPDATE run_summaries SET content = replace(content, 'c-12', 'c-13')",
-        "its summary is not what its rows say",
-    ),
+    ("UPDATE run_summaries SET content = replace(content, 'c-12', 'c-13')", "its summary cannot be read"),
     ("DELETE FROM score_rows", "its summary is not what its rows say"),
     ("UPDATE score_rows SET criterion = 'x'", "its summary is not what its rows say"),
     ("UPDATE score_rows SET outcome = 'FAIL'", "its summary is not what its rows say"),
