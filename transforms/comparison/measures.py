@@ -56,8 +56,11 @@ class CriterionMeasure:
         return self.measure == "mean" or not self.has_outcomes
 
     def value_of(self, value: float | None, outcome: str | None) -> float | None:
-        """Returns what is compared of a value and its outcome; None: undecided."""
-        return value if self.is_of_values else _SHARES.get(outcome)
+        """Returns what is compared of one score; None: it is undecided, or a value outside the scale."""
+        if not self.is_of_values:
+            return _SHARES.get(outcome)
+        scale = (0.0, 1.0) if self.measure == "pass_rate" else self.scale
+        return value if value is None or scale is None or scale[0] <= value <= scale[1] else None
 
     def applies(self, found: CriterionColumn) -> Bools:
         """Returns which scores count at all; a value outside the scale (CES's -1: no claim) does not."""

@@ -465,3 +465,20 @@ def test_a_comparison_survives_json():
         *sides([conversation(1, "v1", {STATUS: P})], [conversation(1, "v2", {STATUS: F})]), CompareOptions()
     )
     assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
+
+
+@pytest.mark.parametrize(
+    ("values", "measure", "mean"), [((0.0, 1.0), "pass_rate", 0.5), ((0.5, 1.0), "mean", 0.75)]
+)
+def test_turns_without_a_claim_are_left_out(values, measure, mean):
+    def side(version):
+        for number in range(20):
+            value = values[number % 2]
+            claims = [TurnScore(0, value, None), TurnScore(1, value if number < 12 else -1.0, None)]
+            criteria = {"hallucination": Observed(value, turns=claims)}
+            yield ComparedConversation(f"{version}{number}", version, f"e{number}", criteria=criteria)
+
+    found = only(compare(*sides(side("v1"), side("v2")), CompareOptions()))
+    assert found.measure == measure
+    turns = [(turn.difference.pairs, turn.difference.value_a) for turn in found.turns]
+    assert turns == [(20, mean), (12, mean)]
