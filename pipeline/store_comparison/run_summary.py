@@ -80,7 +80,7 @@ COLUMNS = tuple(own.name for own in fields(StoredSummary) if get_origin(own.type
 """Names of the columns of a summary."""
 
 
-def _stored(numbers: Any) -> tuple[str, str]:
+def _stored_numbers(numbers: Any) -> tuple[str, str]:
     """Returns numbers as JSON holds them: their kind, and their bytes in base64."""
     kind = _FLOATS
     if numbers.dtype == np.int64:
@@ -88,7 +88,7 @@ def _stored(numbers: Any) -> tuple[str, str]:
     return kind, b64encode(numbers.astype(kind).tobytes()).decode()
 
 
-def _read(wanted: Any, stored: Any) -> Integers | Numbers:
+def _read_numbers(wanted: Any, stored: Any) -> Integers | Numbers:
     kind, text = stored
     if kind not in ((_FLOATS,) if wanted == Numbers else _KINDS):
         raise ValueError("numbers in a summary are of another kind")
@@ -96,8 +96,8 @@ def _read(wanted: Any, stored: Any) -> Integers | Numbers:
     return numbers.astype(np.float64) if kind == _FLOATS else numbers.astype(np.int64)
 
 
-_ENCODER = msgspec.json.Encoder(enc_hook=_stored)
-_DECODER = msgspec.json.Decoder(StoredSummary, dec_hook=_read)
+_ENCODER = msgspec.json.Encoder(enc_hook=_stored_numbers)
+_DECODER = msgspec.json.Decoder(StoredSummary, dec_hook=_read_numbers)
 
 
 def text_of(summary: StoredSummary) -> str:

@@ -66,7 +66,7 @@ def summary_text(connection: Connection, app: str, run: str) -> str:
         for name, observed in found[0].criteria.items():
             given.setdefault(name, _Given(len(records))).put(row, observed)
     criteria = [given[name].summary(name) for name in sorted(given)]
-    if not all(_is_finite(own) for own in criteria):  # JSON has no other numbers
+    if not all(_is_finite(own) for own in criteria):
         return ""
     ids: _Places[str] = _Places()
     numbers = [ids[own.conversation] for own in records]
@@ -98,6 +98,7 @@ def _scored(
 
 
 def _is_finite(given: SummaryCriterion) -> bool:
+    """Returns whether values and thresholds are finite: JSON has no other numbers."""
     thresholds = [kind.threshold or 0.0 for kind in given.kinds.values if kind is not None]
     return bool(np.isfinite(given.values).all() and np.isfinite(thresholds).all())
 
