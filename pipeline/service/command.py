@@ -77,7 +77,7 @@ def serve(options: ServeOptions) -> int:
 def _load() -> None:
     """Imports what the first comparison would wait for."""
     CRITERIA.load()
-    import_module("numpy.ma")  # by numpy.unique
+    import_module("numpy.ma")  # numpy.unique imports it when it is first called
 
 
 def _check_scoring(options: ServeOptions) -> None:

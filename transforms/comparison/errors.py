@@ -37,8 +37,10 @@ def add_errors(conversations: Iterable[ComparedConversation], raised: Raised) ->
     """
     for one in conversations:
         key = ScoredId(one.conversation_id, one.app_version)
-        errors = {name: error_of(key, one.criteria.get(name), messages) for name, messages in raised.items()}
-        one.criteria = one.criteria | {name: own for name, own in errors.items() if own is not None}
+        for criterion, messages in raised.items():
+            error = error_of(key, one.criteria.get(criterion), messages)
+            if error is not None:
+                one.criteria = {**one.criteria, criterion: error}
 
 
 def error_of(
