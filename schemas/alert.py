@@ -1,8 +1,8 @@
 """Rules for alerts on the metrics of a stream, and the alerts."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 ScoreLevel = Literal["conversation", "turn"]
@@ -68,8 +68,7 @@ class AlertRule(BaseModel):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(Struct, frozen=True):
     """A rule that holds for one window of an app version.
 
     Attributes:

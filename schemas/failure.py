@@ -1,7 +1,8 @@
 """Failures (dead letters): records that could not be read, parsed, matched or scored."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from turnwise.schemas.record import Receipt, Record
 
@@ -12,8 +13,7 @@ RAISED = (Exception, SystemExit, GeneratorExit)
 """What code of a plugin, or an object that was handed in, may raise: all but signals and cancellations."""
 
 
-@dataclass(slots=True)
-class Failure:
+class Failure(Struct):
     """One failure; the run continues.
 
     Attributes:

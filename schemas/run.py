@@ -1,11 +1,11 @@
 """The run that results and rows belong to, and the document about it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 import msgspec
+from msgspec import Struct, field
 
 from turnwise.schemas.input_files import InputFiles
 from turnwise.schemas.tools import ToolSetting
@@ -19,8 +19,7 @@ def time_text(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-@dataclass(frozen=True, slots=True)
-class RunInfo:
+class RunInfo(Struct, frozen=True):
     """The run that results and rows belong to.
 
     Attributes:

@@ -1,15 +1,15 @@
 """Scores: one measured or judged value for one turn or one conversation."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from turnwise.schemas.values import JsonObject
 
 Outcome = Literal["PASS", "FAIL", "SKIPPED"]
 
 
-@dataclass(slots=True)
-class JudgeUse:
+class JudgeUse(Struct):
     """Usage of the judge for one score.
 
     Attributes:
@@ -33,8 +33,7 @@ class JudgeUse:
     flipped: int | None = None
 
 
-@dataclass(slots=True)
-class Score:
+class Score(Struct):
     """Score of a turn or a whole conversation.
 
     Attributes:

@@ -4,9 +4,10 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from turnwise.pipeline.io.eval_cases import Cases, case_records, read_cases
 from turnwise.pipeline.io.files import UNREAD_FILES, file_patterns, listed_files, named_records
@@ -31,8 +32,7 @@ ConversationInput: TypeAlias = AnyPath | Mapping[str, Any] | Conversation
 CaseInput: TypeAlias = AnyPath | Mapping[str, Any] | EvalCase
 
 
-@dataclass(frozen=True)
-class Inputs(Generic[T]):
+class Inputs(Struct, Generic[T], frozen=True):
     """The values of one argument.
 
     Attributes:

@@ -1,7 +1,8 @@
 """Result of an evaluation."""
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from turnwise.pipeline.api.table import Table
 from turnwise.pipeline.io.terminal import counted
@@ -17,8 +18,7 @@ from turnwise.schemas.rows import (
 from turnwise.schemas.values import JsonObject
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RunResult:
+class RunResult(Struct, frozen=True):
     """Everything that an evaluation gives; `str(result)` is the report of the run.
 
     Attributes:

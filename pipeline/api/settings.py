@@ -4,8 +4,9 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
+
+from msgspec.structs import replace
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.judge import check_several, judge_settings

@@ -1,9 +1,9 @@
 """Starts a run again in one process, when records of several workers turn out to belong together."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import apache_beam as beam
+from msgspec.structs import replace
 
 from turnwise.pipeline.batch.build import build_end, build_scoring
 from turnwise.pipeline.batch.counters import judge_usage

@@ -9,13 +9,14 @@ import tempfile
 import threading
 import time
 from collections.abc import MutableSequence, Sequence
-from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from traceback import format_exception
 from typing import NamedTuple
 
 from apache_beam.options.pipeline_options import PipelineOptions
+from msgspec import Struct
+from msgspec.structs import replace
 
 from turnwise.pipeline.batch.build import build_scoring
 from turnwise.pipeline.batch.execution import run_to_the_end
@@ -40,8 +41,7 @@ _LONGEST = 8_000
 """Characters of a text at most, so that a fault fits into a pipe that nobody reads yet."""
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True):
     """What all worker processes of a run are told.
 
     Attributes:

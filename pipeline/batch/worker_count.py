@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from turnwise.pipeline.io.files import SizedPath, file_records, listed_files
 from turnwise.pipeline.io.records import named_as_lines

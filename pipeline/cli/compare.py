@@ -2,11 +2,11 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 import msgspec
+from msgspec import Struct
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
 from turnwise.pipeline.comparison.fail_on import FailOn, fail_on_problems
@@ -23,8 +23,7 @@ _BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
 _WIDTH = 120
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
+class _Options(Struct, frozen=True):
     runs: Sequence[str]
     versions: Sequence[str]
     store: str | None
@@ -124,7 +123,7 @@ def _parse(argv: Sequence[str]) -> _Options:
     parser = compare_parser()
     given = parser.parse_args(argv)
     load_plugins(given.plugin)
-    options = _Options(**{name: getattr(given, name) for name in _Options.__dataclass_fields__})
+    options = _Options(**{name: getattr(given, name) for name in _Options.__struct_fields__})
     places = len(options.runs) + (options.store is not None)
     if options.store is not None and options.runs:
         raise ConfigError("--store: goes without directories")

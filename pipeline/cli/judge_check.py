@@ -39,7 +39,7 @@ def check_judge_verdicts(argv: Sequence[str]) -> int:
     # Imported late: an error in the options does not wait for it.
     from turnwise.pipeline.judge_check.checking import CheckOptions, checked
 
-    stated = {name: getattr(options, name) for name in CheckOptions.__slots__}
+    stated = {name: getattr(options, name) for name in CheckOptions.__struct_fields__}
     check = checked(settings, CheckOptions(**stated), complain if options.format == "json" else say)
     _show(check, options)
     if check.records_lost:

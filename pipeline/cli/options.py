@@ -3,13 +3,13 @@
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any
 
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, SetupOptions, StandardOptions
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 from apache_beam.runners.runner import PipelineRunner, create_runner
+from msgspec.structs import replace
 
 from turnwise.pipeline.batch.pipelines import BeamOptions
 from turnwise.pipeline.batch.worker_count import fit_processes
@@ -115,7 +115,7 @@ def _with_agent_folders(raw: RawOptions) -> RawOptions:
 
 def raw_options(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
     """Separates the options of all runs from those of streams; removes the latter from `own`."""
-    stream = {field.name: own.pop(field.name) for field in fields(RawStreamOptions)}
+    stream = {name: own.pop(name) for name in RawStreamOptions.__struct_fields__}
     return RawOptions(**own), RawStreamOptions(**stream)
 
 

@@ -1,8 +1,9 @@
 """Reads the sides of a comparison from output directories."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import cast
+
+from msgspec import Struct, field
 
 from turnwise.pipeline.io.finished_run import FinishedRun
 from turnwise.pipeline.io.run_reader import open_run
@@ -24,8 +25,7 @@ _LOST = ("lost_records", "lost_conversations", "lost_cases", "unread_ends")
 _Version = str | None
 
 
-@dataclass
-class VersionSides:
+class VersionSides(Struct):
     """What a run holds, by app version.
 
     Attributes:

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 from hashlib import blake2b
 from threading import Lock
 from time import monotonic
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from turnwise.pipeline.io.eval_cases import Cases, case_records, read_cases
 from turnwise.pipeline.io.input_files import list_inputs
@@ -21,8 +23,7 @@ from turnwise.transforms.streaming.match import CurrentCases
 _OPTION = "--eval_cases"
 
 
-@dataclass(frozen=True)
-class CasePlaces:
+class CasePlaces(Struct, frozen=True):
     """Where the eval cases of a stream are.
 
     Attributes:

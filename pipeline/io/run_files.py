@@ -1,7 +1,6 @@
 """Writes the tables of a run as files, all of them or none, and in the end its `run.json`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO, Protocol
 
@@ -10,6 +9,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import AsSingleton, PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
+from msgspec import Struct
 
 from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES, folder_name, partial_path
 from turnwise.pipeline.io.listing import is_local, join_path
@@ -215,8 +215,7 @@ class _WriteRowsFn(InspectedDoFn):
             yield GlobalWindows.windowed_value((OF_RUN, Written(table, shard.path, shard.row_count)))
 
 
-@dataclass
-class _Shard:
+class _Shard(Struct):
     """An open file of a table."""
 
     path: str

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 import msgspec
+from msgspec import Struct
 
 from turnwise.pipeline.io.listing import (
     RUN_FOLDER,
@@ -52,8 +52,7 @@ _TABLES = (
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
-@dataclass(frozen=True)
-class RunDirectory:
+class RunDirectory(Struct, frozen=True):
     """A finished run in a directory. Tables are read row by row when they are asked for.
 
     Attributes:

@@ -4,14 +4,14 @@ The queue is a pipe whose entries are read one by one: a worker that is done wit
 """
 
 import os
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import groupby
-from struct import Struct
 from typing import Any, NamedTuple
 
 import apache_beam as beam
+from msgspec import Struct
 
 from turnwise.pipeline.io.files import SizedPath, listed_files
 from turnwise.pipeline.io.ranges import FileRange, divided_files, measure
@@ -21,13 +21,12 @@ from turnwise.schemas.paths import is_local
 from turnwise.transforms.beam.counters import COUNTS
 from turnwise.transforms.beam.parse import FAILURES
 
-_ENTRY = Struct("=qqq")
+_ENTRY = struct.Struct("=qqq")
 _OVER, _WHOLE = -1, -1
 _SHARDS_EACH = 32
 
 
-@dataclass(slots=True)
-class Stopping:
+class Stopping(Struct):
     """Whether this process shall read no further record, because nothing of this attempt is kept."""
 
     is_asked: bool = False

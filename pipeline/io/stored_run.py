@@ -3,10 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from turnwise.pipeline.io.row_counts import stated_rows
@@ -28,8 +28,7 @@ _OF_SCORE = (
 _CONVERSATIONS = "conversations"
 
 
-@dataclass(frozen=True)
-class StoredRun:
+class StoredRun(Struct, frozen=True):
     """A run of a store with its rows of all apps.
 
     Attributes:

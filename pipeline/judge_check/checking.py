@@ -1,7 +1,8 @@
 """Checks a judge: draws, estimates, asks, computes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from turnwise.pipeline.judge_check.asking import estimated_cost, vote_on_all
 from turnwise.pipeline.judge_check.draw import Drawn, draw
@@ -15,8 +16,7 @@ ONE_MODEL = "judge-check checks one model: name it with --judge_model"
 NOT_ASKED = "nothing was asked, so nothing is measured; --yes asks"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(Struct, frozen=True):
     """How a judge is checked.
 
     Attributes:

@@ -3,7 +3,8 @@
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from turnwise.pipeline.service.token import TOKEN, bearer_token
 from turnwise.pipeline.settings.parser import OptionParser
@@ -11,8 +12,7 @@ from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
 
-@dataclass(frozen=True)
-class ServeOptions:
+class ServeOptions(Struct, frozen=True):
     """The options of the server.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Creates, reads, lists, changes and deletes resources that have no history: datasets and expectations."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from msgspec import Struct
 from sqlalchemy import Connection, Table
 
 from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid, not_found
@@ -31,8 +31,7 @@ from turnwise.schemas.values import JsonObject
 _OTHERS_CHANGE = "is changed by others; try again"
 
 
-@dataclass(frozen=True)
-class ResourceKind:
+class ResourceKind(Struct, frozen=True):
     """What differs between kinds of resources.
 
     Attributes:

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 from hashlib import blake2b
+
+from msgspec.structs import replace
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.dates import check_undated, filled, names_date, parse_dates

@@ -1,7 +1,6 @@
 """Decides who holds the limits of a judge: one process, a place that all workers share, or each its part."""
 
 import re
-from dataclasses import replace
 
 from apache_beam.options.pipeline_options import (
     DebugOptions,
@@ -11,6 +10,7 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 from apache_beam.runners.runner import PipelineRunner
+from msgspec.structs import replace
 
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError

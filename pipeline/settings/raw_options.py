@@ -1,11 +1,11 @@
 """Options of a run as the command line gave them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, kw_only=True)
-class RawJudgeOptions:
+class RawJudgeOptions(Struct, frozen=True, kw_only=True):
     """What is said of the judge beside the config."""
 
     judge: str | None = None
@@ -16,8 +16,7 @@ class RawJudgeOptions:
     estimate: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class RawOptions(RawJudgeOptions):
+class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     """turnwise's own options as the command line gave them."""
 
     input: list[str] | None

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,6 +13,7 @@ from apache_beam.options.pipeline_options import (
     SparkRunnerOptions,
 )
 from apache_beam.runners.runner import PipelineRunner
+from msgspec.structs import replace
 
 from turnwise.pipeline.settings.judge import DEFAULT_CACHE
 from turnwise.pipeline.settings.packages import check_package

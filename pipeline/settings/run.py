@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from hashlib import blake2b
 from math import inf
 from time import time_ns
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.judge import judge_settings
@@ -35,8 +37,7 @@ _NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
 _LOCAL_SLOTS = 64
 
 
-@dataclass(frozen=True)
-class RunSettings:
+class RunSettings(Struct, frozen=True):
     """The settings of a run.
 
     Attributes:

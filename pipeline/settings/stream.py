@@ -1,14 +1,15 @@
 """Checks the options of a stream and converts them to settings."""
 
-from dataclasses import dataclass, field, fields
 from math import inf
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.streaming.durations import StreamRules
 
 
-@dataclass(frozen=True)
-class StreamSettings:
+class StreamSettings(Struct, frozen=True):
     """The settings of a stream.
 
     Attributes:
@@ -28,8 +29,7 @@ class StreamSettings:
     refresh_cases: float = 60.0
 
 
-@dataclass(frozen=True)
-class RawStreamOptions:
+class RawStreamOptions(Struct, frozen=True):
     """The options of a stream as parsed from the command line; None: not given."""
 
     session_gap: float | None
@@ -60,7 +60,7 @@ def check_stream(options: RawStreamOptions, is_streaming: bool, slots: int | Non
     Raises:
         ConfigError: The first error.
     """
-    given = {f.name: value for f in fields(options) if (value := getattr(options, f.name)) is not None}
+    given = {name: value for name, value in asdict(options).items() if value is not None}
     if given and not is_streaming:
         raise ConfigError(f"--{next(iter(given))} is an option of a stream; add --streaming")
     for name, value in given.items():

@@ -1,17 +1,17 @@
 """The stored conversations of a side as columns, and which of them are compared."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from turnwise.pipeline.store_comparison.rows import ComparedRecord
 from turnwise.transforms.comparison.coded import CodedColumn, chosen, coded, distinct_pairs
 from turnwise.transforms.comparison.runs import Bools, Integers
 
 
-@dataclass(frozen=True, slots=True)
-class RecordColumns:
+class RecordColumns(Struct, frozen=True):
     """Stored conversations, and results without one; see `ComparedRecord`.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Scores and decides one conversation for an assertion."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from turnwise.pipeline.api.evaluate import finished, score_with_judge
 from turnwise.pipeline.api.inputs import CaseInput, ConversationInput
@@ -24,8 +24,7 @@ from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConv
 from turnwise.transforms.scoring.verdict import STATUS, Verdict, conversation_verdict
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A scored and decided conversation.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from turnwise.pipeline.api.inputs import Inputs, eval_cases, logged_conversations
 from turnwise.pipeline.api.settings import read_any_config
@@ -29,8 +30,7 @@ class UnusedCaseWarning(UserWarning):
     """
 
 
-@dataclass(frozen=True, repr=False)
-class Recording:
+class Recording(Struct, frozen=True):
     """A recorded conversation: a value of the fixture `turnwise_recording`.
 
     Attributes:

@@ -12,6 +12,9 @@ from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import RAISED
 from turnwise.schemas.values import short_repr
@@ -174,7 +177,7 @@ def _replaces(new: object, known: object) -> bool:
 
 def _modules(item: object) -> set[str]:
     """Returns the modules of a class, or of the functions that an object holds."""
-    parts = [item] if isinstance(item, type) else vars(item).values()
+    parts = asdict(item).values() if isinstance(item, Struct) else [item]
     return {module for part in parts if isinstance(module := getattr(part, "__module__", None), str)}
 
 

@@ -1,12 +1,12 @@
 """Field types of protobuf messages, as pydantic annotations."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from math import isfinite
 from operator import not_
 from typing import Annotated, Any, TypeVar
 
+import msgspec
 from pydantic import Field, GetCoreSchemaHandler, Strict, StringConstraints, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import Self
@@ -18,8 +18,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class ParseState:
+class ParseState(msgspec.Struct):
     """State of one parse.
 
     Attributes:
@@ -37,8 +36,7 @@ def _is_lenient(info: ValidationInfo) -> bool:
     return info.context is not None and info.context.lenient
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """How pydantic reads a value, and prints it.
 
     `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.

@@ -6,8 +6,9 @@ OR binds tighter than AND. Two terms without an operator are joined by AND.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
+
+from msgspec import Struct
 
 from turnwise.schemas.proto.scalars import shown
 
@@ -27,8 +28,7 @@ class FilterError(ValueError):
     """A filter is invalid; one line."""
 
 
-@dataclass(frozen=True)
-class FieldComparison:
+class FieldComparison(Struct, frozen=True):
     """A comparison of a field with a value."""
 
     field: str
@@ -36,16 +36,14 @@ class FieldComparison:
     value: str
 
 
-@dataclass(frozen=True)
-class Junction:
+class Junction(Struct, frozen=True):
     """A conjunction or disjunction of conditions."""
 
     kind: Literal["AND", "OR"]
     parts: tuple["Condition", ...]
 
 
-@dataclass(frozen=True)
-class Negation:
+class Negation(Struct, frozen=True):
     """A negated condition."""
 
     part: "Condition"

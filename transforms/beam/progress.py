@@ -1,10 +1,9 @@
 """Progress of this process, for the live display."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """Counts of this process so far.
 
     Attributes:

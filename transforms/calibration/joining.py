@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
+
+from msgspec import Struct, field
 
 from turnwise.schemas.calibration import LabelProblem, LabelProblemKind
 from turnwise.schemas.label import HumanLabel, LabelDraw
@@ -26,8 +27,7 @@ class LabelLine(NamedTuple):
         return f"{self.label.conversation_id}{turn} {self.label.criterion} ({self.place})"
 
 
-@dataclass(slots=True)
-class LabelledScore:
+class LabelledScore(Struct):
     """A score with what people say of it.
 
     Attributes:

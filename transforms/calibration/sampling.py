@@ -1,7 +1,8 @@
 """Whether labels are of a random sample of all scores, and of which."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from turnwise.schemas.label import LabelDraw
 from turnwise.transforms.calibration.joining import LabelledScore, last_number
@@ -17,8 +18,7 @@ class NoCorrectionError(ValueError):
     """Nothing can be corrected; the message is why, in one line."""
 
 
-@dataclass(frozen=True)
-class RandomPart:
+class RandomPart(Struct, frozen=True):
     """The scores that were drawn.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Scores of a run as they meet labels."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from turnwise.schemas.calibration import MeasuredLevel
 from turnwise.schemas.rows import ScoreRow
@@ -17,8 +18,7 @@ class CriterionKey(NamedTuple):
     level: MeasuredLevel
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgedScore:
+class JudgedScore(Struct, frozen=True, eq=False):
     """A score of a run.
 
     Attributes:
@@ -52,8 +52,7 @@ class JudgedScore:
         return f"{self.conversation_id}{turn} {self.key.criterion}"
 
 
-@dataclass(frozen=True, slots=True)
-class Ruler:
+class Ruler(Struct, frozen=True):
     """What a criterion measures with.
 
     Attributes:

@@ -1,9 +1,10 @@
 """Conversations of which eval cases may be made: of logs, or of the rows of a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.conversation_row import ConversationRow
@@ -21,8 +22,7 @@ _OF_ROWS = (
 _OF_LOGS = ("conversation_id", "eval_id", "eval_set_id", "app_version", "language", "tags", "ended")
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A conversation of which a case may be made.
 
     Attributes:

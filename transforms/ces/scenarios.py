@@ -1,7 +1,8 @@
 """Builds the scenarioResult of a conversation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ToolCall, ToolResponse
@@ -19,8 +20,7 @@ from turnwise.transforms.matching.scenario import responses_by_call
 from turnwise.transforms.text.quotes import contains_quote
 
 
-@dataclass(slots=True)
-class ScenarioSummary:
+class ScenarioSummary(Struct):
     """Result of a scenario, or of a conversation without a case.
 
     Attributes:

@@ -1,11 +1,11 @@
 """Columns that list each of their values once: comparisons go over values, not over conversations."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from turnwise.transforms.comparison.runs import Bools, Integers
 
@@ -13,8 +13,7 @@ _Held = TypeVar("_Held")
 _Hashed = TypeVar("_Hashed", bound=Hashable)
 
 
-@dataclass(slots=True, eq=False)
-class CodedColumn(Generic[_Held]):
+class CodedColumn(Struct, Generic[_Held], eq=False):
     """A column of some rows.
 
     Attributes:

@@ -1,7 +1,8 @@
 """The conversations of a side as columns: comparisons go over columns, not over objects."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from turnwise.schemas.comparison import PairedBy
 from turnwise.transforms.comparison.coded import CodedColumn, coded, constant
@@ -16,8 +17,7 @@ from turnwise.transforms.comparison.observed import ComparedConversation, Observ
 CaseNames = CodedColumn[str] | CodedColumn[str | None]
 
 
-@dataclass(slots=True)
-class ConversationColumns:
+class ConversationColumns(Struct):
     """Conversations: one column for each attribute of `ComparedConversation`, all in the same order.
 
     Attributes:

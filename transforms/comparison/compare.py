@@ -1,7 +1,8 @@
 """Compares two sides: the whole result."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from turnwise.schemas.comparison import Comparison, PairedBy, RulerChange, Side
 from turnwise.transforms.comparison.columns import ConversationColumns
@@ -20,8 +21,7 @@ from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.resampling import resampling_seed
 
 
-@dataclass(frozen=True, slots=True)
-class CompareOptions:
+class CompareOptions(Struct, frozen=True):
     """What a comparison is asked for.
 
     Attributes:

@@ -1,9 +1,9 @@
 """Compares all criteria of two sides, each in its family."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from turnwise.schemas.comparison import CriterionComparison
 from turnwise.schemas.difference import JudgeNoise, TurnDifference, VersionDifference
@@ -24,8 +24,7 @@ from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.multiplicity import holm
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """One criterion with its difference over everything.
 
     Attributes:

@@ -1,11 +1,11 @@
 """What one criterion gave the conversations of a side, as columns of numbers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 
 from turnwise.transforms.comparison.coded import CodedColumn, chosen, coded, constant, stacked
 from turnwise.transforms.comparison.observed import Observed
@@ -26,8 +26,7 @@ class ScoreKind(NamedTuple):
     has_value: bool
 
 
-@dataclass(slots=True, eq=False)
-class CriterionColumn:
+class CriterionColumn(Struct, eq=False):
     """What a criterion gave conversations.
 
     Attributes:

@@ -1,11 +1,11 @@
 """Estimates one difference between two versions: paired by case, or of two groups."""
 
-from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from turnwise.transforms.comparison.runs import Runs
 from turnwise.transforms.statistics.distributions import normal_quantile
@@ -47,8 +47,7 @@ class PairedRuns(NamedTuple):
     b: Runs
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """What a comparison is asked for.
 
     Attributes:
@@ -66,8 +65,7 @@ class Setup:
     details: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A difference, B minus A; see `turnwise.schemas.difference.VersionDifference` for the common fields.
 
     Attributes:

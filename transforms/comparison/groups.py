@@ -1,9 +1,10 @@
 """Estimates the difference of two groups whose cases are not the same."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import sqrt
 from statistics import fmean, variance
+
+from msgspec.structs import replace
 
 from turnwise.transforms.comparison.estimates import FEWEST_ALIKE, FEWEST_CASES, Estimate, Setup, within_scale
 from turnwise.transforms.comparison.runs import Runs

@@ -1,10 +1,10 @@
 """What of a criterion is compared: pass shares or mean values, and which side is better."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from turnwise.schemas.comparison import ComparedMeasure
 from turnwise.transforms.comparison.criterion_column import CriterionColumn, are_binary
@@ -16,8 +16,7 @@ from turnwise.transforms.statistics.resampling import Numbers
 _SHARES: dict[str | None, float] = {"PASS": 1.0, "FAIL": 0.0}
 
 
-@dataclass(frozen=True, slots=True)
-class CriterionMeasure:
+class CriterionMeasure(Struct, frozen=True):
     """What of a criterion is compared.
 
     Attributes:

@@ -1,7 +1,8 @@
 """What a criterion gave a conversation, and a conversation of a comparison."""
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 
 class TurnScore(NamedTuple):
@@ -18,8 +19,7 @@ class TurnScore(NamedTuple):
     outcome: str | None
 
 
-@dataclass(slots=True)
-class Observed:
+class Observed(Struct):
     """What one criterion gave one conversation.
 
     Attributes:
@@ -45,8 +45,7 @@ class Observed:
     is_summed: bool = False
 
 
-@dataclass(slots=True)
-class ComparedConversation:
+class ComparedConversation(Struct):
     """One conversation of a side.
 
     Attributes:

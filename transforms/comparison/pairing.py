@@ -1,7 +1,8 @@
 """Pairs the conversations of two sides by case."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from turnwise.schemas.comparison import PairedBy, Pairing
 from turnwise.transforms.comparison.case_rows import CaseRows, rows_by_case
@@ -12,8 +13,7 @@ _NAMES_SHOWN = 20
 KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
+class Matched(Struct, frozen=True):
     """The conversations of two sides, brought together.
 
     Attributes:

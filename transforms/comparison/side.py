@@ -1,15 +1,15 @@
 """One side of a comparison."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.comparison.columns import ConversationColumns
 
 
-@dataclass(slots=True)
-class ComparedSide:
+class ComparedSide(Struct):
     """One side of a comparison.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Differences by slice and by turn index: they point, they do not decide."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
+from msgspec import Struct
 
 from turnwise.schemas.comparison import SliceDifference
 from turnwise.schemas.config import ConfigError
@@ -25,8 +25,7 @@ MOST_TURNS = 30
 _NAMES_SHOWN = 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A slice, or a turn index, of one criterion."""
 
     measure: CriterionMeasure
@@ -35,8 +34,7 @@ class _Part:
     turn_index: int = -1
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """Where the versions differ.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Counts what is undecided in three ways: left out, worst for B, best for B."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from turnwise.schemas.difference import ComparisonWord, Undecided, UndecidedReading
 from turnwise.transforms.comparison.estimates import Estimate, Setup
@@ -66,8 +67,7 @@ def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
     return bool(is_open.any())
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
+class Reader(Struct, frozen=True):
     """Gives estimates their words.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Targets of conversions and their registry."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
+
+from msgspec import Struct, field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
@@ -13,8 +14,7 @@ from turnwise.schemas.values import JsonObject
 T = TypeVar("T", Conversation, EvalCase)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Codec(Generic[T]):
+class Codec(Struct, Generic[T], frozen=True, kw_only=True):
     """How one kind of thing is written as a record, and read back.
 
     Attributes:
@@ -52,8 +52,7 @@ class RunOfConversation(NamedTuple):
     app_name: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """A format that conversations or eval cases can be written in.
 
     Attributes:

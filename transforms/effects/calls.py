@@ -1,8 +1,9 @@
 """Compares the arguments of two calls of one tool."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.values import JsonObject, JsonValue
@@ -20,8 +21,7 @@ class Difference(NamedTuple):
     actual: JsonValue
 
 
-@dataclass(frozen=True)
-class ArgumentComparison:
+class ArgumentComparison(Struct, frozen=True):
     """Rules for comparing arguments, beside the default equivalence.
 
     Attributes:

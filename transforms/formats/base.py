@@ -1,11 +1,11 @@
 """Input formats and their registry."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeAlias
 
+from msgspec import Struct
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
@@ -55,8 +55,7 @@ def _no_group(value: JsonObject) -> str:
     return ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class EventReader:
+class EventReader(Struct, frozen=True, kw_only=True):
     """Functions that read and join the events of a format.
 
     Attributes:
@@ -102,8 +101,7 @@ class SplitEvent(NamedTuple):
 TextSplit: TypeAlias = Callable[[bytes, ReadSettings], Sequence[SplitEvent | ValueError] | None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Splitter:
+class Splitter(Struct, frozen=True, kw_only=True):
     """How a record that holds events of several conversations is split.
 
     Attributes:
@@ -117,8 +115,7 @@ class Splitter:
     split_text: TextSplit | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Format:
+class Format(Struct, frozen=True, kw_only=True):
     """An input format: everything that is needed to recognise and read its records.
 
     Add one with `register_format`, in a module that an entry point of the group `turnwise.formats` or

@@ -1,9 +1,10 @@
 """What a gate is applied to: an app version of a run, and what was lost."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
@@ -57,8 +58,7 @@ class BaselineState(NamedTuple):
 NO_BASELINE = BaselineState()
 
 
-@dataclass(frozen=True)
-class GatedVersion:
+class GatedVersion(Struct, frozen=True):
     """One app version of a run.
 
     Attributes:

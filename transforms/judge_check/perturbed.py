@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import groupby
+
+from msgspec.structs import replace
 
 from turnwise.transforms.judging.ask import Prompt
 from turnwise.transforms.judging.prompts.sections import Section

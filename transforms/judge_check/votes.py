@@ -3,9 +3,10 @@
 import asyncio
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from statistics import median_low
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from turnwise.transforms.judge_check.perturbed import PERTURBATIONS
 from turnwise.transforms.judge_check.questions import CheckedQuestion

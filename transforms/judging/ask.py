@@ -1,9 +1,9 @@
 """Questions, answers and the `Ask` protocol, through which criteria access models."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
@@ -88,8 +88,7 @@ class JudgeModelOptions(AdkOptions):
         return [self.of_model(self.cascade.model, self.cascade.num_samples), *last]
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """A filled prompt.
 
     Attributes:
@@ -109,8 +108,7 @@ class Prompt:
     wants_analysis: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Question(Generic[R]):
+class Question(Struct, Generic[R], frozen=True):
     """A question to a judge.
 
     Attributes:
@@ -136,8 +134,7 @@ class Question(Generic[R]):
     if_unsure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeSample(Generic[R]):
+class JudgeSample(Struct, Generic[R], frozen=True):
     """One answer to a question.
 
     Attributes:

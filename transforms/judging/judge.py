@@ -5,8 +5,10 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from turnwise.schemas.extension.registry import error_text
 from turnwise.schemas.failure import RAISED
@@ -38,8 +40,7 @@ _ENDING = Fault("other", "the run is ending")
 _ASKED_AGAIN: frozenset[FaultKind | None] = frozenset(("json", "schema", "empty"))
 
 
-@dataclass(slots=True)
-class _Sampled:
+class _Sampled(Struct):
     sample: JudgeSample[Any]
     fault: FaultKind | None
     saved: int

@@ -1,12 +1,11 @@
 """Progress of this process's judge, for the live display."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from turnwise.transforms.judging.limits.counts import JudgeUsage
 
 
-@dataclass(slots=True)
-class JudgeProgress:
+class JudgeProgress(Struct):
     """Usage of the judge in this process.
 
     Attributes:

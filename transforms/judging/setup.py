@@ -1,8 +1,9 @@
 """Builds a judge from its settings, and checks it before a run."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.registry import hook_errors
@@ -24,8 +25,7 @@ from turnwise.transforms.judging.requests import Requests
 from turnwise.transforms.judging.routes import Routes
 
 
-@dataclass(frozen=True)
-class JudgeSettings:
+class JudgeSettings(Struct, frozen=True):
     """Settings of the judge for workers; picklable and without secrets.
 
     Attributes:

@@ -1,9 +1,11 @@
 """Asks a question several times and takes the majority."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Generic
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from turnwise.schemas.score import JudgeUse
 from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeSample, Question, R, known_sum
@@ -12,8 +14,7 @@ from turnwise.transforms.judging.flips import Flips, flips_of
 LEFT_OUT = "the judge's answer leaves it out"
 
 
-@dataclass(slots=True)
-class Answers(Generic[R]):
+class Answers(Struct, Generic[R]):
     """The answers to a question so far.
 
     Attributes:
@@ -77,8 +78,7 @@ def sum_uses(uses: Sequence[JudgeUse | None]) -> JudgeUse | None:
     )
 
 
-@dataclass(slots=True)
-class Ballot(Generic[R]):
+class Ballot(Struct, Generic[R]):
     """The votes on one item.
 
     Attributes:
@@ -120,8 +120,7 @@ class Ballot(Generic[R]):
         return min((remaining - lead) // 2 + 1, max(1, (remaining + lead + 1) // 2))
 
 
-@dataclass(slots=True)
-class Vote(Generic[R]):
+class Vote(Struct, Generic[R]):
     """The votes on all items of a question."""
 
     ballots: list[Ballot[R]]

@@ -1,8 +1,9 @@
 """pass^k and pass@k: how reliably repeated runs of a case pass."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from math import fsum
+
+from msgspec import Struct, field
 
 from turnwise.schemas.score import Outcome
 from turnwise.schemas.values import JsonObject
@@ -13,8 +14,7 @@ MOST_RUNS = 100
 _Runs = tuple[int, int]
 
 
-@dataclass(slots=True)
-class Repeats:
+class Repeats(Struct):
     """Sums over the runs of the cases of one app version; two of them add up.
 
     Attributes:

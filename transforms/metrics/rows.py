@@ -1,7 +1,8 @@
 """Scored conversations and metrics as rows."""
 
-from dataclasses import asdict
 from typing import NamedTuple
+
+from msgspec.structs import asdict
 
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.rows import (

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
@@ -44,8 +45,7 @@ def add_sums(sums: Sums, more: Sums, sign: int = 1) -> None:
             del sums[key]
 
 
-@dataclass(slots=True)
-class MetricsState:
+class MetricsState(Struct):
     """Sums over the conversations of one app version.
 
     Attributes:

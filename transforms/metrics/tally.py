@@ -1,7 +1,8 @@
 """Sums over the scores of one criterion."""
 
-from dataclasses import dataclass
 from math import copysign, sqrt
+
+from msgspec import Struct
 
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.metrics.quantiles import Bins, add_bins, add_value, rank_of, value_at
@@ -17,8 +18,7 @@ def _whole(value: float) -> int:
     return int((value if -_LIMIT < value < _LIMIT else copysign(_LIMIT, value)) * _FLOAT_ONE)
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """Sums over the scores of one criterion; two tallies add up to the tally of all their scores.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from turnwise.schemas.report.figures import ToolFigure
 from turnwise.transforms.matching.arguments import parameter_score
@@ -67,8 +68,7 @@ def expected_calls(turn: AnyRow) -> list[AnyRow] | None:
     return expected.get("tool_calls") if isinstance(expected, dict) else None
 
 
-@dataclass
-class _Tool:
+class _Tool(Struct):
     calls: int = 0
     errors: int = 0
     seconds: list[float] = field(default_factory=list)

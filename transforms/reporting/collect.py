@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
+
+from msgspec import Struct, field
 
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.run import RunDocument
@@ -22,8 +23,7 @@ ScoredKey = tuple[str, "str | None", "str | None"]
 """Conversation, case and app version: what joins scores with a conversation."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunRows:
+class RunRows(Struct, frozen=True, kw_only=True):
     """The rows of one run.
 
     Attributes:
@@ -54,8 +54,7 @@ class VersionKey(NamedTuple):
     app_version: str
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """A conversation with its scores.
 
     Attributes:
@@ -81,8 +80,7 @@ class Entry:
         return "\0".join((self.row["conversation_id"], self.row["eval_id"] or "", *map(str, self.version)))
 
 
-@dataclass(frozen=True)
-class CollectedRuns:
+class CollectedRuns(Struct, frozen=True):
     """The conversations of some runs.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from turnwise.schemas.report.figures import CriterionFigure, CriterionRow
 from turnwise.transforms.criteria import CRITERIA
@@ -18,8 +19,7 @@ _SHARE = (0.0, 1.0)
 _MOST_TURNS = 50
 
 
-@dataclass
-class _Sum:
+class _Sum(Struct):
     """Scores of one criterion, one level and one version; values and outcomes by conversation."""
 
     unscored: int = 0

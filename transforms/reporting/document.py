@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from turnwise.schemas.report.document import Report, ReportRun, ReportVersion
 from turnwise.transforms.reporting.calls import tool_figures
@@ -29,8 +30,7 @@ from turnwise.transforms.reporting.sentences import (
 from turnwise.transforms.reporting.slices import slices
 
 
-@dataclass(frozen=True)
-class PlacedChunks:
+class PlacedChunks(Struct, frozen=True):
     """Where the chunks of a report are.
 
     Attributes:

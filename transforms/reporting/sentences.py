@@ -1,7 +1,8 @@
 """The first screen in words: what cannot be relied on, the verdicts, and the balance of records."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.report.document import ReportRun, ReportVersion, Sentence
@@ -65,8 +66,7 @@ def percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-@dataclass(frozen=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """The first version against others.
 
     Attributes:

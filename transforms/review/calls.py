@@ -1,8 +1,9 @@
 """The calls of a turn with their responses, effects and times."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from turnwise.schemas.conversation import TimedSpan, ToolCall, ToolResponse, Turn
 from turnwise.schemas.transcript import ExpectedCall, TranscriptCall
@@ -53,8 +54,7 @@ class CallEffects:
         return found
 
 
-@dataclass(slots=True)
-class MadeCalls:
+class MadeCalls(Struct):
     """The calls of one actor in a conversation.
 
     Attributes:

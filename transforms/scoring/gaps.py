@@ -1,7 +1,8 @@
 """Finds gaps that leave criteria unscored: incomplete logs and unread expectations."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.score import Score

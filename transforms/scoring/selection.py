@@ -1,9 +1,10 @@
 """Selects the criteria of a conversation, and samples the judged ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from turnwise.schemas.gate_config import STATUS
 from turnwise.schemas.judge_config import JudgeConfig
@@ -24,8 +25,7 @@ class Judged(NamedTuple):
     sampled_out: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The criteria of a run.
 
     Attributes:

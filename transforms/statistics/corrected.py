@@ -1,11 +1,11 @@
 """Pass rates and means without a judge's bias, from human labels of a random part."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from turnwise.transforms.statistics.agreement import Confusion
 from turnwise.transforms.statistics.clusters import (
@@ -34,8 +34,7 @@ class CorrectedEstimate(NamedTuple):
     weight: float = 1.0
 
 
-@dataclass(frozen=True)
-class SampleDesign:
+class SampleDesign(Struct, frozen=True):
     """How scores hang together and were drawn. Without it, all are independent, with the same probability.
 
     Attributes:

@@ -1,13 +1,12 @@
 """The word for a difference: what may be said about it, and what may not."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from turnwise.schemas.difference import ComparisonWord
 from turnwise.transforms.statistics.interval import Interval
 
 
-@dataclass(frozen=True, slots=True)
-class DifferenceEvidence:
+class DifferenceEvidence(Struct, frozen=True):
     """A difference between a candidate and its base, in units in which more is better.
 
     Attributes:

@@ -1,7 +1,6 @@
 """Raises alerts on the windows of a stream, at most one per window and rule."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -10,6 +9,7 @@ import msgspec
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
+from msgspec.structs import replace
 
 from turnwise.schemas.alert import Alert, AlertRule
 from turnwise.transforms.beam.inspected import InspectedDoFn

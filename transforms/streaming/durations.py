@@ -1,13 +1,13 @@
 """Durations and keys of a stream: sessions, windows, lateness."""
 
-from dataclasses import dataclass
 from zlib import crc32
+
+from msgspec import Struct
 
 _ROUNDED_UP = 1 / 64
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRules:
+class StreamRules(Struct, frozen=True):
     """Durations of a stream, in seconds.
 
     Attributes:

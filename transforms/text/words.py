@@ -50,15 +50,15 @@ class Word(NamedTuple):
 
 
 def _combining_marks() -> str:
-    codes = range(0x300, 0xFE30)
-    return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+    """Returns the combining marks; there are none among Han and Hangul, which are not looked at."""
+    chars = map(chr, (*range(0x300, 0x3400), *range(0xA000, 0xAC00), *range(0xFB00, 0xFE30)))
+    return "".join([char for char in chars if unicodedata.category(char) in ("Mn", "Mc")])
 
 
 @cache
 def _token() -> re.Pattern[str]:
-    """Returns the pattern for texts that are not ASCII, which takes 30 ms to make."""
-    letter = f"[^\\W\\d_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
-    letters = f"{letter}[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]{{0,31}}"
+    """Returns the pattern for texts that are not ASCII, which takes 15 ms to make."""
+    letters = f"(?!\\d)[^\\W_{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]{{1,32}}"
     part = f"{letters}(?:[{_combining_marks()}]{{1,8}}(?:{letters})?){{0,15}}"
     return re.compile(
         f"{part}(?:['’]{part}){{0,2}}|(?=\\d)(?:{NUMERAL})"

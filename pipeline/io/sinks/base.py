@@ -5,9 +5,10 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+from msgspec import Struct
 
 from turnwise.pipeline.io.changes import ChangeWriter
 from turnwise.pipeline.io.run_record import RunRecord
@@ -44,8 +45,7 @@ class TableSink(Protocol):
         """
 
 
-@dataclass(frozen=True, kw_only=True)
-class SinkKind:
+class SinkKind(Struct, frozen=True, kw_only=True):
     """A sink of tables: a format of files, or a service.
 
     Add one with `register_sink`, in a module that an entry point of the group `turnwise.sinks` or `--plugin`

@@ -2,10 +2,10 @@
 
 import logging
 import resource
-from dataclasses import dataclass
 from typing import Any
 
 import h11
+from msgspec import Struct
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from turnwise.pipeline.io.terminal import complain
@@ -23,8 +23,7 @@ _ERRORS = logging.getLogger("uvicorn.error.connection")
 _ERRORS.setLevel(logging.ERROR)
 
 
-@dataclass(frozen=True)
-class HttpLimits:
+class HttpLimits(Struct, frozen=True):
     """Limits of connections.
 
     Attributes:

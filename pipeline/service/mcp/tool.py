@@ -1,8 +1,9 @@
 """What an MCP tool is: function, description, messages and hints."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from turnwise.pipeline.service.mcp.views import View
 from turnwise.pipeline.service.service import Service
@@ -14,8 +15,7 @@ PAGE = 20
 """Entries of a page if the caller does not say."""
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """One tool.
 
     Attributes:

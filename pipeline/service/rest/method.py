@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct
 
 from turnwise.pipeline.service.service import Service
 from turnwise.schemas.proto.json import Message
@@ -20,8 +21,7 @@ class Empty(Message):
     PACKAGE = "google.protobuf"
 
 
-@dataclass(frozen=True)
-class RestMethod:
+class RestMethod(Struct, frozen=True, dict=True):
     """A method of the CES API: a request message in, a response message out.
 
     The path fills one field of the request, the body another one or all, the query the rest.

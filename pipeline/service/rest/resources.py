@@ -1,9 +1,9 @@
 """The methods of datasets and expectations: the same for both, with messages of their own."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
 from pydantic.alias_generators import to_snake
 
 from turnwise.pipeline.service.datasets import DATASETS
@@ -23,8 +23,7 @@ from turnwise.schemas.proto.json import Message
 from turnwise.schemas.values import JsonObject
 
 
-@dataclass(frozen=True)
-class _Requests:
+class _Requests(Struct, frozen=True):
     """The messages of the methods of a kind of resource."""
 
     create: type[Message]

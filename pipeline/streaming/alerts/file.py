@@ -3,8 +3,9 @@
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from turnwise.schemas.alert import Alert
 from turnwise.schemas.jsonio import dump_json

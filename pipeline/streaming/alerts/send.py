@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Iterator
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
+from msgspec.structs import asdict
 
 from turnwise.pipeline.streaming.alerts.sinks import AlertError, AlertSink, open_alert_sink
 from turnwise.schemas.alert import Alert

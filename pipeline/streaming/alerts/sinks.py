@@ -7,10 +7,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
+
+from msgspec.structs import asdict
 
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.alerts.file import AlertFile

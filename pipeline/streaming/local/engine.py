@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import wait
-from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from time import monotonic, sleep, time
@@ -10,6 +9,7 @@ from typing import TypeVar
 
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Timestamp
+from msgspec import Struct
 
 from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.streaming.executor.events import AdvanceClock, AdvanceWatermark, Elements, StreamEvent
@@ -37,8 +37,7 @@ class IncompleteError(OSError):
     """The stream ended with records that have no outcome."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamLimits:
+class StreamLimits(Struct, frozen=True):
     """When a stream ends by itself. None: no limit.
 
     Attributes:

@@ -4,9 +4,10 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Event, Thread
 from time import monotonic
+
+from msgspec import Struct
 
 from turnwise.pipeline.io.terminal import clipped
 from turnwise.pipeline.report.table import version_table
@@ -22,8 +23,7 @@ _EVERY = 1.0
 _CLEAR_BELOW = "\x1b[J"
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The figures of the terminal view.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +9,7 @@ from threading import Event
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from msgspec.structs import replace
 
 from turnwise.pipeline.batch.execution import run_to_the_end
 from turnwise.pipeline.batch.pipelines import made_pipeline

@@ -1,11 +1,11 @@
 """The objects of a local stream that its pipeline steps share, and the steps: source and sinks."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
+from msgspec import Struct
 
 from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.io.directory import ALERTS_FILE
@@ -23,8 +23,7 @@ from turnwise.transforms.streaming.session import ClosedSession
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 
-@dataclass(frozen=True)
-class Runtime:
+class Runtime(Struct, frozen=True):
     """The storage, records in flight, metrics files and eval cases of a local stream."""
 
     store: StreamStorage

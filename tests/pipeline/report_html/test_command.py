@@ -1,9 +1,9 @@
 """The command `turnwise report`: directories, options, and what it says about runs that are not whole."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.pipeline.report_html.made_run import conversation, score, write_rows, write_run
 from tests.pipeline.report_html.test_page import report

@@ -3,9 +3,9 @@
 import json
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.settings.stream import StreamSettings

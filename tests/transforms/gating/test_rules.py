@@ -1,9 +1,9 @@
 """The rules of a gate, as tables of cases: what passes, what fails, and what cannot be decided."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Pairing, Side

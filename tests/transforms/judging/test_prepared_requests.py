@@ -4,13 +4,13 @@ import asyncio
 import json
 import math
 import os
-from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from google import genai
 from google.genai import errors, types
+from msgspec.structs import replace
 
 from tests.transforms.judging.test_judge_faults import FAULTS
 from turnwise.schemas.judge_config import JudgeConfig

@@ -1,12 +1,12 @@
 """Contributions through CountOnce and WindowedMetrics, in event time."""
 
-from dataclasses import replace
 from itertools import count
 
 import apache_beam as beam
 import pytest
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import TimestampedValue
+from msgspec.structs import replace
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.transforms.metrics.rows import turn_rows, version_rows

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar, Literal
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from turnwise.schemas.conversation import ExpectedTurn

@@ -1,14 +1,14 @@
 """Judged items of CES's criteria: statements, answers, rubrics and values, with their scores."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from turnwise.schemas.score import Score
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """An evaluation expectation. `score`: 1.0 met, 0.0 not met, None: not judged.
 
     Attributes:
@@ -23,8 +23,7 @@ class Statement:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedAnswer:
+class ExpectedAnswer(Struct, frozen=True):
     """An expected answer of a scenario. `score`: 1.0 given, 0.0 not given, None: not judged.
 
     Attributes:
@@ -37,8 +36,7 @@ class ExpectedAnswer:
     quote: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRubric:
+class JudgedRubric(Struct, frozen=True):
     """A rubric of a scenario. `score`: 0..1, None: not judged."""
 
     rubric: str
@@ -46,8 +44,7 @@ class JudgedRubric:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedValue:
+class ComparedValue(Struct, frozen=True):
     """A value compared by meaning. `score`: 1.0 same meaning, 0.0 another, None: not judged.
 
     Attributes:
@@ -63,7 +60,6 @@ class ComparedValue:
 Item = TypeVar("Item", Statement, ExpectedAnswer, JudgedRubric, ComparedValue)
 
 
-@dataclass(slots=True)
 class ItemScore(Score, Generic[Item]):
     """Score of judged items.
 
@@ -76,7 +72,7 @@ class ItemScore(Score, Generic[Item]):
 
 def with_items(score: Score, items: Iterable[Item]) -> ItemScore[Item]:
     """Returns a score with its items."""
-    values = {field.name: getattr(score, field.name) for field in fields(Score)}
+    values = {name: getattr(score, name) for name in Score.__struct_fields__}
     return ItemScore(**values, items=tuple(items))
 
 

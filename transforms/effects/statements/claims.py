@@ -1,9 +1,10 @@
 """Matches an agent's claims about actions with the actions that it performed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import json_structure
@@ -29,8 +30,7 @@ _TRANSFER = "transfer to "
 ClaimVerdict = Literal["done", "not_compared", "other_values", "not_done", "too_early"]
 
 
-@dataclass(slots=True)
-class Action:
+class Action(Struct):
     """A successful change.
 
     Attributes:
@@ -57,8 +57,7 @@ class MessageRange(NamedTuple):
     end: int
 
 
-@dataclass(slots=True)
-class ActionClaim:
+class ActionClaim(Struct):
     """An action that an agent claims.
 
     Attributes:

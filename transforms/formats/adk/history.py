@@ -1,7 +1,8 @@
 """Selects the valid events of a google-adk session after rewinds and compactions."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from turnwise.schemas.adk.results import AdkEvent, EventCompaction
 from turnwise.transforms.formats.adk.content import parts_of
@@ -13,8 +14,7 @@ _SECOND = 0.001
 _SHOWN = 5
 
 
-@dataclass
-class History:
+class History(Struct):
     """The events of a session that count.
 
     Attributes:

@@ -1,7 +1,8 @@
 """Dialects of messages: what each reader of a list of messages registers."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
@@ -42,8 +43,7 @@ _KEYS = key_set(
 ) | frozenset((*_IDS, OTHER_BRANCHES))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Dialect:
+class Dialect(Struct, frozen=True, kw_only=True):
     """How messages of one API or framework are read.
 
     Attributes:

@@ -1,8 +1,8 @@
 """Calls of a turn with their results: what models asked for and what tools did, each counted once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pydantic_core import from_json
 
 from turnwise.schemas.arguments import RAW, decoded_arguments
@@ -24,8 +24,7 @@ _ASKING = ("tool_calls", "tool_call", "tool_use", "function_call", "function_cal
 _TARGETS = ("agent_name", "agentName", "agent")
 
 
-@dataclass(slots=True, eq=False)
-class TurnCall:
+class TurnCall(Struct, eq=False):
     """A call of a turn.
 
     Attributes:

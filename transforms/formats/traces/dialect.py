@@ -1,8 +1,9 @@
 """The extension point of dialects: what a writer's attributes mean."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from turnwise.schemas.conversation import Usage
 from turnwise.schemas.extension.registry import Registry
@@ -16,8 +17,7 @@ from turnwise.transforms.formats.traces.step import Kind, SpanStep
 from turnwise.transforms.formats.traces.values import as_count, loaded
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpanDialect:
+class SpanDialect(Struct, frozen=True, kw_only=True):
     """How one writer spells agents, model calls and tool calls.
 
     Attributes:

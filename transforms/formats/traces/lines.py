@@ -1,8 +1,9 @@
 """Turns of a conversation: which units of work answer which message of the user."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from turnwise.transforms.formats.traces.cut import CUT
 from turnwise.transforms.formats.traces.message import (
@@ -24,8 +25,7 @@ _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")
 """Exceptions by which LangGraph waits for a person or goes on elsewhere; they are no errors."""
 
 
-@dataclass(slots=True, eq=False)
-class TurnLine:
+class TurnLine(Struct, eq=False):
     """What belongs to one turn.
 
     Attributes:

@@ -1,14 +1,14 @@
 """Units of work: what one agent run, one workflow or one bare model call did."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from turnwise.transforms.formats.traces.message import SpanMessage, is_spoken
 from turnwise.transforms.formats.traces.tree import SpanNode
 
 
-@dataclass(slots=True, eq=False)
-class WorkUnit:
+class WorkUnit(Struct, eq=False):
     """A topmost agent or workflow with all that stands below it, or the bare calls of a trace.
 
     Attributes:

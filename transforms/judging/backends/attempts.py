@@ -3,11 +3,12 @@
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Any
+
+from msgspec import Struct
 
 PASSING_STATUSES = frozenset({408, 425, 429, 499, *range(500, 600)} - {501, 505})
 """HTTP statuses of transient errors."""
@@ -23,8 +24,7 @@ class WaitTooLongError(Exception):
         super().__init__(f"HTTP {status}, to be tried again after {seconds:g} s only")
 
 
-@dataclass(slots=True)
-class Attempts:
+class Attempts(Struct):
     """The attempts of one call.
 
     Attributes:

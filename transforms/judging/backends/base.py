@@ -1,9 +1,9 @@
 """Requests and replies of models, independent of their API, and the `Backend` protocol."""
 
 import inspect
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError
@@ -23,8 +23,7 @@ class OneCandidateError(Exception):
     """The model returns at most one candidate per call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """Reason for an unusable answer.
 
     Attributes:
@@ -40,8 +39,7 @@ class Fault:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RequestTemplate:
+class RequestTemplate(Struct, frozen=True, eq=False):
     """Common parts of requests of one kind.
 
     Attributes:
@@ -63,8 +61,7 @@ class RequestTemplate:
     judge: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A request to a model.
 
     Attributes:
@@ -77,8 +74,7 @@ class Request:
     key: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RawReply:
+class RawReply(Struct, frozen=True):
     """Reply of a model.
 
     Attributes:

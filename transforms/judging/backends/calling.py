@@ -4,9 +4,10 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
@@ -28,8 +29,7 @@ class OtherFormError(Exception):
     """The server refuses the form of a request; the API's object will send it in another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiFailure:
+class ApiFailure(Struct, frozen=True):
     """What an error of an API means.
 
     Attributes:

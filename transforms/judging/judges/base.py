@@ -1,8 +1,9 @@
 """Named judges and their registry."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.registry import Registry, hook_errors
@@ -17,8 +18,7 @@ HOW_TO = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """Access to a model's API. Never pickled, never printed with its key.
 
     Attributes:
@@ -30,12 +30,15 @@ class Access:
     """
 
     endpoint: str
-    api_key: str | None = field(default=None, repr=False)
+    api_key: str | None = None
     base_url: str | None = None
     vertexai: bool = False
     project: str | None = None
     location: str | None = None
     secret: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Access {self.endpoint}>"
 
 
 def _never(config: JudgeConfig, environ: Environ) -> bool:
@@ -46,8 +49,7 @@ def _unchecked(config: JudgeConfig, environ: Environ, options: Sequence[JudgeMod
     return None
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgeKind:
+class JudgeKind(Struct, frozen=True, kw_only=True):
     """A judge that `--judge` or the config can name.
 
     Add one with `register_judge`, in a module that an entry point of the group `turnwise.judges` or

@@ -2,16 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from threading import Lock
+
+from msgspec import Struct, field
 
 from turnwise.schemas.judge_config import TokenPrices
 from turnwise.transforms.judging.ask import known_sum
 from turnwise.transforms.judging.backends.base import FaultKind, RawReply
 
 
-@dataclass(slots=True)
-class JudgeUsage:
+class JudgeUsage(Struct):
     """Usage of one model.
 
     Attributes:
@@ -42,7 +42,7 @@ class JudgeUsage:
 
     def figures(self) -> dict[str, int]:
         """Returns all but `unusable` by name."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "unusable"}
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "unusable"}
 
     def add(self, other: "JudgeUsage") -> None:
         """Adds other usage."""

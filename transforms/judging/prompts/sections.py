@@ -6,10 +6,11 @@ code, so that answers can be cached.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 from itertools import count
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from turnwise.schemas.judge_config import PromptGeneration
 from turnwise.transforms.judging.ask import Prompt

@@ -1,8 +1,9 @@
 """Ways to ask for one judgement: keeping the answers, giving them again, and counting what would be asked."""
 
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R, known_sum
@@ -16,8 +17,7 @@ def _key(question: Question[Any]) -> Asked:
     return question.prompt.instructions, question.prompt.evidence, question.reply_model
 
 
-@dataclass(slots=True)
-class Recorder:
+class Recorder(Struct):
     """Asks a judge, and keeps its answers by question.
 
     Attributes:
@@ -92,8 +92,7 @@ class IfUnsure:
         return await self._ask(replace(question, if_unsure=True), samples)
 
 
-@dataclass(slots=True)
-class Spared:
+class Spared(Struct):
     """Counts what a judge would have been asked that agrees with the answers of another one.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Answers that state how sure the judge is."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from msgspec.structs import replace
 from pydantic import BaseModel, Field, create_model
 
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from turnwise.schemas.score import JudgeUse, Score
 from turnwise.schemas.values import JsonObject
@@ -18,8 +20,7 @@ Run: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Score | No
 UNDECIDED = "gives no verdict"
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """What one model said.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import median_low
+
+from msgspec.structs import replace
 
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject

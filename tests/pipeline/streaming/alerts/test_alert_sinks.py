@@ -3,7 +3,6 @@ import socket
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain, repeat
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
+from msgspec.structs import replace
 
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
 from turnwise.pipeline.streaming.alerts.sinks import (
@@ -42,7 +42,7 @@ def test_a_file_holds_every_alert_once(tmp_path):
     FileAlertSink(path).send([OTHER, ALERT])
     assert names(path) == ["alerts/a-1", "alerts/a-2"]
     row = json.loads(path.read_text(encoding="utf-8").splitlines()[0])
-    assert list(row) == list(Alert.__slots__)
+    assert list(row) == list(Alert.__struct_fields__)
     assert (row["value"], row["app_version"], row["message"]) == (0.5, None, ALERT.message)
 
 

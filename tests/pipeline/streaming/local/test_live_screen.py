@@ -1,8 +1,7 @@
 """The screen of a stream."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from turnwise.pipeline.streaming.local.live import Snapshot, view
 

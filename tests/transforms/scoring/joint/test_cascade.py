@@ -1,8 +1,8 @@
 import asyncio
 import json
-from dataclasses import asdict
 
 import pytest
+from msgspec.structs import asdict
 from pydantic import BaseModel
 
 from turnwise.schemas.judge_config import JudgeConfig
