@@ -12,7 +12,7 @@ from turnwise.pipeline.api.inputs import (
     sort_inputs,
 )
 from turnwise.pipeline.api.settings import Config, read_any_config
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure
@@ -82,7 +82,7 @@ def read_conversations(
     settings = read_any_config(config)
     reader = LogReader(input_format, settings)
     inputs = sort_inputs("conversations", conversations, Conversation)
-    limit = RunSettings.max_record_bytes
+    limit = MAX_RECORD_BYTES
     read: list[Conversation] = []
     failures: list[Failure] = []
     for one in logged_conversations(inputs, reader, limit, Counter()):
@@ -122,7 +122,7 @@ def read_cases(
     """
     inputs = sort_inputs("cases", cases, EvalCase)
     reader = CaseReader(read_any_config(config).ces)
-    found = eval_cases(inputs, reader, RunSettings.max_record_bytes, Counter())
+    found = eval_cases(inputs, reader, MAX_RECORD_BYTES, Counter())
     _report(found.failures, on_failure)
     return found.cases
 

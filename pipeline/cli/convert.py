@@ -16,7 +16,7 @@ from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversion import Conversion
 from turnwise.schemas.extension.plugins import load_plugins
@@ -50,7 +50,7 @@ def convert(argv: Sequence[str]) -> int:
     if runs:
         return report(convert_run(runs[0], target, options.output), options.json)
     reader = AnyReader(options.input_format, read_config(options.config))
-    reads = read_files("convert", options.input, reader, RunSettings.max_record_bytes)
+    reads = read_files("convert", options.input, reader, MAX_RECORD_BYTES)
     done = convert_items(whole_items(reads), target, options.output)
     return report(done, options.json)
 

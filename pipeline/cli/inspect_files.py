@@ -18,7 +18,7 @@ from turnwise.pipeline.io.walking import FoundFile, shown_path, walk
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.schemas.failure import Failure
@@ -55,7 +55,7 @@ def inspect_files(argv: Sequence[str]) -> int:
         return _suggest(options.path, AnyReader(options.input_format, config), config)
     criteria = all_criteria(build_criteria(config) if options.config else ())
     reader = AnyReader(options.input_format, config)
-    reads = read_files("inspect", options.path, reader, RunSettings.max_record_bytes)
+    reads = read_files("inspect", options.path, reader, MAX_RECORD_BYTES)
     found = Inspection(_collected(reads, criteria), _other_files(options.path))
     if options.json:
         say(msgspec.json.format(msgspec.json.encode(found)).decode())

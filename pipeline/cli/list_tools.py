@@ -11,7 +11,7 @@ from turnwise.pipeline.io.terminal import counted, printable, say
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.extension.plugins import load_plugins
@@ -47,7 +47,7 @@ def list_tools(argv: Sequence[str]) -> int:
     listing = _ToolCollector(sort_settings(config.tools))
     for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
         check_places("tools", paths)
-        reads = read_files("tools", paths, AnyReader(kind, config), RunSettings.max_record_bytes)
+        reads = read_files("tools", paths, AnyReader(kind, config), MAX_RECORD_BYTES)
         for item in whole_items(reads):
             listing.add(item)
     say(_text(listing.tools))

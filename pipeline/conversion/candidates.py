@@ -8,7 +8,7 @@ from typing import TypeAlias
 from turnwise.pipeline.io.any_files import read_files, whole_items
 from turnwise.pipeline.io.listing import is_local, join_path, path_exists
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import Failure
@@ -28,7 +28,7 @@ def is_run(path: str) -> bool:
 
 def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[Candidate | Failure]:
     """Yields the conversations of logs, and what could not be read; raises ConfigError as `read_files`."""
-    for item in whole_items(read_files("--from", paths, reader, RunSettings.max_record_bytes)):
+    for item in whole_items(read_files("--from", paths, reader, MAX_RECORD_BYTES)):
         if isinstance(item, Failure):
             yield item
         elif isinstance(item, FoundCase):

@@ -7,7 +7,7 @@ from pydantic_core import from_json
 
 from turnwise.pipeline.io.any_files import read_files, whole_items
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.mapping import MappingConfig
@@ -16,7 +16,7 @@ from turnwise.transforms.formats.any_record import AnyReader
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.inspection.suggest import suggested_mapping, unread_keys
 
-_LIMIT = RunSettings.max_record_bytes
+_LIMIT = MAX_RECORD_BYTES
 
 
 class Suggestion(NamedTuple):

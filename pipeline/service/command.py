@@ -36,6 +36,7 @@ from turnwise.pipeline.store.tokens import read_tokens
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.judging.judges.none import NONE
 
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
@@ -82,7 +83,7 @@ def _load() -> None:
 
 def _check_scoring(options: ServeOptions) -> None:
     """Raises ConfigError if recorded conversations cannot be scored as the options say."""
-    if options.config is None and options.judge == ServeOptions.judge:
+    if options.config is None and options.judge == NONE.name:
         return
     # Imported late: it takes the criteria along.
     from turnwise.pipeline.api.settings import Options, run_settings

@@ -35,6 +35,8 @@ from turnwise.transforms.scoring.selection import Selection, select
 _NO_JUDGE = JudgeSettings(JudgeConfig(backend=NONE.name))
 # The local engine visits every key whenever its time advances.
 _LOCAL_SLOTS = 64
+MAX_RECORD_BYTES = 64 * 1024 * 1024
+"""A larger record is a failure unless an option says otherwise."""
 
 
 class RunSettings(Struct, frozen=True):
@@ -65,7 +67,7 @@ class RunSettings(Struct, frozen=True):
     output: str = ""
     output_format: str = DEFAULT_OUTPUT_FORMAT
     overwrite: bool = False
-    max_record_bytes: int = 64 * 1024 * 1024
+    max_record_bytes: int = MAX_RECORD_BYTES
     max_failure_ratio: float | None = None
     baseline: str | None = None
     is_distributed: bool = False

@@ -9,7 +9,7 @@ from msgspec import Struct
 from turnwise.pipeline.api.inputs import Inputs, eval_cases, logged_conversations
 from turnwise.pipeline.api.settings import read_any_config
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation
@@ -102,7 +102,7 @@ def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str
     Raises:
         ConfigError: A path names nothing, or there is no recording, or no eval case.
     """
-    limit, settings = RunSettings.max_record_bytes, read_any_config(config)
+    limit, settings = MAX_RECORD_BYTES, read_any_config(config)
     given = eval_cases(Inputs("cases", [*cases], []), CaseReader(settings.ces), limit, Counter())
     if cases and not given.cases and not given.failures:
         raise ConfigError(f"cases {' '.join(cases)}: there is no eval case")

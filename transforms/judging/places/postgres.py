@@ -141,14 +141,19 @@ class PostgresPlace:
             *figures, now = found
             connection.execute(_CHANGE, (*work(Account(*figures), now), run))
 
-        self._run(in_transaction)
+        self._run(in_transaction, may_repeat=False)
 
     def close(self) -> None:
         """Closes the connection."""
         with self._lock:
             self._drop()
 
-    def _run(self, work: Callable[[_Connection], T]) -> T:
+    def _run(self, work: Callable[[_Connection], T], may_repeat: bool = True) -> T:
+        """Returns what `work` gives in a transaction of its own.
+
+        Where the connection breaks while the work is committed, it may have been done: it is done again only
+        if that changes nothing.
+        """
         with self._lock:
             if self._down and monotonic() < self._down[0]:
                 raise PlaceError(self._down[1])
@@ -158,7 +163,7 @@ class PostgresPlace:
                 try:
                     connection = self._connected()
                     result = work(connection)
-                    is_ending = True  # a change that may have been made is not made again
+                    is_ending = not may_repeat
                     connection.commit()
                     self._down = None
                     return result
