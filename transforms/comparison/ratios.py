@@ -10,7 +10,7 @@ from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.side_values import MatchedValues, SideValues
 from turnwise.transforms.comparison.words import bounds_of
 from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.resampling import Numbers, resampling_weights
+from turnwise.transforms.statistics.resampling import Numbers, interpolated_quantile, resampling_weights
 
 QUANTILES = (0.5, 0.9, 0.99)
 _REPLICATES = 1_000
@@ -84,7 +84,7 @@ def _ratio(
     place: int, a: _Values, b: _Values, drawn: Sequence[Numbers | None], setup: Setup
 ) -> QuantileRatio:
     quantile = QUANTILES[place]
-    value_a, value_b = (float(np.quantile(own.values, quantile)) for own in (a, b))
+    value_a, value_b = (interpolated_quantile(own.values, quantile) for own in (a, b))
     return QuantileRatio(
         quantile=quantile,
         value_a=value_a,
@@ -98,6 +98,7 @@ def _interval(drawn: Sequence[Numbers | None], place: int, setup: Setup) -> Inte
     own, other = drawn
     if own is None or other is None or not (own[place] > 0).all():
         return None
-    ratios = other[place] / own[place]
-    low, high = np.nanquantile(ratios, [setup.alpha / 2, 1 - setup.alpha / 2])
-    return Interval(float(low), float(high))
+    ratios = np.sort(other[place] / own[place])
+    known = ratios[~np.isnan(ratios)]
+    tails = setup.alpha / 2, 1 - setup.alpha / 2
+    return Interval(*(interpolated_quantile(known, share) for share in tails))

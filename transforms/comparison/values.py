@@ -40,7 +40,7 @@ def paired_values(
 def _filled(runs: Runs, counts: Integers, value: float) -> Runs:
     """Returns runs with so many equal values in addition, of cases that have none."""
     means = runs.means.copy()
-    for count in np.unique(counts[counts > 0]).tolist():
+    for count in sorted(set(counts[counts > 0].tolist())):
         means[counts == count] = fmean([value] * count)
     return Runs(runs.counts + counts, means)
 

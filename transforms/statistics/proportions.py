@@ -1,5 +1,6 @@
 """Shares of two groups of conversations: intervals of them and of their difference."""
 
+from functools import lru_cache
 from math import exp, hypot, lgamma, sqrt
 
 from turnwise.transforms.statistics.distributions import binomial_cdf, normal_quantile
@@ -25,6 +26,7 @@ def wilson_interval(passes: float, count: float, level: float = 0.95) -> Interva
     return Interval(max(0.0, centre - half), min(1.0, centre + half))
 
 
+@lru_cache(maxsize=4096)
 def upper_share(passes: int, count: int, level: float = 0.95) -> float:
     """Returns the upper bound of a share's exact two-sided interval (Clopper and Pearson 1934), 0..1."""
     low, high = passes / count, 1.0

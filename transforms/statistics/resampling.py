@@ -115,7 +115,19 @@ def _bca_quantile(ordered: Numbers, bias: float, acceleration: float, share: flo
     # A mean's jackknife values deviate by -deviation / (n - 1), so the sign is that of the deviations.
     z = bias + normal_quantile(share)
     adjusted = normal_cdf(bias + z / (1 - acceleration * z))
-    return float(np.quantile(ordered, adjusted))
+    return interpolated_quantile(ordered, adjusted)
+
+
+def interpolated_quantile(ordered: Numbers, share: float) -> float:
+    """Returns a quantile of ascending values, at least one; equal to `numpy.quantile`, in less time.
+
+    Linear interpolation: type 7 of Hyndman and Fan 1996, Sample quantiles in statistical packages.
+    """
+    place = share * (len(ordered) - 1)
+    before = int(place)
+    low, high = float(ordered[before]), float(ordered[min(before + 1, len(ordered) - 1)])
+    part = place - before
+    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part)
 
 
 def _replicate_means(cases: Sequence[str], values: Numbers, seed: int) -> Numbers:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turnwise.transforms.statistics.decision import DifferenceEvidence, word
 from turnwise.transforms.statistics.effects import standardised
@@ -18,6 +20,7 @@ from turnwise.transforms.statistics.power import detectable_mean, needed_cases
 from turnwise.transforms.statistics.resampling import (
     CaseMeans,
     generator_of,
+    interpolated_quantile,
     resampling_seed,
     resampling_weights,
     sign_flip_p,
@@ -26,6 +29,11 @@ from turnwise.transforms.statistics.resampling import (
 
 def named(values):
     return {f"case {i:03}": float(value) for i, value in enumerate(values)}
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1), st.floats(0, 1))
+def test_interpolated_quantiles_are_numpys(values, share):
+    assert interpolated_quantile(np.sort(values), share) == np.quantile(values, share)
 
 
 def test_values_without_spread_give_no_interval():
