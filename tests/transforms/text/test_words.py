@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +31,13 @@ from turnwise.transforms.text.words import (
 )
 def test_tokens(text, tokens):
     assert tokenize(text) == tokens
+
+
+def test_no_combining_mark_ends_a_word():
+    texts = [
+        f"é{mark}é" for mark in map(chr, range(0x300, 0xFE30)) if unicodedata.category(mark) in ("Mn", "Mc")
+    ]
+    assert [text for text in texts if tokenize(text) != [text]] == []
 
 
 def alike(first, second):
