@@ -21,6 +21,7 @@ from turnwise.transforms.comparison.side import ComparedSide
 
 _BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
 _WIDTH = 120
+_LEAST_ALPHA = 1e-9
 
 
 class _Options(Struct, frozen=True):
@@ -131,9 +132,9 @@ def _parse(argv: Sequence[str]) -> _Options:
         raise ConfigError("name one or two output directories of runs, or --store")
     if options.store is not None and not options.versions:
         raise ConfigError("--store: --versions names the base and the candidate")
-    for name, value in (("alpha", options.alpha), ("margin", options.margin)):
-        if not 0 < value < 1:
-            raise ConfigError(f"--{name} {value:g}: must be between 0 and 1, exclusive")
+    for name, value, least in (("alpha", options.alpha, _LEAST_ALPHA), ("margin", options.margin, 0)):
+        if not least < value < 1:
+            raise ConfigError(f"--{name} {value:g}: must be between {least:g} and 1, exclusive")
     return options
 
 
