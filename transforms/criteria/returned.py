@@ -7,6 +7,8 @@ from math import isclose, isfinite
 from numbers import Real
 from typing import get_args
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.score import Outcome, Score
@@ -118,7 +120,7 @@ def _is_built_in(kind: type[Criterion]) -> bool:
 
 
 def _json_object(details: object) -> JsonObject:
-    """Returns details with numpy's scalars and arrays as numbers and lists."""
+    """Returns details with numpy's scalars and arrays as numbers and lists, and records as objects."""
     try:
         found = from_json(to_json(details, inf_nan_mode="null", fallback=_builtin))
     except (ValueError, RecursionError) as error:
@@ -129,6 +131,8 @@ def _json_object(details: object) -> JsonObject:
 
 
 def _builtin(value: object) -> object:
+    if isinstance(value, Struct):
+        return asdict(value)
     found = value.tolist() if hasattr(value, "tolist") else value
     if type(found) is type(value):
         raise TypeError(f"{short_repr(value, _SHOWN)}, a {_type(value)}")

@@ -13,6 +13,7 @@ from turnwise.schemas.record import Record
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.judging.backends.base import Fault
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.conversation import judge_conversation, score_conversation
 from turnwise.transforms.scoring.verdict import criteria_verdict
@@ -142,11 +143,13 @@ def test_details_become_plain_values(kind):
         "c": numpy.arange(2),
         "d": 2**70,
         "e": float("nan"),
+        "f": Fault("http", "status 500"),
     }
     result, found = scored(kind, Score(1.0, details=given))
     score = dict(result.turns)[1] if KINDS[kind] else result.overall
     assert found.failures == []
-    assert score.details == {"a": 0.5, "b": [3, True], "c": [0, 1], "d": 2**70, "e": None}
+    record = {"kind": "http", "reason": "status 500"}
+    assert score.details == {"a": 0.5, "b": [3, True], "c": [0, 1], "d": 2**70, "e": None, "f": record}
     assert type(score.details["a"]) is float and type(score.details["b"][1]) is bool
 
 

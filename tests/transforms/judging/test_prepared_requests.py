@@ -1,6 +1,7 @@
 """What is sent and answered is what google-genai, called as its documentation shows, sends and gets."""
 
 import asyncio
+import dataclasses
 import json
 import math
 import os
@@ -176,7 +177,7 @@ def test_a_request_with_an_old_access_token_is_made_anew(server):
         api.open()
         await api.generate(request, 1)
         (kind, made) = next(iter(api._prepared.items()))
-        api._prepared[kind] = replace(made, headers={"x-goog-api-key": "old"}, made=-math.inf)
+        api._prepared[kind] = dataclasses.replace(made, headers={"x-goog-api-key": "old"}, made=-math.inf)
         await api.generate(request, 1)
         await api.aclose()
         return made, api._prepared[kind]

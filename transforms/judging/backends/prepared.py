@@ -3,12 +3,12 @@
 import json
 import time
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
 from ssl import SSLContext
 from uuid import uuid4
 
 import aiohttp
 from aiohttp.typedefs import StrOrURL
-from msgspec import Struct
 
 PLACE = f"text {uuid4()}"
 """What a library is given as the text of a request."""
@@ -34,7 +34,8 @@ def keeping_session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(middlewares=[_keep])
 
 
-class PreparedRequest(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
     """A request with a place for a text.
 
     Attributes:
@@ -46,13 +47,10 @@ class PreparedRequest(Struct, frozen=True):
     """
 
     url: StrOrURL
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     body: bytes
     ssl: SSLContext | bool | aiohttp.Fingerprint
     made: float
-
-    def __repr__(self) -> str:
-        return f"<PreparedRequest {self.url}>"
 
     @property
     def is_fresh(self) -> bool:

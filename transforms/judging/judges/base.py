@@ -1,6 +1,7 @@
 """Named judges and their registry."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -18,7 +19,8 @@ HOW_TO = (
 )
 
 
-class Access(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Access:
     """Access to a model's API. Never pickled, never printed with its key.
 
     Attributes:
@@ -30,15 +32,12 @@ class Access(Struct, frozen=True):
     """
 
     endpoint: str
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
     vertexai: bool = False
     project: str | None = None
     location: str | None = None
     secret: str | None = None
-
-    def __repr__(self) -> str:
-        return f"<Access {self.endpoint}>"
 
 
 def _never(config: JudgeConfig, environ: Environ) -> bool:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from urllib.parse import urlsplit
-
-from msgspec.structs import replace
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
