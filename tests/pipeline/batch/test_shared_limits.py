@@ -286,6 +286,46 @@ def test_a_broken_connection_is_made_again(server: Any, shared: Any, opened: Any
     assert [sample.is_cached for sample in samples] == [True] * 4 + [False] * 4
 
 
+def breaks_at_its_first_commit(url: str, table: str) -> None:
+    """Makes PostgreSQL end the next connection that changes a table, while the change is committed."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE SEQUENCE commits")
+        connection.execute(
+            "CREATE FUNCTION end_first() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " IF nextval('commits') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;"
+            " RETURN NULL; END $$"
+        )
+        connection.execute(
+            f"CREATE CONSTRAINT TRIGGER t AFTER INSERT OR UPDATE ON {table} DEFERRABLE INITIALLY DEFERRED"  # type: ignore[arg-type]
+            " FOR EACH ROW EXECUTE FUNCTION end_first()"
+        )
+
+
+def test_replies_are_kept_where_the_connection_breaks_at_the_commit(postgres_url: str) -> None:
+    row = (b"q", 0, "text", "m", 1, 2)
+    with closing(open_place(postgres_url)) as place:
+        breaks_at_its_first_commit(postgres_url, "judge_replies")
+        place.write([row])
+        assert list(place.read([b"q"])) == [row]
+
+
+def test_an_account_is_not_changed_twice(postgres_url: str) -> None:
+    changed = []
+
+    def add(account: Account, now: float) -> Account:
+        changed.append(account)
+        return account._replace(calls=account.calls + 1)
+
+    with closing(open_place(postgres_url)) as place:
+        place.change("run", add)
+        breaks_at_its_first_commit(postgres_url, "judge_accounts")
+        with pytest.raises(PlaceError):
+            place.change("run", add)
+    assert len(changed) == 2
+
+
 @pytest.mark.parametrize(
     "url", ["postgresql://me:geheim@127.0.0.1:1/d", "postgres://me@127.0.0.1:1/d?password=geheim"]
 )

@@ -159,18 +159,18 @@ class PostgresPlace:
                 raise PlaceError(self._down[1])
             deadline = monotonic() + (0.0 if self._down else self._patience_s)
             while True:
-                is_ending = False
+                is_final = False
                 try:
                     connection = self._connected()
                     result = work(connection)
-                    is_ending = not may_repeat
+                    is_final = not may_repeat
                     connection.commit()
                     self._down = None
                     return result
                 except psycopg.Error as error:
                     self._drop()
                     may_pass = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-                    if is_ending or not may_pass or monotonic() > deadline:
+                    if is_final or not may_pass or monotonic() > deadline:
                         said = f"judge.cache: {self.shown}: {self._line(error)}"
                         self._down = (monotonic() + _DOWN_S, said) if may_pass else None
                         raise PlaceError(said) from None
