@@ -18,7 +18,7 @@ from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
 from turnwise.transforms.judging.backends.gemini import GeminiApi
 from turnwise.transforms.judging.backends.gemini_schema import in_order
-from turnwise.transforms.judging.backends.prepared import PLACE, prepared
+from turnwise.transforms.judging.backends.prepared import PLACE, PreparedRequest, prepared
 from turnwise.transforms.judging.judges.base import Access
 
 SCHEMA = {"type": "object", "properties": {"verdict": {"enum": ["valid", "invalid"]}}}
@@ -195,3 +195,9 @@ def test_a_call_without_a_request_is_an_error():
 
     with pytest.raises(RuntimeError, match="made no request"):
         asyncio.run(prepared(nothing()))
+
+
+def test_keys_and_headers_are_not_shown():
+    shown = [Access("e", "SECRET"), PreparedRequest("http://x", {"Authorization": "SECRET"}, b"", True, 0.0)]
+    assert "SECRET" not in repr(shown)
+    assert not any(hasattr(one, "__rich_repr__") for one in shown)

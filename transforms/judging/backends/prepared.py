@@ -34,6 +34,7 @@ def keeping_session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(middlewares=[_keep])
 
 
+# No struct: its __rich_repr__ would show the headers.
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
     """A request with a place for a text.

@@ -19,6 +19,7 @@ HOW_TO = (
 )
 
 
+# No struct: its __rich_repr__ would show the key.
 @dataclass(frozen=True, slots=True)
 class Access:
     """Access to a model's API. Never pickled, never printed with its key.
