@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Literal
 
 import msgspec
-from msgspec import Struct, field
 
 from turnwise.schemas.input_files import InputFiles
 from turnwise.schemas.tools import ToolSetting
@@ -19,7 +18,7 @@ def time_text(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class RunInfo(Struct, frozen=True):
+class RunInfo(msgspec.Struct, frozen=True):
     """The run that results and rows belong to.
 
     Attributes:
@@ -35,7 +34,7 @@ class RunInfo(Struct, frozen=True):
     run_id: str
     create_time: str
     slices: tuple[str, ...] = ()
-    tools: Mapping[str, ToolSetting] = field(default_factory=dict)
+    tools: Mapping[str, ToolSetting] = msgspec.field(default_factory=dict)
     judge: str = ""
     transcripts: bool = True
     recordings: bool = False

@@ -82,10 +82,9 @@ def read_conversations(
     settings = read_any_config(config)
     reader = LogReader(input_format, settings)
     inputs = sort_inputs("conversations", conversations, Conversation)
-    limit = MAX_RECORD_BYTES
     read: list[Conversation] = []
     failures: list[Failure] = []
-    for one in logged_conversations(inputs, reader, limit, Counter()):
+    for one in logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()):
         if isinstance(one, Failure):
             failures.append(one)
         else:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import msgspec
-from msgspec import Struct
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
 from turnwise.pipeline.comparison.fail_on import FailOn, fail_on_problems
@@ -24,7 +23,7 @@ _WIDTH = 120
 _LEAST_ALPHA = 1e-9
 
 
-class _Options(Struct, frozen=True):
+class _Options(msgspec.Struct, frozen=True):
     runs: Sequence[str]
     versions: Sequence[str]
     store: str | None

@@ -16,8 +16,6 @@ from turnwise.transforms.formats.any_record import AnyReader
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.inspection.suggest import suggested_mapping, unread_keys
 
-_LIMIT = MAX_RECORD_BYTES
-
 
 class Suggestion(NamedTuple):
     """A proposed mapping, and what it reads.
@@ -48,7 +46,7 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
         return None
     mapped = AnyReader(config=config.model_copy(update={"mapping": mapping}))
     conversations = turns = lost = 0
-    for item in whole_items(read_files("inspect", paths, mapped, _LIMIT)):
+    for item in whole_items(read_files("inspect", paths, mapped, MAX_RECORD_BYTES)):
         lost += isinstance(item, Failure)
         if isinstance(item, LoggedConversation):
             conversations += 1
@@ -61,7 +59,7 @@ def suggest_mapping(paths: Sequence[str], reader: AnyReader, config: EvalConfig)
 def _unknown(paths: Sequence[str], reader: AnyReader) -> Iterator[JsonObject]:
     """Yields the objects that no format fits."""
     for path in matched_files(file_patterns("inspect", paths)):
-        for record in () if isinstance(path, Failure) else file_records(path, _LIMIT):
+        for record in () if isinstance(path, Failure) else file_records(path, MAX_RECORD_BYTES):
             if isinstance(record, Failure) or reader.read(record).format is not None:
                 continue
             try:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import cast
 
 import msgspec
-from msgspec import Struct
 
 from turnwise.pipeline.io.listing import (
     RUN_FOLDER,
@@ -52,7 +51,7 @@ _TABLES = (
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
-class RunDirectory(Struct, frozen=True):
+class RunDirectory(msgspec.Struct, frozen=True):
     """A finished run in a directory. Tables are read row by row when they are asked for.
 
     Attributes:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import msgspec
-from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from turnwise.pipeline.io.row_counts import stated_rows
@@ -28,7 +27,7 @@ _OF_SCORE = (
 _CONVERSATIONS = "conversations"
 
 
-class StoredRun(Struct, frozen=True):
+class StoredRun(msgspec.Struct, frozen=True):
     """A run of a store with its rows of all apps.
 
     Attributes:

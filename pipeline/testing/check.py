@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from turnwise.pipeline.api.evaluate import finished, score_with_judge
 from turnwise.pipeline.api.inputs import CaseInput, ConversationInput
@@ -24,7 +23,7 @@ from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConv
 from turnwise.transforms.scoring.verdict import STATUS, Verdict, conversation_verdict
 
 
-class Checked(Struct, frozen=True):
+class Checked(msgspec.Struct, frozen=True):
     """A scored and decided conversation.
 
     Attributes:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec import Struct
 
 from turnwise.schemas.comparison import CriterionComparison
 from turnwise.schemas.difference import JudgeNoise, TurnDifference, VersionDifference
@@ -24,7 +23,7 @@ from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.multiplicity import holm
 
 
-class Measured(Struct, frozen=True):
+class Measured(msgspec.Struct, frozen=True):
     """One criterion with its difference over everything.
 
     Attributes:
