@@ -15,9 +15,15 @@ _Arguments = tuple[list[str], list[Any]]
 class InspectedDoFn(beam.DoFn):
     """A DoFn whose methods are inspected once in a process.
 
-    Beam inspects all methods of a DoFn about eight times for every step, and again in bundles, to find state
-    and timers. It asks `_inspect_NAME` for the arguments of the method NAME where there is such an attribute.
+    Beam inspects all methods that `dir` names about eight times for every step, and again in bundles, to find
+    state and timers. It asks `_inspect_NAME` for the arguments of the method NAME where there is such an
+    attribute.
     """
+
+    def __dir__(self) -> list[str]:
+        """Returns what subclasses of `beam.DoFn` define; methods of its own have neither state nor timers."""
+        own = (each for each in type(self).__mro__ if each not in beam.DoFn.__mro__)
+        return [name for each in own for name in vars(each)]
 
     def __getattr__(self, name: str) -> Callable[[], _Arguments]:
         """Returns the inspection of a method; called for what is no attribute of the object."""

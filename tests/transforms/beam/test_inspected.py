@@ -10,12 +10,14 @@ import apache_beam as beam
 import pytest
 from apache_beam.runners.common import DoFnSignature
 from apache_beam.transforms.core import get_function_args_defaults, get_function_arguments
-from apache_beam.transforms.userstate import CombiningValueStateSpec
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import CombiningValueStateSpec, TimerSpec, get_dofn_specs, on_timer
 
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.inspected import InspectedDoFn
 
 _TOTAL = CombiningValueStateSpec("total", sum)
+_END = TimerSpec("end", TimeDomain.WATERMARK)
 
 
 class _SideFn(CountingDoFn):
@@ -28,10 +30,21 @@ class _StateFn(InspectedDoFn):
         yield element[1]
 
 
+class _Ending:
+    @on_timer(_END)
+    def end(self, total: Any = beam.DoFn.StateParam(_TOTAL)) -> Iterator[int]:
+        yield total.read()
+
+
+class _TimerFn(_Ending, InspectedDoFn):
+    def process(self, element: tuple[str, int], end: Any = beam.DoFn.TimerParam(_END)) -> Iterator[int]:
+        yield element[1]
+
+
 @pytest.mark.parametrize("kind", [_SideFn, _StateFn, CountingDoFn, InspectedDoFn])
 def test_arguments_are_those_that_beam_finds(kind: type[InspectedDoFn]) -> None:
     fn = pickle.loads(pickle.dumps(kind()))
-    methods = [name for name in dir(fn) if isinstance(getattr(fn, name), MethodType)]
+    methods = [name for name in object.__dir__(fn) if isinstance(getattr(fn, name), MethodType)]
     assert {"process", "start_bundle", "infer_output_type"} <= {*methods}
     for name in methods:
         found = get_function_arguments(fn, name)
@@ -43,6 +56,15 @@ def test_arguments_are_those_that_beam_finds(kind: type[InspectedDoFn]) -> None:
 def test_state_is_found() -> None:
     assert DoFnSignature(_StateFn()).is_stateful_dofn()
     assert not DoFnSignature(_SideFn()).is_stateful_dofn()
+
+
+def test_state_and_timers_are_found_also_in_a_class_beside() -> None:
+    assert get_dofn_specs(_TimerFn()) == ({_TOTAL}, {_END})
+
+
+def test_methods_of_beam_that_are_left_out_have_neither_state_nor_timers() -> None:
+    assert get_dofn_specs(beam.DoFn()) == (set(), set())
+    assert {*object.__dir__(_TimerFn())} - {*dir(_TimerFn())} <= {*dir(beam.DoFn())}
 
 
 def test_no_method_is_inspected_twice() -> None:
