@@ -2,15 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 
-from tests.forked import CONTEXT
+from tests.forked import Fork
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Prompt, Question
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import JudgeWorker
@@ -39,7 +38,7 @@ def ask_about(worker: JudgeWorker, numbers: Iterable[object]) -> list[JudgeSampl
     return samples
 
 
-def _begin(settings: JudgeSettings, key: str, first: int, last: int, told: str) -> None:
+def _begin(_: Sequence[int], settings: JudgeSettings, key: str, first: int, last: int, told: str) -> None:
     worker = JudgeWorker(settings, {"GOOGLE_API_KEY": key})
     samples = ask_about(worker, range(first, last))
     worker.close()
@@ -49,11 +48,10 @@ def _begin(settings: JudgeSettings, key: str, first: int, last: int, told: str) 
 
 
 @contextmanager
-def another_process(settings: JudgeSettings, key: str, asked: range, told: Path) -> Iterator[BaseProcess]:
+def another_process(settings: JudgeSettings, key: str, asked: range, told: Path) -> Iterator[Fork]:
     """Starts a process that asks the questions of a range; it is killed in the end."""
     given = (settings, key, asked.start, asked.stop, str(told))
-    process: Any = CONTEXT.Process(target=_begin, args=given)
-    process.start()
+    process = Fork(_begin, given)
     try:
         yield process
     finally:

@@ -1,50 +1,75 @@
-"""Processes of the command that begin as forks of one that has loaded it: its imports cost 3 CPU seconds.
+"""Processes of the command that begin as forks of one that has loaded it: its imports cost 5 CPU seconds.
 
 A fork has its own directory, environment, files, registries and status, as any process. It does not show what
 a command imports, nor what the interpreter prints when it is finalized.
 """
 
 import contextlib
-import multiprocessing
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.connection import Connection
 from pathlib import Path
 from runpy import run_module
 from typing import Any
 
-_ROOT = Path(__file__).parents[1]
-_LOADED = [
-    "turnwise.pipeline.cli.main",
-    "turnwise.pipeline.cli.options",
-    "turnwise.pipeline.cli.list_tools",
-    "turnwise.pipeline.batch.run",
-    "turnwise.pipeline.streaming.local.run",
-    "turnwise.pipeline.service.command",
-    "pytest",
-    "apache_beam.runners.direct.transform_evaluator",
-    "apache_beam.runners.portability.fn_api_runner.fn_runner",
-    *(
-        f"turnwise.{'.'.join(path.relative_to(_ROOT).with_suffix('').parts)}"
-        for folder in ("transforms", "pipeline/io", "pipeline/store", "pipeline/service")
-        for path in sorted((_ROOT / folder).rglob("[!_]*.py"))
-    ),
-]
-CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(_LOADED)
+from tests import fork_server
+
+
+class Fork:
+    """A process that is a fork of the one that has loaded the command, and calls a function.
+
+    Args:
+        function: A function of a module, called with its copies of the files and the arguments.
+        arguments: The other arguments, which can be pickled.
+        files: Files that are open in this process.
+    """
+
+    def __init__(
+        self, function: Callable[..., object], arguments: Sequence[object], files: Sequence[int] = ()
+    ) -> None:
+        self._lock = threading.Lock()
+        self._exitcode: int | None = None
+        self._told = open(fork_server.start(function, arguments, files), "rb", 0)  # noqa: SIM115
+        self.pid = fork_server.read_number(self._told.fileno())
+        assert self.pid, "the server of forks has ended"
+
+    @property
+    def exitcode(self) -> int | None:
+        """Its status when it ended, as `multiprocessing` gives it; several threads may ask."""
+        return self.join(0)
+
+    def join(self, timeout: float | None = None) -> int | None:
+        """Waits for its end, some seconds at most, and returns its status when it ended."""
+        waiting = select.poll()
+        waiting.register(self._told, select.POLLIN)
+        if self._exitcode is None and waiting.poll(None if timeout is None else timeout * 1000):
+            with self._lock:
+                if self._exitcode is None:
+                    self._exitcode = fork_server.read_number(self._told.fileno())
+                    assert self._exitcode is not None, "the server of forks has ended"
+        return self._exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Sends a signal unless it ended."""
+        if self.exitcode is None and self.pid:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        self.send_signal(signal.SIGKILL)
 
 
 def _begin(
+    files: Sequence[int],
     argv: list[str],
     folder: str,
     environ: dict[str, str],
-    files: list[Connection],
     file_size: int,
     module: str,
 ) -> None:
@@ -56,8 +81,8 @@ def _begin(
     sys.path[:0] = [place for place in environ.get("PYTHONPATH", "").split(os.pathsep) if place]
     encoding = environ.get("PYTHONIOENCODING", "utf-8")
     for number, file in enumerate(files):
-        os.dup2(file.fileno(), number)
-        file.close()
+        os.dup2(file, number)
+        os.close(file)
     sys.stdin = open(0, encoding=encoding, closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding=encoding, closefd=False)  # noqa: SIM115
     sys.stderr = open(  # noqa: SIM115
@@ -86,15 +111,12 @@ class Process:
         module: str = "turnwise",
     ) -> None:
         self.argv = [str(argument) for argument in argv]
-        self._lock = threading.Lock()
         ends = [_ends(given, number) for number, given in enumerate((stdin, stdout, stderr))]
-        files = [Connection(theirs) for theirs, _ in ends]
+        files = [theirs for theirs, _ in ends]
         environ = dict(os.environ if env is None else env)
-        given = (self.argv, str(cwd), environ, files, file_size, module)
-        self._process = CONTEXT.Process(target=_begin, args=given)
-        self._process.start()
+        self._process = Fork(_begin, (self.argv, str(cwd), environ, file_size, module), files)
         for file in files:
-            file.close()
+            os.close(file)
         kind = "" if text else "b"
         own = [end and os.fdopen(end, mode + kind) for (_, end), mode in zip(ends, "wrr", strict=True)]
         self.stdin, self.stdout, self.stderr = own
@@ -106,8 +128,7 @@ class Process:
 
     def poll(self) -> int | None:
         """Returns its status when it ended; several threads may ask."""
-        with self._lock:
-            return self._process.exitcode
+        return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
         """Waits for its end and returns its status.
@@ -115,10 +136,10 @@ class Process:
         Raises:
             subprocess.TimeoutExpired: It did not end in time.
         """
-        self._process.join(timeout)
-        if self._process.exitcode is None:
+        status = self._process.join(timeout)
+        if status is None:
             raise subprocess.TimeoutExpired(self.argv, timeout or 0)
-        return self._process.exitcode
+        return status
 
     def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
         """Waits for its end and returns what is left of its output and errors.
@@ -140,8 +161,7 @@ class Process:
         return out, err
 
     def send_signal(self, number: int) -> None:
-        if self.poll() is None and self.pid:
-            os.kill(self.pid, number)
+        self._process.send_signal(number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)

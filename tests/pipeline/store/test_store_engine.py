@@ -1,11 +1,12 @@
 """Stores are made, brought up to date, opened by many at once, and say in one line what is wrong."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, text
 
-from tests.forked import CONTEXT
+from tests.forked import Fork
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.migrations import MIGRATIONS, migrate, stored_version
 from turnwise.pipeline.store.tables import METADATA
@@ -107,22 +108,20 @@ def test_an_empty_store_cannot_be_opened_read_only(postgres_url: str, tmp_path: 
             open_store(url, read_only=True)
 
 
-def open_and_close(url, results):
+def open_and_close(_: Sequence[int], url: str, told: str) -> None:
     try:
         open_store(url, create=True).close()
-        results.put("")
+        said = ""
     except Exception as error:
-        results.put(f"{type(error).__name__}: {error}")
+        said = f"{type(error).__name__}: {error}"
+    Path(told).write_text(said, encoding="utf-8")
 
 
-def test_eight_processes_may_make_a_store_at_once(store_url: str) -> None:
-    results = CONTEXT.Queue()
-    processes = [CONTEXT.Process(target=open_and_close, args=(store_url, results)) for _ in range(8)]
-    for process in processes:
-        process.start()
-    assert [results.get(timeout=120) for _ in processes] == [""] * 8
-    for process in processes:
-        process.join()
+def test_eight_processes_may_make_a_store_at_once(store_url: str, tmp_path: Path) -> None:
+    told = [tmp_path / f"{number}.told" for number in range(8)]
+    processes = [Fork(open_and_close, (store_url, str(path))) for path in told]
+    assert [process.join(120) for process in processes] == [0] * 8
+    assert [path.read_text() for path in told] == [""] * 8
     store = open_store(store_url)
     assert store.read(stored_version) == len(MIGRATIONS)
     store.close()
