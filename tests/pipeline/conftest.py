@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.postgres_server import created, emptied, lacks_postgres, postgres_server
+from tests.postgres_server import MadeDatabase, created, emptied, lacks_postgres, postgres_server
 from tests.tables import document_of, rows_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.store.engine import Store, open_store
@@ -113,15 +114,53 @@ def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/store.db"
 
 
+def _make_store(url: str) -> None:
+    open_store(url, create=True).close()
+
+
+@pytest.fixture(scope="session")
+def made_database(postgres: str) -> MadeDatabase:
+    """Returns a database with the tables of a store, which tests use one after the other."""
+    address = created(postgres, f"test{next(DATABASES)}")
+    return MadeDatabase(address, _make_store, "turnwise_store_version")
+
+
+@pytest.fixture
+def postgres_made_url(made_database: MadeDatabase) -> str:
+    """Returns the address of a database with the empty tables of a store."""
+    return made_database.without_rows()
+
+
+@pytest.fixture(scope="session")
+def made_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a SQLite file with the empty tables of a store, to be copied."""
+    path = tmp_path_factory.mktemp("made") / "store.db"
+    _make_store(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def sqlite_made_url(made_file: Path, sqlite_url: str) -> str:
+    """Returns the address of a SQLite file with the empty tables of a store."""
+    shutil.copy(made_file, sqlite_url.removeprefix("sqlite:///"))
+    return sqlite_url
+
+
+@pytest.fixture
+def with_tables() -> None:
+    """Asks that the store of `store_url` has its tables."""
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def store_url(request: pytest.FixtureRequest) -> str:
-    """Returns the address of an empty store, of either kind."""
-    url: str = request.getfixturevalue(f"{request.param}_url")
+    """Returns the address of an empty store, of either kind; it has its tables `with_tables` alone."""
+    made = "made_" * ("with_tables" in request.fixturenames)
+    url: str = request.getfixturevalue(f"{request.param}_{made}url")
     return url
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
+def store(store_url: str, with_tables: None) -> Iterator[Store]:
     """Returns an empty store, of either kind."""
     opened = open_store(store_url, create=True)
     yield opened

@@ -218,7 +218,7 @@ def tend(turnwise: Callable[..., Any], store_url: str) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def filled(store_url: str) -> str:
+def filled(store_url: str, with_tables: None) -> str:
     """Returns the address of a store with an old and a new run, and an evaluation."""
     with closing(open_store(store_url, create=True)) as store:
         put_run(store, "old", OLD)
