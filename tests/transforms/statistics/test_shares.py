@@ -153,13 +153,18 @@ def test_pairs_that_all_agree_could_have_shown_something_only_if_they_are_enough
     assert detectable_difference(0.0, size) == (sees and pytest.approx(sees, rel=2e-3))
 
 
+@cache
+def _rejecting(stats, size):
+    """Returns how many of so many pairs that differ must be gains for scipy's test to reject."""
+    return [x for x in range(size + 1) if 2 * x > size and stats.binomtest(x, size).pvalue <= 0.05]
+
+
 def _exact_power(stats, difference, discordant, count):
     """Returns the power of scipy's binomial test, over all numbers of cases that differ."""
     psi = max(discordant, difference)
     total = 0.0
     for m in range(count + 1):
-        rejects = [x for x in range(m + 1) if 2 * x > m and stats.binomtest(x, m).pvalue <= 0.05]
-        seen = stats.binom.pmf(rejects, m, (1 + difference / psi) / 2).sum()
+        seen = stats.binom.pmf(_rejecting(stats, m), m, (1 + difference / psi) / 2).sum()
         total += stats.binom.pmf(m, count, psi) * seen
     return total
 
