@@ -198,9 +198,10 @@ PLUGIN = """
 import os, signal, sys, threading, time
 import turnwise
 
-threading.Thread(target=time.sleep, args=(600,), daemon=True).start()  # workers are no forks
+if {at_start!r}:
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()  # workers are no forks
 if "--multiprocessing-fork" in sys.orig_argv:
-    {at_start}
+    exec({at_start!r})
 
 
 class Deadly(turnwise.MeasuredCriterion):
@@ -215,12 +216,15 @@ ENDS = {
     "error": ("raise ValueError('broke')", "pass", "failed: broke"),
     "exit": ("os._exit(0)", "pass", "ended early, with status 0"),
     "raised exit": ("raise SystemExit(0)", "pass", "failed: SystemExit: 0"),
-    "odd signal": ("pass", "os.kill(os.getpid(), 40)", "was killed by signal 40"),
+    "odd signal": ("", "os.kill(os.getpid(), 40)", "was killed by signal 40"),
 }
 
 
 def end_of(tmp_path: Path, at_start: str, at_work: str, *options: object) -> tuple[int, str]:
-    """Returns how a run of two files ended whose workers have a plugin with that code."""
+    """Returns how a run of two files ended whose workers have a plugin with that code.
+
+    They are forks unless something happens at the start of each.
+    """
     (tmp_path / "plugin.py").write_text(PLUGIN.format(at_start=at_start, at_work=at_work))
     (tmp_path / "logs").mkdir(exist_ok=True)
     for number in range(2):
@@ -243,7 +247,7 @@ def test_the_end_of_a_worker_is_one_line(at_start: str, at_work: str, said: str,
 
 def test_a_killed_worker_may_leave_rows_in_a_store(tmp_path: Path) -> None:
     store = ("--store", f"sqlite:///{tmp_path / 'evals.db'}")
-    status, said = end_of(tmp_path, "pass", "os.kill(os.getpid(), 9)", "--workers", 2, *store)
+    status, said = end_of(tmp_path, "", "os.kill(os.getpid(), 9)", "--workers", 2, *store)
     how = "was killed by SIGKILL (out of memory?); no file of this run was kept"
     assert (status, said) == (
         1,
@@ -252,5 +256,5 @@ def test_a_killed_worker_may_leave_rows_in_a_store(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_in_a_criterion_is_said_as_by_one_process(tmp_path: Path) -> None:
-    one, two = (end_of(tmp_path, "pass", "raise KeyboardInterrupt", "--workers", n) for n in (1, 2))
+    one, two = (end_of(tmp_path, "", "raise KeyboardInterrupt", "--workers", n) for n in (1, 2))
     assert one == two and one[0] == 130
