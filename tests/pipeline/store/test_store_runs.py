@@ -6,6 +6,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from sqlalchemy import select, text
 
 from tests import forked
+from tests.postgres_server import created
 from tests.tables import files_of
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
@@ -37,6 +40,7 @@ from turnwise.transforms.review.choice import cluster_sizes, to_read
 
 ROOT = Path(__file__).parents[3]
 PLAIN = ("--judge", "none")
+NUMBERS = count()
 LOADED_WITH_A_STORE = ("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg")
 
 
@@ -54,10 +58,46 @@ def arguments(sample_arguments: list[str]) -> list[str]:
     return [*sample_arguments, *PLAIN]
 
 
-def test_a_store_gets_what_the_files_get(
-    turnwise: Callable[..., Any], arguments: list[str], store_url: str, tmp_path: Path
-) -> None:
-    done = turnwise(*arguments, "--store", store_url, output=tmp_path / "out")
+@pytest.fixture
+def few(tmp_path: Path) -> list[str]:
+    """Returns arguments with three conversations, one of them without its case, and a broken line."""
+    said = {"user": "hi", "agent": "hello", "tool_calls": [{"name": "find"}]}
+    case = {
+        "eval_id": "known",
+        "turns": [{"user": "hi", "response": "hello", "tool_calls": [{"name": "find"}]}],
+    }
+    named = {"a": "known", "b": "known", "c": "unknown"}
+    records = [{"conversation_id": own, "eval_id": of, "turns": [said]} for own, of in named.items()]
+    logs, cases = tmp_path / "few.jsonl", tmp_path / "cases.json"
+    logs.write_text("".join(json.dumps(record) + "\n" for record in records) + "{broken\n")
+    cases.write_text(json.dumps(case))
+    return ["run", "--input", str(logs), "--eval_cases", str(cases), *PLAIN, "--max_failure_ratio", "1"]
+
+
+@pytest.fixture(scope="module")
+def stored_sample(
+    turnwise: Callable[..., Any], sample_arguments: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Any]:
+    """Returns a function that runs the main job on the sample data with a store, once for each address."""
+
+    @cache
+    def run(url: str) -> Any:
+        output = tmp_path_factory.mktemp("stored") / "out"
+        return turnwise(*sample_arguments, *PLAIN, "--store", url, output=output)
+
+    return run
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def sample_store_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Returns the address of a store, of either kind, that `stored_sample` alone writes into."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path_factory.mktemp('sample')}/store.db"
+    return created(request.getfixturevalue("postgres"), f"sample{next(NUMBERS)}")
+
+
+def test_a_store_gets_what_the_files_get(stored_sample: Callable[[str], Any], sample_store_url: str) -> None:
+    done, store_url = stored_sample(sample_store_url), sample_store_url
     assert done.status == 0
     store = open_store(store_url)
     results, written = stored(store, RESULTS), done.rows("results")
@@ -82,10 +122,10 @@ def test_a_store_gets_what_the_files_get(
 
 
 def test_a_store_holds_the_conversations_and_scores_of_the_files(
-    turnwise: Callable[..., Any], arguments: list[str], store_url: str, tmp_path: Path
+    stored_sample: Callable[[str], Any], sample_store_url: str
 ) -> None:
-    done = turnwise(*arguments, "--store", store_url, output=tmp_path / "out")
-    store = open_store(store_url)
+    done = stored_sample(sample_store_url)
+    store = open_store(sample_store_url)
     conversations, written = stored(store, CONVERSATIONS), done.rows("conversations")
     assert len(written) == 59 and sorted(map(_key, conversations.values())) == sorted(map(_key, written))
     assert all(row in written for row in conversations.values())
@@ -119,16 +159,16 @@ def _key(row: dict[str, Any]) -> str:
 
 
 def test_a_repeated_run_replaces_the_scores_of_its_conversations(
-    turnwise: Callable[..., Any], arguments: list[str], store_url: str, tmp_path: Path
+    turnwise: Callable[..., Any], few: list[str], store_url: str, tmp_path: Path
 ) -> None:
     config = tmp_path / "config.json"
-    for number, name in enumerate(("tool_trajectory_avg_score", "turn_latency")):
+    for number, name in enumerate(("tool_trajectory_avg_score", "response_match_score")):
         config.write_text(json.dumps({"criteria": {name: {}}}))
         options = ("--store", store_url, "--run_id", "nightly", "--config", config)
-        assert turnwise(*arguments, *options, output=tmp_path / str(number)).status == 0
+        assert turnwise(*few, *options, output=tmp_path / str(number)).status == 0
     store = open_store(store_url)
     criteria = store.read(lambda c: set(c.execute(select(SCORES.c.criterion)).scalars()))
-    assert criteria == {"turn_latency"} and len(stored(store, CONVERSATIONS)) == 59
+    assert criteria == {"response_match_score"} and len(stored(store, CONVERSATIONS)) == 2
     store.close()
 
 
@@ -138,16 +178,17 @@ def unmarked(name: str) -> str:
 
 
 def test_every_run_keeps_its_results_and_failures(
-    turnwise: Callable[..., Any], arguments: list[str], store_url: str, tmp_path: Path
+    turnwise: Callable[..., Any], few: list[str], store_url: str, tmp_path: Path
 ) -> None:
     found = []
     for number, run_id in enumerate(("run-1", "run-2", "run-1")):
-        done = turnwise(*arguments, "--store", store_url, "--run_id", run_id, output=tmp_path / str(number))
+        done = turnwise(*few, "--store", store_url, "--run_id", run_id, output=tmp_path / str(number))
         assert done.status == 0
         store = open_store(store_url)
         found.append((stored(store, RESULTS), stored(store, FAILURES)))
         store.close()
     (first, first_failures), (both, both_failures), (again, failures) = found
+    assert len(first) == len(first_failures) == 2
     assert first.items() < both.items() and first_failures.items() < both_failures.items()
     assert len(both) == 2 * len(first) and len(both_failures) == 2 * len(first_failures)
     assert both.keys() == again.keys() and both_failures.keys() == failures.keys()
