@@ -204,3 +204,4 @@ def _load() -> None:
 if __name__ == "__main__":
     _load()
     _Server(socket.socket(fileno=int(sys.argv[1]))).serve()
+    os._exit(0)  # there is nothing to tidy up, and Python would do so for a second
