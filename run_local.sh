@@ -116,13 +116,18 @@ stream() {
 }
 
 run_tests() {
+  local workers status=0
   "$env/bin/ruff" check .
   "$env/bin/ruff" format --check .
-  "$env/bin/mypy"
+  "$env/bin/mypy" > "$env/types.log" 2>&1 &  # needs one processor only, so tests run meanwhile
+  trap "kill $! 2> /dev/null || true" EXIT
   unset PYTHONDONTWRITEBYTECODE  # the processes that tests start would each compile everything
-  local workers  # more than processors, because some tests wait
+  # More workers than processors, because some tests wait.
   workers=$("$env/bin/python" -c 'import os; print(2 * (os.cpu_count() or 1))')
-  "$env/bin/python" -m pytest -n "$workers" --dist loadfile --no-loadscope-reorder "$@"
+  "$env/bin/python" -m pytest -n "$workers" --dist loadfile --no-loadscope-reorder "$@" || status=$?
+  wait $! || status=$?
+  cat "$env/types.log"
+  return $status
 }
 
 prepare

@@ -20,13 +20,17 @@ case "$*" in
     for name in python turnwise ruff mypy; do cp "$0" "$4/bin/$name"; done
     echo "venv" >> "$LOG" ;;
   "-m pip install"*) [ "${FAILS:-}" != "${@: -1}" ]; echo "pip ${@: -1}" >> "$LOG" ;;
-  *) echo "${0##*/} $1 $2" >> "$LOG" ;;
+  *)
+    echo "${0##*/} $1 $2" >> "$LOG"
+    case "${0##*/} $*" in "${FAILS:-nothing}"*) echo "${0##*/} fails"; exit 1 ;; esac ;;
 esac
 """
 BASE = ["venv", "pip requirements.lock", "pip ."]
 RUN = ["turnwise run --help"]
 REST = ["pip requirements-test.lock", "pip requirements-beside.lock"]
-CHECKS = ["ruff check .", "ruff format --check", "mypy", "python -m pytest"]
+LINT = ["ruff check .", "ruff format --check"]
+AT_ONCE = ["mypy", "python -m pytest"]
+CHECKS = [*LINT, *AT_ONCE]
 
 
 class Checkout:
@@ -41,7 +45,7 @@ class Checkout:
         (folder / "python").chmod(0o755)
 
     def call(self, *arguments: str, status: int = 0, **environment: str) -> list[str]:
-        """Returns what was done for a command."""
+        """Returns what was done for a command; what runs at once is put in the order of `AT_ONCE`."""
         self.log.write_text("")
         own = {"PYTHON": str(self.folder / "python"), "LOG": str(self.log)}
         command = ["bash", str(self.folder / "run_local.sh"), *arguments]
@@ -49,7 +53,10 @@ class Checkout:
             command, env={**os.environ, **own, **environment}, capture_output=True, text=True
         )
         assert done.returncode == status, done.stderr
-        return [line.rstrip() for line in self.log.read_text().splitlines()]
+        self.said = done.stdout
+        lines = [line.rstrip() for line in self.log.read_text().splitlines()]
+        at_once = [each for each in AT_ONCE if each in lines]
+        return [each for each in lines if each not in AT_ONCE] + at_once
 
     def change(self, name: str) -> None:
         with (self.folder / name).open("a") as file:
@@ -106,6 +113,17 @@ def test_an_installation_that_failed_is_made_up_for(checkout: Checkout, step: st
     done = checkout.call("test")
     assert f"pip {step}" in done
     assert done[-1] == "python -m pytest"
+
+
+@pytest.mark.parametrize("check", [*LINT, *AT_ONCE])
+def test_each_check_that_fails_fails_the_command(checkout: Checkout, check: str) -> None:
+    done = checkout.call("test", status=1, FAILS=check)
+    assert set(AT_ONCE) <= set(done) or check in LINT
+
+
+def test_faults_of_types_stand_at_the_end(checkout: Checkout) -> None:
+    checkout.call("test", status=1, FAILS="mypy")
+    assert checkout.said.splitlines()[-1] == "mypy fails"
 
 
 def test_an_old_python_is_refused(checkout: Checkout) -> None:
