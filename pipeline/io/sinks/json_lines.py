@@ -1,10 +1,9 @@
 """Tables as JSON Lines."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
-
-from pydantic_core import from_json
 
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
 from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
@@ -48,7 +47,7 @@ _LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {_RESULTS: _result_lines, 
 
 
 def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
-    rows = (from_json(line) for line in file if mark in line)
+    rows = (json.loads(line) for line in file if mark in line)
     yield from map(_result_row, rows) if table == _RESULTS else rows
 
 
