@@ -15,9 +15,12 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 _ROOT = Path(__file__).parents[1]
@@ -38,7 +41,11 @@ _LOADED = [
         for path in sorted((_ROOT / folder).rglob("[!_]*.py"))
     ),
 ]
-_ADDRESS = f"\0turnwise-tests-{os.environ.get('PYTEST_XDIST_TESTRUNUID') or os.getpid()}"
+_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or token_hex()
+_FOLDER = Path(tempfile.gettempdir(), f"turnwise-tests-{_RUN[:16]}")
+"""Is for the user of the tests alone: whoever can connect lets the server execute anything."""
+_SOCKET = "forks"
+_TRIES = 1000
 _NUMBER = struct.Struct("q")
 _READY = b"!"
 _FORK = multiprocessing.get_context("fork")
@@ -74,10 +81,10 @@ def read_number(pipe: int) -> int | None:
 
 def _joined() -> socket.socket:
     """Returns a connection to the server, which is started if there is none."""
-    while True:
+    for _ in range(_TRIES):
         connection = socket.socket(socket.AF_UNIX)
-        with contextlib.suppress(ConnectionError), _listener() as listener:
-            connection.connect(_ADDRESS)
+        with contextlib.suppress(ConnectionError, FileNotFoundError), _listener() as listener:
+            connection.connect(str(_FOLDER / _SOCKET))
             if listener.fileno() >= 0:
                 command = [sys.executable, "-m", __name__, str(listener.fileno())]
                 subprocess.Popen(command, cwd=_ROOT, pass_fds=[listener.fileno()])
@@ -85,13 +92,16 @@ def _joined() -> socket.socket:
             if connection.recv(1) == _READY:
                 return connection
         connection.close()
+        time.sleep(0.01)
+    raise ConnectionError("there is no server of forks")
 
 
 def _listener() -> socket.socket:
     """Returns a socket that listens; a closed one if another process has it."""
     listener = socket.socket(socket.AF_UNIX)
     try:
-        listener.bind(_ADDRESS)
+        _FOLDER.mkdir(mode=0o700, exist_ok=True)
+        listener.bind(str(_FOLDER / _SOCKET))
         listener.listen()
     except OSError:
         listener.close()
@@ -139,6 +149,9 @@ class _Server:
         while self._members:
             for key, _ in self._selector.select():
                 key.data(key.fileobj)
+        place = Path(self._listener.getsockname())
+        place.unlink()
+        place.parent.rmdir()
 
     def _admit(self, listener: socket.socket) -> None:
         connection, _ = listener.accept()
