@@ -1,7 +1,7 @@
 """Reads the output directory of a finished run: `run.json` and the rows of its tables."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import cast
 
@@ -32,7 +32,7 @@ from turnwise.schemas.rows import (
     ScoreRow,
 )
 from turnwise.schemas.run import RUN_FILE, RunDocument
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.values import JsonObject, short_repr
 
 REPORT_FILE = "report.html"
 CALIBRATION_FILE = "calibration.json"
@@ -150,33 +150,32 @@ class RunDirectory(msgspec.Struct, frozen=True):
             pass
 
     def _stored(self, table: str) -> Iterator[JsonObject]:
+        columns = _columns(table)
         for path in self.files.get(table, ()):
             try:
                 with open_path(path) as file:
-                    rows = table_rows(file, table, self.document.output_format)
-                    first = next(rows, None)
-                    if first is not None:
-                        self._check_columns(path, table, first)
-                        yield first
-                    yield from rows
+                    for row in table_rows(file, table, self.document.output_format):
+                        self._check_row(path, row, columns)
+                        yield row
             except OSError as error:
                 raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
 
-    def _check_columns(self, path: str, table: str, row: JsonObject) -> None:
-        missing = [name for name in _columns(table) if name not in row]
-        if missing:
+    def _check_row(self, path: str, row: object, columns: Set[str]) -> None:
+        if not isinstance(row, dict):
+            raise ConfigError(f"{path}: cannot be read: a row is {short_repr(row)}, which is no JSON object")
+        if not columns <= row.keys():
             version = self.document.versions.get("turnwise", "which is not named")
             raise ConfigError(
-                f"{path}: has no column {', '.join(missing)}: the run was written by another version of "
-                f"turnwise, {version}; score its logs again with this one"
+                f"{path}: has no column {', '.join(sorted(columns - row.keys()))}: the run was written by "
+                f"another version of turnwise, {version}; score its logs again with this one"
             )
 
 
-def _columns(table: str) -> Iterable[str]:
+def _columns(table: str) -> Set[str]:
     """Returns the columns that a row of a table has; a result in JSON Lines has fewer than others."""
     if table == "results":
-        return ("result", "conversation_id", "evaluation_status")
-    return TABLES[table].__annotations__ if table in TABLES else ()
+        return {"result", "conversation_id", "evaluation_status"}
+    return TABLES[table].__annotations__.keys() if table in TABLES else frozenset()
 
 
 def open_run(directory: str) -> RunDirectory:

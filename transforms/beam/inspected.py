@@ -1,6 +1,6 @@
 """A DoFn of which Beam remembers the arguments of its methods."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import cache, partial
 from types import FunctionType
 from typing import Any
@@ -20,10 +20,10 @@ class InspectedDoFn(beam.DoFn):
     attribute.
     """
 
-    def __dir__(self) -> list[str]:
-        """Returns what subclasses of `beam.DoFn` define; methods of its own have neither state nor timers."""
-        own = (each for each in type(self).__mro__ if each not in beam.DoFn.__mro__)
-        return [name for each in own for name in vars(each)]
+    def __dir__(self) -> Set[str]:
+        """Returns the names that are not those of `beam.DoFn`: its methods have neither state nor timers."""
+        own = (each for each in type(self).__mro__ if not issubclass(beam.DoFn, each))
+        return {*vars(self), *(name for each in own for name in vars(each))}
 
     def __getattr__(self, name: str) -> Callable[[], _Arguments]:
         """Returns the inspection of a method; called for what is no attribute of the object."""

@@ -9,6 +9,7 @@ import pytest
 _CODE = """
 import atexit, os, sys
 from turnwise.pipeline.cli.main import run_command
+assert "numpy" not in sys.modules  # which reads the setting when it is loaded
 sys.argv = ["turnwise", "--version"]
 atexit.register(lambda: print(os.environ["OPENBLAS_THREAD_TIMEOUT"]))
 run_command()

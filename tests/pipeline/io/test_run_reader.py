@@ -151,6 +151,35 @@ def test_a_run_of_another_version_is_an_error_in_one_line(run, tmp_path, table, 
     assert "score its logs again" in message and "\n" not in message
 
 
+@pytest.mark.parametrize("run", ["jsonl"], indirect=True)
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("line", ["null", "12", "[]", '"text"'])
+@pytest.mark.parametrize("table", ["scores", "results", "metrics_by_app_version", "conversations"])
+def test_a_row_that_is_no_object_is_an_error_in_one_line(run, tmp_path, table, line, place):
+    directory = tmp_path / "out"
+    shutil.copytree(run, directory)
+    path = file_of(directory, table)
+    lines = path.read_text().splitlines()
+    lines[place] = line
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ConfigError) as error:
+        list(open_run(str(directory)).rows(table))
+    assert str(error.value).startswith(f"{path}: cannot be read: ") and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("run", ["jsonl"], indirect=True)
+def test_a_later_row_without_a_column_is_an_error(run, tmp_path):
+    directory = tmp_path / "out"
+    shutil.copytree(run, directory)
+    path = file_of(directory, "scores")
+    *lines, last = path.read_text().splitlines()
+    row = json.loads(last)
+    del row["score_id"]
+    path.write_text("\n".join([*lines, json.dumps(row)]) + "\n")
+    with pytest.raises(ConfigError, match="has no column score_id"):
+        list(open_run(str(directory)).rows("scores"))
+
+
 COMMANDS = {
     "compare": lambda old, new: ["compare", old, new],
     "report": lambda old, new: ["report", old],

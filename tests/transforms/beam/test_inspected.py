@@ -62,6 +62,12 @@ def test_state_and_timers_are_found_also_in_a_class_beside() -> None:
     assert get_dofn_specs(_TimerFn()) == ({_TOTAL}, {_END})
 
 
+def test_state_of_a_method_of_the_object_is_found() -> None:
+    fn = _SideFn()
+    vars(fn)["process"] = _StateFn().process
+    assert get_dofn_specs(fn) == ({_TOTAL}, set())
+
+
 def test_methods_of_beam_that_are_left_out_have_neither_state_nor_timers() -> None:
     assert get_dofn_specs(beam.DoFn()) == (set(), set())
     assert {*object.__dir__(_TimerFn())} - {*dir(_TimerFn())} <= {*dir(beam.DoFn())}
