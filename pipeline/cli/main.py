@@ -4,8 +4,9 @@ import gc
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from signal import SIGINT, SIGTERM
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from turnwise.pipeline.io.terminal import complain, guard_terminal, reader_may_e
 if TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions
 
+    from turnwise.pipeline.cli.dates import Command
     from turnwise.pipeline.settings.run import RunSettings
 
 _INTERRUPTED = (interrupted_status(SIGINT), interrupted_status(SIGTERM))
@@ -101,7 +103,7 @@ def main(argv: Sequence[str]) -> int:
     return status
 
 
-def _command(name: str) -> "Callable[[Sequence[str]], int]":
+def _command(name: str) -> "Command":
     from turnwise.schemas.config import ConfigError
 
     if name not in _COMMANDS:
@@ -167,66 +169,6 @@ def _without_collector() -> Iterator[None]:
         gc.enable()
 
 
-def _tools(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.list_tools import list_tools
-
-    return list_tools(argv)
-
-
-def _inspect(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.inspect_files import inspect_files
-
-    return inspect_files(argv)
-
-
-def _convert(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.convert import convert
-
-    return convert(argv)
-
-
-def _cases(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.cases import make_cases
-
-    return make_cases(argv)
-
-
-def _compare(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.compare import compare_runs
-
-    return compare_runs(argv)
-
-
-def _calibrate(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.calibrate import calibrate_run
-
-    return calibrate_run(argv)
-
-
-def _judge_check(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.judge_check import check_judge_verdicts
-
-    return check_judge_verdicts(argv)
-
-
-def _report(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.report import report_runs
-
-    return report_runs(argv)
-
-
-def _gate(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.gate import gate
-
-    return gate(argv)
-
-
-def _status(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.status import status_of_run
-
-    return status_of_run(argv)
-
-
 def _serve(argv: Sequence[str]) -> int:
     from turnwise.pipeline.service.arguments import parse_serve_options
     from turnwise.pipeline.settings.extras import check_extra, check_store
@@ -241,24 +183,29 @@ def _serve(argv: Sequence[str]) -> int:
     return serve(options)
 
 
-def _store(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.cli.store.command import look_after_store
+def _late(module: str, function: str) -> "Command":
+    """Returns a command whose module is imported when it is called, without the garbage collector."""
 
-    return look_after_store(argv)
+    def call(argv: Sequence[str]) -> int:
+        with _without_collector():
+            command: Command = getattr(import_module(f"turnwise.pipeline.cli.{module}"), function)
+        return command(argv)
+
+    return call
 
 
-_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+_COMMANDS: "dict[str, Command]" = {
     "run": _run,
-    "compare": _compare,
-    "report": _report,
-    "gate": _gate,
-    "status": _status,
-    "calibrate": _calibrate,
-    "judge-check": _judge_check,
-    "inspect": _inspect,
-    "convert": _convert,
-    "cases": _cases,
-    "tools": _tools,
+    "compare": _late("compare", "compare_runs"),
+    "report": _late("report", "report_runs"),
+    "gate": _late("gate", "gate"),
+    "status": _late("status", "status_of_run"),
+    "calibrate": _late("calibrate", "calibrate_run"),
+    "judge-check": _late("judge_check", "check_judge_verdicts"),
+    "inspect": _late("inspect_files", "inspect_files"),
+    "convert": _late("convert", "convert"),
+    "cases": _late("cases", "make_cases"),
+    "tools": _late("list_tools", "list_tools"),
     "serve": _serve,
-    "store": _store,
+    "store": _late("store.command", "look_after_store"),
 }
