@@ -153,9 +153,9 @@ def with_tables() -> None:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store_url(request: pytest.FixtureRequest) -> str:
-    """Returns the address of an empty store, of either kind; it has its tables `with_tables` alone."""
-    made = "made_" * ("with_tables" in request.fixturenames)
-    url: str = request.getfixturevalue(f"{request.param}_{made}url")
+    """Returns the address of an empty store, of either kind; it has tables only beside `with_tables`."""
+    kind = "made_url" if "with_tables" in request.fixturenames else "url"
+    url: str = request.getfixturevalue(f"{request.param}_{kind}")
     return url
 
 
