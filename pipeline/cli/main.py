@@ -47,7 +47,7 @@ def run_command() -> None:
     """Runs the command line and exits with its status."""
     end_at_signal()
     guard_terminal()
-    # Idle threads of numpy's OpenBLAS spin for 2^28 ticks, about 0.1 s each, before they sleep: 2^4 here.
+    # Idle threads of numpy's OpenBLAS spin for 2^28 ticks before they sleep; here for 2^4.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     # Google's libraries announce in ten lines which Python version they support no longer.
     warnings.filterwarnings("ignore", "You are using a .*Python version", FutureWarning)
