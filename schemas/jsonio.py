@@ -17,6 +17,18 @@ def dump_json(value: JsonValue) -> bytes:
         return to_json(value, inf_nan_mode="null")
 
 
+def load_json(text: bytes) -> Any:
+    """Parses UTF-8 JSON as `json.loads` does, several times faster than it on most texts.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    try:
+        return from_json(text)
+    except ValueError:  # unpaired surrogates, and what is nested deeply
+        return json.loads(text)
+
+
 def same_json(left: JsonValue, right: JsonValue) -> bool:
     """Returns whether two values are written as the same JSON; False also where that is not certain."""
     try:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from pydantic.alias_generators import to_camel
 
+from turnwise.schemas.ces.case_content import CaseContent
 from turnwise.schemas.ces.case_parts import Golden, GoldenExpectation, GoldenStep, GoldenTurn, Scenario
-from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.conversations import Chunk
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.proto.json import Message, WireError
 
 
-def check_evaluation(evaluation: Evaluation) -> None:
+def check_evaluation(evaluation: CaseContent) -> None:
     """Raises WireError if a case has no checkable content or a threshold outside its range."""
     check_thresholds(evaluation.evaluation_metrics_threshold_override)
     if evaluation.golden is not None:

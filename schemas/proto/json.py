@@ -181,6 +181,8 @@ class Message(BaseModel):
         return cls.PROTO.rpartition(".")[2]
 
 
+Message.__annotations__.clear()  # pydantic would evaluate them again for each message
+
 MESSAGE_TYPES: dict[str, type[Message]] = {}
 """Every message class by its full protobuf name."""
 

@@ -8,8 +8,8 @@
 - Thai, Lao, Khmer and Burmese, which have no spaces: all runs of three letters.
 """
 
-import re
 import unicodedata
+from bisect import bisect_right
 from itertools import pairwise
 
 from turnwise.transforms.text.function_words import (
@@ -44,13 +44,14 @@ UNSPACED_SCRIPTS = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
 )
 """Thai, Lao, Burmese and Khmer without their digits, as ranges of a character class."""
-_IS_CHARACTER = re.compile(f"[{CHARACTER_SCRIPTS}]")
+_BEGINNINGS, _LASTS = CHARACTER_SCRIPTS[::3], CHARACTER_SCRIPTS[2::3]
+_BOUNDS = sorted((*_BEGINNINGS, *(chr(ord(last) + 1) for last in _LASTS)))
 _HAN_DIGITS = {char: f"#{value}" for value, char in enumerate("〇一二三四五六七八九十")}
 
 
 def is_run_of_characters(word: str) -> bool:
     """Returns whether a word is written in Han, Kana or Hangul."""
-    return _IS_CHARACTER.match(word) is not None
+    return bisect_right(_BOUNDS, word) % 2 == 1
 
 
 def add_features(word: str, features: Features) -> bool:

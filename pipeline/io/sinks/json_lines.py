@@ -1,13 +1,12 @@
 """Tables as JSON Lines."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
 from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
-from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.jsonio import dump_json, load_json
 from turnwise.schemas.score_row import score_lines
 from turnwise.schemas.values import JsonObject
 
@@ -47,7 +46,7 @@ _LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {_RESULTS: _result_lines, 
 
 
 def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
-    rows = (json.loads(line) for line in file if mark in line)
+    rows = (load_json(line) for line in file if mark in line)
     yield from map(_result_row, rows) if table == _RESULTS else rows
 
 

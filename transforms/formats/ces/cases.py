@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from turnwise.schemas import case as canonical
+from turnwise.schemas.ces.case_content import CaseContent, CaseWithTexts
 from turnwise.schemas.ces.case_parts import (
     Golden,
     GoldenExpectation,
@@ -12,7 +13,6 @@ from turnwise.schemas.ces.case_parts import (
     Scenario,
     ScenarioExpectation,
 )
-from turnwise.schemas.ces.cases import CaseWithTexts, Evaluation
 from turnwise.schemas.ces.limits import check_evaluation
 from turnwise.schemas.ces.metric_settings import (
     EvaluationMetricsThresholds,
@@ -63,7 +63,7 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
     return case
 
 
-def _thresholds(message: Evaluation, config: CesConfig) -> canonical.CaseThresholds:
+def _thresholds(message: CaseContent, config: CesConfig) -> canonical.CaseThresholds:
     """Merges the thresholds of the app (config) and of the case, field by field; the case's win."""
     thresholds = canonical.CaseThresholds(unexpected_response=config.unexpected_response)
     app = EvaluationMetricsThresholds.from_value(config.evaluation_metrics_thresholds)
@@ -93,7 +93,7 @@ def _stated(level: EvaluationMetricsThresholds) -> JsonObject:
     return {name: value for name, value in stated.items() if value is not None}
 
 
-def _add_switches(case: canonical.EvalCase, message: Evaluation) -> None:
+def _add_switches(case: canonical.EvalCase, message: CaseContent) -> None:
     config = message.evaluation_metrics_config_override
     scenario = config.scenario_metrics_config if config else None
     goal = scenario.user_goal_met_metrics_config if scenario else None
