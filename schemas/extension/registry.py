@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from pkgutil import walk_packages
+from pkgutil import iter_modules
 from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -146,8 +146,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._is_loading = True
         try:
             with plugin_errors(self._package):
-                for module in walk_packages(import_module(self._package).__path__, f"{self._package}."):
-                    import_module(module.name)
+                _import_modules(import_module(self._package))
             for point, distribution in _entry_points(self.group):
                 with plugin_errors(f"plugin {point.name} of {distribution}"):
                     item = self.add(point.load())
@@ -159,6 +158,16 @@ class Registry(Mapping[str, T], Generic[T]):
             self._is_complete = True
         finally:
             self._is_loading = False
+
+
+def _import_modules(package: ModuleType) -> None:
+    """Imports the modules of a package and of its packages; of one that states `REGISTERS`, only those."""
+    stated = getattr(package, "REGISTERS", None)
+    for _, name, is_package in iter_modules(package.__path__, f"{package.__name__}."):
+        if stated is None or name.rpartition(".")[2] in stated:
+            module = import_module(name)
+            if is_package:
+                _import_modules(module)
 
 
 def _name_fault(item: object) -> str | None:

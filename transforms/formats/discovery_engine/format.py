@@ -2,9 +2,10 @@
 
 import re
 
-from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.base import Format, register_format
-from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.base import Format, ReadSettings, register_format
 from turnwise.transforms.formats.discovery_engine.flat import is_flat
 from turnwise.transforms.formats.spellings import name_of, spelt
 
@@ -42,6 +43,13 @@ def _is_session(record: JsonObject) -> bool:
     )
 
 
+def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+    # Imported late: runs that read no answers do not wait for the classes of messages.
+    from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
+
+    return [answer_conversation(value, settings.answers)]
+
+
 register_format(
     Format(
         name="discovery_engine",
@@ -49,7 +57,7 @@ register_format(
         keys=("answerText", "citations", "references"),
         rank=90,
         recognises=lambda record: _is_session(record) or _is_reply(record) or _is_answer(record),
-        read_log=lambda value, record, settings: [answer_conversation(value, settings.answers)],
+        read_log=_read,
         has_rubrics=False,
     )
 )
