@@ -41,7 +41,10 @@ from turnwise.transforms.review.choice import cluster_sizes, to_read
 ROOT = Path(__file__).parents[3]
 PLAIN = ("--judge", "none")
 NUMBERS = count()
-LOADED_WITH_A_STORE = ("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg")
+LOADED_LATE = (
+    *("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg"),
+    *("jmespath", "turnwise.schemas.discovery_engine.answer", "turnwise.schemas.ces.results"),
+)
 
 
 def stored(store: Store, table: Any) -> dict[str, Any]:
@@ -432,11 +435,11 @@ def test_a_relative_store_is_the_same_everywhere(sample: Path, tmp_path: Path) -
     store.close()
 
 
-def test_a_run_without_a_store_loads_no_database(sample: Path, tmp_path: Path) -> None:
+def test_a_run_loads_no_database_and_no_messages_that_it_does_not_read(sample: Path, tmp_path: Path) -> None:
     arguments = ["run", "--input", str(sample / "conversations"), "--output", str(tmp_path / "o"), *PLAIN]
     code = (
         f"import sys; from turnwise.pipeline.cli.main import main; main({arguments!r});"
-        f"print([name for name in {LOADED_WITH_A_STORE} if name in sys.modules], file=sys.stderr)"
+        f"print([name for name in {LOADED_LATE} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stderr.endswith("[]\n")
