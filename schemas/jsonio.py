@@ -18,7 +18,7 @@ def dump_json(value: JsonValue) -> bytes:
 
 
 def load_json(text: bytes) -> Any:
-    """Parses UTF-8 JSON as `json.loads` does, several times faster than it on most texts.
+    """Parses UTF-8 JSON as `json.loads` does, in about half of its time on rows.
 
     Raises:
         ValueError: It is no JSON.
