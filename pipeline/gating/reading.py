@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from turnwise.pipeline.gating.lost import lost_names
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.conversation_row import ConversationRow
@@ -11,13 +12,14 @@ from turnwise.transforms.comparison.collect import Summary, collect
 from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.gating.measured import NO_BASELINE, BaselineState, GatedVersion
+from turnwise.transforms.gating.unrecorded import unrecorded_cases
 from turnwise.transforms.review.choice import latest_revisions
 
 
 def gated_versions(
     scores: Iterable[ScoreRow],
     rows: Iterable[ConversationRow],
-    failures: Iterable[FailureRow],
+    failures: Sequence[FailureRow],
     run_id: str,
     comparisons: Mapping[str | None, Comparison] | None = None,
     baseline: BaselineState = NO_BASELINE,
@@ -35,6 +37,7 @@ def gated_versions(
         calibration: What human labels say of the run; None: it has no labels.
     """
     latest = latest_revisions([{**row, "transcript": None} for row in rows])
+    unrecorded = unrecorded_cases(latest, lost_names(failures))
     conversations = collect(scores, [_summary(row) for row in latest])
     add_errors(conversations, raised_errors(failures))
     by_version: defaultdict[str | None, list[ComparedConversation]] = defaultdict(list)
@@ -49,6 +52,7 @@ def gated_versions(
             run_id,
             baseline,
             calibration,
+            unrecorded.get(version, ()),
         )
         for version in sorted(by_version, key=lambda name: name or "")
     ]

@@ -1,8 +1,8 @@
 """Puts the result of a gate together."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from turnwise.pipeline.gating.lost import lost_names, lost_rows
 from turnwise.pipeline.gating.reading import conversation_rows
 from turnwise.pipeline.io.terminal import LONGEST_PLACE, names_text
 from turnwise.schemas.gate import GateCheck, GatedConversation, LostRecord, RuleResult, RuleStatus
@@ -13,8 +13,6 @@ from turnwise.transforms.gating.measured import GatedVersion, Lost, lost_of
 from turnwise.transforms.review.choice import cluster_sizes, to_read
 from turnwise.transforms.scoring.verdict import STATUS
 
-_READING = ("read", "parse", "parse_case", "assemble", "match")
-_CASE_NAME = re.compile(r'"eval_?[iI]d"\s*:\s*"([^"\\]+)"')
 _READING_CASES = ("read", "parse_case")
 
 
@@ -88,7 +86,7 @@ def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
 
 def lost_records(failures: Sequence[FailureRow]) -> list[LostRecord]:
     """Returns what was lost before it could be scored."""
-    return [LostRecord(place=_place(row), message=row["message"]) for row in failures if _is_lost(row)]
+    return [LostRecord(place=_place(row), message=row["message"]) for row in lost_rows(failures)]
 
 
 def lost_of_run(
@@ -107,18 +105,11 @@ def lost_of_run(
         versions: What was scored.
         unused: Eval cases without a recording, as far as their names are known.
     """
-    lost = [row for row in failures if _is_lost(row)]
     scored = {one.eval_id for version in versions for one in version.conversations}
-    gone = {name for row in lost for name in _named_case(row)} - scored
+    gone = lost_names(failures) - scored
     other = max(0, (counts.get("unused_cases") or 0) - len(gone))
-    names = [*_places(lost), *_eval_cases(name for name in unused if name not in gone)]
+    names = [*_places(lost_rows(failures)), *_eval_cases(name for name in unused if name not in gone)]
     return lost_of({**counts, "unused_cases": other}, names)
-
-
-def _named_case(row: FailureRow) -> Sequence[str]:
-    """Returns the one eval case that a lost record names, as far as it can be read; else nothing."""
-    found = {str(name) for name in _CASE_NAME.findall(row["record"] or "")}
-    return [*found] if len(found) == 1 else []
 
 
 def lost_cases_of_run(counts: JsonObject, failures: Iterable[FailureRow], unused: Iterable[str] = ()) -> Lost:
@@ -133,10 +124,6 @@ def _eval_cases(unused: Iterable[str]) -> Iterator[str]:
 
 def _places(rows: Iterable[FailureRow]) -> Iterator[str]:
     return (_place(row) for row in rows if row["source"] is not None)
-
-
-def _is_lost(row: FailureRow) -> bool:
-    return row["stage"] in _READING or (row["stage"] == "score" and row["criterion"] is None)
 
 
 def _place(row: FailureRow) -> str:

@@ -69,6 +69,7 @@ class GatedVersion(Struct, frozen=True):
         run_id: Id of the run, which seeds random numbers.
         baseline: The baseline itself; empty if there is none.
         calibration: What human labels say of the run; None: it has no labels.
+        unrecorded: Ids of the eval cases that other versions of the run alone have a recording of.
     """
 
     app_version: str | None
@@ -78,6 +79,7 @@ class GatedVersion(Struct, frozen=True):
     run_id: str
     baseline: BaselineState = NO_BASELINE
     calibration: Calibration | None = None
+    unrecorded: Sequence[str] = ()
 
 
 class GateEntry(NamedTuple):
@@ -107,6 +109,20 @@ def lost_of(counts: JsonObject, names: Sequence[str] = (), only_cases: bool = Fa
     number = sum(number for number, _, _ in found)
     text = ", ".join(f"{counted(n, noun)} {what}" for n, noun, what in found if n)
     return Lost(number, text, names if number else ())
+
+
+def lost_with(lost: Lost, versions: Iterable[GatedVersion]) -> Lost:
+    """Adds to what a run lost the eval cases that some of its app versions have no recording of."""
+    found = [one for one in versions if one.unrecorded]
+    texts = [
+        f"{counted(len(one.unrecorded), 'eval case')} without a recording in {one.app_version}"
+        for one in found
+    ]
+    return Lost(
+        lost.number + sum(len(one.unrecorded) for one in found),
+        ", ".join(filter(None, (lost.text, *texts))),
+        [*lost.names, *(f"eval case {name} ({one.app_version})" for one in found for name in one.unrecorded)],
+    )
 
 
 def baseline_state(

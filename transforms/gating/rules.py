@@ -16,7 +16,7 @@ from turnwise.schemas.gate_config import (
 )
 from turnwise.transforms.gating.baseline import hold_baseline
 from turnwise.transforms.gating.bounds import bound_text, hold_bound, side_of
-from turnwise.transforms.gating.measured import GatedVersion, Lost, count_sampled_out, entries_of
+from turnwise.transforms.gating.measured import GatedVersion, Lost, count_sampled_out, entries_of, lost_with
 from turnwise.transforms.gating.words import counted, names_text, number_text, without_text
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -43,7 +43,8 @@ def apply_rules(
     found: list[RuleResult] = []
     for rule in config.rules:
         if isinstance(rule, AllPassRule):
-            found.append(_all_pass(rule, versions, lost if not_allowed is None else not_allowed))
+            own = lost_with(lost if not_allowed is None else not_allowed, versions)
+            found.append(_all_pass(rule, versions, own))
         elif not versions:
             found.append(_result(rule_text(rule), None, None, _NONE_SCORED))
         else:
@@ -59,14 +60,15 @@ def _of_version(
     lost: Lost,
     tolerant: Mapping[str, float],
 ) -> list[RuleResult]:
+    if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
+        names = [rule.criterion] if rule.criterion else primary
+        return [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
+    own = lost_with(lost, [version])
     if isinstance(rule, BoundRule):
-        return [_bound(rule, version, lost, rule.criterion in tolerant)]
+        return [_bound(rule, version, own, rule.criterion in tolerant)]
     if isinstance(rule, CoverageRule):
-        return [_coverage(rule, version, lost)]
-    if isinstance(rule, DestructiveRule):
-        return [_destructive(rule, version, lost, tolerant)]
-    names = [rule.criterion] if rule.criterion else primary
-    return [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
+        return [_coverage(rule, version, own)]
+    return [_destructive(rule, version, own, tolerant)]
 
 
 def rule_text(rule: GateRule) -> str:

@@ -199,6 +199,19 @@ def test_unused_cases_and_raised_errors_are_named() -> None:
     assert api.evaluate(LOG, criteria=MATCH, judge=Broken()).problems[0].endswith("; see result.failures")
 
 
+def test_cases_that_one_version_lacks_are_named() -> None:
+    cases = [{"eval_id": name, "turns": [{"user": "Hi", "response": "Hello"}]} for name in ("e1", "e2")]
+    recorded = [("v1", "e1"), ("v1", "e2"), ("v2", "e1"), ("v2", "e2")]
+    given = [{**LOG, "conversation_id": v + e, "app_version": v, "eval_id": e} for v, e in recorded]
+    assert api.evaluate(given, cases=cases, criteria=ROUGE).passed
+    result = api.evaluate(given[:3], cases=cases, criteria=ROUGE)
+    told = "not decided: 0 failed, 1 not decided (1 eval case without a recording in v2)"
+    assert result.status is None
+    assert result.problems == (
+        f"gate: evaluation_status: every conversation passes: {told}; lost: eval case e2 (v2)",
+    )
+
+
 def test_calls_of_a_backend_are_concurrent() -> None:
     backend = Scripted()
     options = {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}}

@@ -444,6 +444,22 @@ def test_json_holds_everything(write_run: WriteRun, gate: Gate, tmp_path: Path) 
     assert [one["alike"] for one in report["to_read"]] == [2, 2]
 
 
+@pytest.mark.parametrize("versions", [(), ("--versions", "v1", "v2")])
+def test_a_case_that_one_version_lacks_is_not_decided(
+    write_run: WriteRun, gate: Gate, versions: tuple[str, ...]
+) -> None:
+    held = rules({"rule": "all_pass"}, {"rule": "coverage", "at_least": 0.9})
+    own = rows("PASS", "PASS")
+    other = {**own[0], "app_version": "v2"}
+    status, _, err = gate(str(write_run("r", [*own, other], config=held)), *versions)
+    unrecorded = "(1 eval case without a recording in v2)"
+    assert status == 1 and f"not decided: 0 failed, 1 not decided {unrecorded}" in err, err
+    assert f"decided (v2): failed: 50 %: 1 of 2 {unrecorded}" in err and "(v1): failed" not in err
+    lost = [failure("no turn", record=json.dumps({"eval_id": own[1]["eval_id"]}))]
+    status, _, err = gate(str(write_run("lost", [*own, other], failures=lost, config=held)), *versions)
+    assert status == 1 and "0 failed, 1 not decided (1 record lost)" in err, err
+
+
 @pytest.mark.parametrize(("record", "share"), [('{"eval_id": "gone"', "50 %: 2 of 4"), ("{", "40 %: 2 of 5")])
 def test_a_case_whose_record_was_lost_counts_once(
     write_run: WriteRun, gate: Gate, record: str, share: str

@@ -334,6 +334,35 @@ def test_everything_that_was_lost_counts() -> None:
     assert lost_of({"records": 9}) == (0, "", ())
 
 
+UNRECORDED = "1 eval case without a recording in v1"
+
+
+@pytest.mark.parametrize(
+    ("rule", "status", "why"),
+    [
+        ({"rule": "all_pass"}, "undecided", f"0 failed, 1 not decided ({UNRECORDED})"),
+        ({"rule": "coverage", "at_least": 0.6}, "passed", f"66.67 %: 2 of 3 ({UNRECORDED})"),
+        ({"rule": "coverage", "at_least": 0.7}, "failed", f"66.67 %: 2 of 3 ({UNRECORDED})"),
+        (rate(at_least=0.6), "passed", f"1 not decided ({UNRECORDED})"),
+        (rate(at_least=0.7), "undecided", f"1 not decided ({UNRECORDED})"),
+        (
+            {"rule": "no_destructive_calls"},
+            "undecided",
+            f"0 destructive calls; 1 not decided ({UNRECORDED})",
+        ),
+    ],
+)
+def test_a_case_that_another_version_alone_has_is_not_decided(
+    rule: dict[str, Any], status: str, why: str
+) -> None:
+    gated = replace(version(conversations([P, P])), unrecorded=["refund"])
+    found = applied(rule, gated)
+    assert found.status == status and found.why.endswith(why)
+    assert found.lost == (["eval case refund (v1)"] if rule["rule"] == "all_pass" else [])
+    both = applied({"rule": "coverage", "at_least": 0.5}, gated, Lost(1, "1 record lost"))
+    assert both.why == f"50 %: 2 of 4 (1 record lost, {UNRECORDED})"
+
+
 def row(name: str, **more: Any) -> Any:
     base = {"harm_term": None, "destructive_calls": 0, "unclear_tools": [], "guessed_tools": []}
     return {"conversation_id": name, **base, "unknown_calls": None, **more}
