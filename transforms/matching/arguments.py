@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Hashable, Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -13,6 +14,10 @@ from turnwise.schemas.jsonio import same_json
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
 from turnwise.schemas.values import JsonObject, JsonValue
+
+_LONGEST_TYPE = 100
+_DIRECTIVES = ("semantic", "ignore", "contains", "regexp", "exact")
+"""Types of directives; CES compares exactly by any other type than the first four."""
 
 
 class ArgumentMatcher(BaseModel):
@@ -134,21 +139,32 @@ def frozen(value: JsonValue) -> Hashable:
 
 
 def check_directives(arguments: JsonObject) -> None:
-    """Raises ValueError for a `regexp` directive without a pattern, or with a wrong one."""
+    """Raises ValueError for a directive of an unknown type, and for a `regexp` without a right pattern."""
     for value in arguments.values():
-        if is_directive(value) and value["$matchType"] == "regexp":
+        if not is_directive(value):
+            continue
+        _check_type(value["$matchType"])
+        if value["$matchType"] == "regexp":
             pattern = value.get("$matchValue", value.get("value"))
             if not isinstance(pattern, str):
                 raise ValueError("a regexp directive needs its pattern under $matchValue")
             _compiled(pattern)
 
 
+def _check_type(kind: JsonValue) -> None:
+    if kind in _DIRECTIVES:
+        return
+    near = get_close_matches(str(kind).lower(), _DIRECTIVES, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"the types are {', '.join(_DIRECTIVES)}"
+    raise ValueError(f"$matchType: {str(kind)[:_LONGEST_TYPE]!r} is no type of a directive ({hint})")
+
+
 def value_matches(expected: JsonValue, actual: JsonValue) -> bool | None:
     """Compares one value of a CES case with an observed one.
 
     Args:
-        expected: A plain value, or a directive of type `semantic`, `ignore`, `contains` or `regexp`; an
-            unknown type counts as a plain value.
+        expected: A plain value, or a directive of type `semantic`, `ignore`, `contains`, `regexp` or `exact`;
+            an unknown type, which eval cases are refused for, counts as `exact`.
         actual: The observed value.
 
     Returns:

@@ -393,6 +393,12 @@ def test_a_bad_pattern_in_a_directive_is_refused(data):
         ces_cases.eval_case(data, CesConfig())
 
 
+def test_a_directive_of_an_unknown_type_is_refused():
+    data = expects(toolCall={"tool": "t", "args": {"x": {"$matchType": "regex", "$matchValue": "a"}}})
+    with pytest.raises(ValueError, match=r"'regex' is no type of a directive \(did you mean regexp\?\)"):
+        ces_cases.eval_case(data, CesConfig())
+
+
 REFUSED = [
     (b"[]", WireError),
     (b'{"displayName": "e", "golden": {"turnz": []}}', WireError),

@@ -165,6 +165,11 @@ def test_a_conversation_that_expects_something_is_a_case():
             b'"$matchValue": "("}}}]}',
             "regular expression",
         ),
+        (
+            b'{"eval_id": "e", "turns": [{"tool_calls": [{"name": "f", "args": {"x": {"$matchType": "regex", '
+            b'"$matchValue": "a"}}}]}]}',
+            r"did you mean regexp\?",
+        ),
         (data(turns=[{"user": "a"}]), "conversation c expects nothing"),
         (b"{}", "missing required field `conversation_id`"),
     ],

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,8 +80,37 @@ def test_a_bad_pattern_in_a_directive_is_refused(value):
     assert "\n" not in str(caught.value)
 
 
-def test_good_directives_and_plain_values_are_let_through():
-    check_directives({"a": "(", "b": directive("regexp", "^a"), "c": directive("contains", "("), "d": None})
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("regex", "$matchType: 'regex' is no type of a directive (did you mean regexp?)"),
+        ("Contains", "$matchType: 'Contains' is no type of a directive (did you mean contains?)"),
+        (
+            "fuzzy",
+            "'fuzzy' is no type of a directive (the types are semantic, ignore, contains, regexp, exact)",
+        ),
+        ("x\n" * 200, "(the types are semantic, ignore, contains, regexp, exact)"),
+        (5, "$matchType: '5' is no type of a directive (the types are"),
+        (None, "'None' is no type of a directive"),
+        (["regexp"], "is no type of a directive"),
+    ],
+)
+def test_a_directive_of_an_unknown_type_is_refused(kind, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        check_directives({"fine": "(", "bad": directive(kind, "x")})
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(directive(kind, "(") for kind in ("semantic", "ignore", "contains", "exact")),
+        directive("regexp", "^a"),
+        *("(", None, "$matchType", ["$matchType"], {"matchType": "regex"}, {"a": directive("regex", "a")}),
+    ],
+)
+def test_good_directives_and_plain_values_are_let_through(value):
+    check_directives({"a": value})
 
 
 MATCHERS = [
