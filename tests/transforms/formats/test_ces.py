@@ -25,6 +25,27 @@ def baggage():
     return ces.conversation(json.loads(sample("baggage__Conversation")))
 
 
+@pytest.mark.parametrize(
+    ("stated", "found"),
+    [
+        ({"turnCount": 3}, "turnCount is 3, and the number of turns 2"),
+        ({"turn_count": 3}, "turnCount is 3, and the number of turns 2"),
+        ({"turnCount": 2}, None),
+        ({"turnCount": 1}, None),
+        ({"turnCount": 0}, None),
+        ({}, None),
+    ],
+)
+def test_turns_that_are_counted_and_not_there(stated, found):
+    said = [{"role": role, "chunks": [{"text": "Hi"}]} for role in ("user", "projects/p/locations/us/apps/a")]
+    made = ces.conversation({"name": "c", "turns": [{"messages": said}] * 2, **stated})
+    kinds = [(problem.kind, problem.message) for turn in made.turns for problem in turn.findings]
+    assert kinds == ([("MissingTurn", found)] if found else [])
+    assert [turn.unknown_calls for turn in made.turns] == [None, found]
+    assert [turn.unknown_words for turn in made.turns] == [None, found]
+    assert not ces.conversation({"name": "c", "messages": said * 3, **stated}).turns[0].findings
+
+
 @needs_samples
 def test_what_a_recorded_conversation_says_of_itself(baggage):
     assert baggage.conversation_id == f"{APP}/conversations/live-7f3a"

@@ -12,7 +12,7 @@ from turnwise.transforms.formats.ces.end import session_end
 from turnwise.transforms.formats.endings import UNKNOWN, record_end
 from turnwise.transforms.formats.spellings import length, spelt
 from turnwise.transforms.formats.tool_declarations import declared_tools
-from turnwise.transforms.formats.unread import UNREAD, Unread, check_calls
+from turnwise.transforms.formats.unread import MISSING, UNREAD, Unread, check_calls, gaps
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
     "Tool": "TOOL",
@@ -49,6 +49,9 @@ def conversation(value: JsonObject) -> canonical.Conversation:
         for index, (turn, raw) in enumerate(zip(turns, _raw_turns(value), strict=True))
     ]
     Unread().keys(value, _RECORD_KEYS).add_to_all(made)
+    if message.turn_count > len(message.turns) and message.turns:
+        said = f"turnCount is {message.turn_count}, and the number of turns {len(message.turns)}"
+        gaps(MISSING, [said]).add_to(made[-1])
     check_calls(made)
     end = record_end(value)
     if end == UNKNOWN and made:
