@@ -8,8 +8,6 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from turnwise.schemas.values import JsonObject
-
 
 class BeamOptions(PipelineOptions):
     """Beam's options, each view of which is made once.
@@ -24,7 +22,7 @@ class BeamOptions(PipelineOptions):
             views[cls] = super().view_as(cls)
         return views[cls]
 
-    def __getstate__(self) -> JsonObject:
+    def __getstate__(self) -> dict[str, Any]:
         """Leaves out the views: Beam copies the options, and a copy makes its own."""
         return {name: value for name, value in super().__getstate__().items() if name != "_views"}
 

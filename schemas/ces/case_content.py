@@ -6,9 +6,9 @@ from pydantic import Field
 
 from turnwise.schemas.ces.case_parts import Golden, Scenario
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
-from turnwise.schemas.proto.fields import Bool, Map, Repeated, Struct, Text, Timestamp
+from turnwise.schemas.proto.fields import Bool, Map, Repeated, Text, Timestamp
 from turnwise.schemas.proto.json import Message
-from turnwise.schemas.values import no_items
+from turnwise.schemas.values import JsonObject, no_items
 
 
 class CaseContent(Message):
@@ -35,7 +35,7 @@ class CaseContent(Message):
             "updateTime",
         }
     )
-    """JSON names of the fields that only the service sets."""
+    """JSON names of the fields of an Evaluation that only the service sets."""
 
     golden: Golden | None = None
     """A script of user inputs and of what is expected after each."""
@@ -79,9 +79,9 @@ class CaseWithTexts(CaseContent):
 
     expectation_texts: Map[Text] = Field(default_factory=dict)
     """Name of an expectation -> its text."""
-    aggregated_metrics: Struct | None = None
-    """AggregatedMetrics."""
-    last_completed_result: Struct | None = None
-    """An EvaluationResult."""
-    last_ten_results: Repeated[Struct] = Field(default_factory=no_items)
-    """EvaluationResults."""
+    aggregated_metrics: JsonObject | None = None
+    """AggregatedMetrics in JSON."""
+    last_completed_result: JsonObject | None = None
+    """An EvaluationResult in JSON."""
+    last_ten_results: Repeated[JsonObject] = Field(default_factory=no_items)
+    """EvaluationResults in JSON."""

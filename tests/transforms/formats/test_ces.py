@@ -420,11 +420,26 @@ def test_a_directive_of_an_unknown_type_is_refused():
         ces_cases.eval_case(data, CesConfig())
 
 
+RESULTS_IN_CASES = [
+    {"lastCompletedResult": {"aFieldOfTomorrow": [1]}},
+    {"last_ten_results": [{"evaluationStatus": "NEW_STATUS"}, {}]},
+    {"aggregatedMetrics": {"metricsByAppVersion": None}},
+    {"lastCompletedResult": json.loads('{"a":' * 150 + "1" + "}" * 150)},
+]
+
+
+@pytest.mark.parametrize("fields", RESULTS_IN_CASES)
+def test_the_results_that_a_case_holds_are_not_read(fields):
+    assert ces_cases.eval_case(golden(**fields), CesConfig()) == ces_cases.eval_case(golden(), CesConfig())
+
+
 REFUSED = [
     (b"[]", WireError),
     (b'{"displayName": "e", "golden": {"turnz": []}}', WireError),
     (b'{"displayName": "e", "golden": {}, "scenario": {}}', WireError),
     (b'{"displayName": "e"}', ValueError),
+    (golden(lastCompletedResults={}), WireError),
+    (golden(lastTenResults={}), WireError),
     (b'{"golden": {"turns": []}}', ValueError),
     (expects(note="nothing wanted"), ValueError),
     (evaluation(scenario={"task": "t", "scenarioExpectations": [{}]}), ValueError),
