@@ -96,9 +96,9 @@ def in_order(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
     return sorted(events, key=_order)
 
 
-def _order(event: ConversationEvent) -> tuple[int, float, str, int]:
+def _order(event: ConversationEvent) -> tuple[int, float, tuple[str, int, int]]:
     time = event.event_time
-    return event.turn_index, -inf if time is None else time, event.record.source, event.record.position
+    return event.turn_index, -inf if time is None else time, _place(event)
 
 
 def distinct(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
@@ -133,8 +133,10 @@ def _content(data: bytes) -> JsonObject:
     return {key: value for key, value in from_json(data).items() if key not in _OF_DELIVERY}
 
 
-def _place(event: ConversationEvent) -> tuple[str, int]:
-    return event.record.source, event.record.position
+def _place(event: ConversationEvent) -> tuple[str, int, int]:
+    """Returns the source, the record's position in it, and of several events in the record the place."""
+    record = event.record
+    return record.source, record.position, record.receipts[0].part if record.receipts else 0
 
 
 def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Conversation:

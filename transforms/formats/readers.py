@@ -1,6 +1,6 @@
 """One reader for logs and one for eval cases, of all formats."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -27,9 +27,11 @@ from turnwise.transforms.formats.base import (
     record_place,
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.mapped.choice import MAPPING, mapped_format, part_event
+from turnwise.transforms.formats.mapped.choice import MAPPING, mapped_format, part_event, takes_rows
+from turnwise.transforms.formats.messages.base import DIALECTS
 from turnwise.transforms.formats.problems import check_keys, checked, with_turns
 from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.several import check_one_conversation
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
@@ -89,9 +91,19 @@ class LogReader:
             return split
         value, record = _parsed(record)
         mapping = self._settings.mapping
+        if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
+            return list(self._read_rows(value, record))
         kind = chosen or (FORMATS[recognise(value)] if mapping is None else mapped_format(mapping, value))
+        return self._read_as(kind, value, record)
+
+    def _read_as(
+        self, kind: Format, value: JsonValue, record: Record
+    ) -> Sequence[Conversation | ConversationEvent | ValueError]:
+        mapping = self._settings.mapping
         if mapping is not None and mapping.is_part and kind is FORMATS[MAPPING]:
             return [part_event(mapping, value, record)]
+        if isinstance(value, list) and kind.name in DIALECTS:
+            check_one_conversation(value)
         if kind.read_text:
             return [with_turns(_named(kind.read_text(record.data), record))]
         if kind.splitter:
@@ -101,6 +113,15 @@ class LogReader:
         if kind.read_log is None:
             raise ValueError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
         return [_checked(found, record) for found in kind.read_log(value, record, self._settings)]
+
+    def _read_rows(
+        self, rows: list[JsonValue], record: Record
+    ) -> Iterator[Conversation | ConversationEvent | ValueError]:
+        for number, row in enumerate(rows, 1):
+            try:
+                yield from self.read(record._replace(data=dump_json(row)))
+            except ValueError as error:
+                yield ValueError(f"row {number}: {error}")
 
     def _split_text(self, record: Record) -> list[ConversationEvent | ValueError] | None:
         for splitter, split_text in self._text_splitters:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import Conversation, ToolCall, Turn
-from turnwise.schemas.record import Record
+from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.formats.adk.sessions import session_conversation
 from turnwise.transforms.formats.events import (
     ConversationEvent,
@@ -286,3 +286,15 @@ def test_different_events_with_one_id_are_a_finding(second, is_finding):
     assert ["several different events have the id 'e'" in p.message for p in only.findings] == [
         True
     ] * is_finding
+
+
+def test_events_of_one_record_stay_in_its_order_when_they_come_in_another():
+    record = Record("rows.json", 1, b"{}")
+    events = [
+        read({"conversation_id": "c", "event_id": f"{part}", "turn": {"user": "q"}}, 1)._replace(
+            record=record._replace(receipts=(Receipt("rows.json", 1, part, 3),))
+        )
+        for part in range(3)
+    ]
+    for order in (events, events[::-1]):
+        assert in_order(distinct(order)) == events

@@ -79,6 +79,52 @@ def test_rows_that_belong_together_are_joined_in_their_order():
     assert (found["a"].app_version, found["b"].app_version) == ("v1", "v2")
 
 
+SAID = [
+    ("s1", "user", "Hi"),
+    ("s1", "assistant", "Hello"),
+    ("s2", "user", "Hey"),
+    ("s2", "assistant", "Yes?"),
+]
+TALK = [{"desk": chat, "role": role, "text": text} for chat, role, text in SAID]
+OF_TALK = {"conversation_id": "desk", "message": "{role: role, content: text}"}
+IN_ROWS = {"turns": "[{user: text, agent: role}]", "conversation_id": "join('', [desk, text])"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "mapping", "options", "ids"),
+    [
+        (TALK, OF_TALK, {}, ["s1", "s2"]),
+        (TALK[:1], OF_TALK, {}, ["s1"]),
+        (TALK, OF_TALK, {"input_format": "mapping"}, ["s1", "s2"]),
+        (TALK, {**OF_TALK, "when": "`true`"}, {}, ["s1", "s2"]),
+        (TALK[:2], {**IN_ROWS, "when": "desk"}, {}, ["s1Hi", "s1Hello"]),
+        ([{**row, "parts": []} for row in TALK], {**OF_TALK, "when": "desk"}, {}, ["s1", "s2"]),
+        ([{"role": "user", "content": "Hi"}], OF_TALK, {}, ["conversations:1"]),
+        ([{"role": "user", "content": "Hi"}], {**OF_TALK, "when": "desk"}, {}, ["conversations:1"]),
+        (
+            [{"role": "user", "content": "Hi"}],
+            {**OF_TALK, "when": "length(desk) > `0`"},
+            {},
+            ["conversations:1"],
+        ),
+        ([{"role": "user", "content": "Hi"}], OF_TALK, {"input_format": "openai_chat"}, ["conversations:1"]),
+    ],
+)
+def test_a_mapping_of_rows_goes_before_a_list_of_messages(rows, mapping, options, ids):
+    found = read(rows, mapping, **options)
+    assert [one.conversation_id for one in found] == ids
+    assert {one.source for one in found} == {"openai_chat" if ids == ["conversations:1"] else "mapping"}
+
+
+def test_rows_of_one_array_stay_in_their_order_and_a_row_without_an_id_is_a_failure():
+    failures = []
+    found = read([*TALK, {"role": "user", "text": "Lost"}], OF_TALK, on_failure=failures.append)
+    assert [[(t.user, t.agent) for t in one.turns] for one in found] == [[("Hi", "Hello")], [("Hey", "Yes?")]]
+    assert [each["message"] for each in failures] == [
+        "row 5: the mapping: desk finds no id of the conversation"
+    ]
+
+
 def test_rows_that_are_turns():
     rows = [{"chat": "a", "q": "One", "a": "1"}, {"chat": "a", "q": "Two", "a": "2", "error": "timeout"}]
     [found] = read(rows, {"conversation_id": "chat", "turn": "{user: q, agent: a}", "ended": "error"})

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tests.readings import read_value
 from turnwise.schemas.conversation import ToolCall, Usage
 from turnwise.transforms.formats.chat.openai import chat_conversation
 
@@ -188,3 +189,28 @@ def test_a_request_without_its_answer_tells_nothing_of_the_agent():
     assert "not in the log" in turn.unknown_calls
     answered = [*request, {"role": "assistant", "content": ""}, {"role": "user", "content": "bye"}]
     assert [turn.findings for turn in chat_conversation({"messages": answered}, "c").turns] == [[], []]
+
+
+def rows(*ids, column, **more):
+    return [{column: name, "role": "user", "content": "Hi", **more} for name in ids]
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        (rows("a", "b", column="conversation_id"), "2 conversations ('a', 'b'), by 'conversation_id'"),
+        (rows(1, 1, 2, 3, column="SessionId"), "3 conversations ('1', '2', ...), by 'SessionId'"),
+        (rows("a", None, "b", column="chat"), "by 'chat'"),
+        (rows("a", "b", column="thread_key", parts=[{"type": "text", "text": "Hi"}]), "by 'thread_key'"),
+        (rows("a", "a", column="conversation_id"), None),
+        (rows("a", None, column="conversation_id"), None),
+        (rows("a", "b", column="id"), None),
+        (rows("a", "b", column="run_id"), None),
+        (rows({"a": 1}, {"a": 2}, column="session"), None),
+    ],
+)
+def test_rows_of_several_conversations_are_not_read_as_one(messages, said):
+    for name in ("auto", "vercel_messages" if "parts" in messages[0] else "openai_chat"):
+        found = read_value(messages, input_format=name)
+        assert len(found.conversations) == (said is None)
+        assert all(said in each.message and "mapping" in each.message for each in found.failures)

@@ -1,16 +1,43 @@
 """Decides which records the mapping of the config is meant for."""
 
+from collections.abc import Sequence
+
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.mapping import MappingConfig
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.base import FORMATS, Format
+from turnwise.transforms.formats.chat.format import is_message
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.mapped.paths import MappedRecord
 from turnwise.transforms.formats.mapped.reading import MAPPING, PART, part_of
+from turnwise.transforms.formats.messages.base import dialects_of
 from turnwise.transforms.formats.recognise import recognise
 
-__all__ = ["MAPPING", "mapped_format", "part_event"]
+__all__ = ["MAPPING", "mapped_format", "part_event", "takes_rows"]
+
+
+def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format | None) -> bool:
+    """Returns whether each object of an array is a record of its own, because the mapping is meant for it.
+
+    Args:
+        mapping: The mapping of the config.
+        rows: The array, which a format may take for the messages of one chat.
+        chosen: The format of every record; None: they are recognised.
+    """
+    if chosen is not None:
+        return chosen is FORMATS[MAPPING] and mapping.is_part
+    if mapping.when is not None:
+        return any(_finds(mapping.when, row) for row in rows)
+    is_chat = bool(rows) and is_message(rows[0]) and not dialects_of({"messages": list(rows)})
+    return is_chat and mapping.is_part and any(_finds(mapping.conversation_id, row) for row in rows)
+
+
+def _finds(expression: str | None, row: JsonValue) -> bool:
+    try:
+        return isinstance(row, dict) and bool(MappedRecord(row).at(expression))
+    except ValueError:
+        return False
 
 
 def mapped_format(mapping: MappingConfig, value: JsonValue) -> Format:
