@@ -81,13 +81,19 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     text = file.read(limit + 1)
     if len(text) > limit:
         raise ValueError(f"the CSV file is larger than {limit / 1024 / 1024:g} MB")
-    rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")))
-    _check_header(rows.fieldnames or ())
-    found = []
-    for place, row in enumerate(rows, 1):
-        if any(row.pop(None, ())):
-            raise ValueError(f"row {place} of the CSV file has more cells than the header names")
-        found.append({key: cell or None for key, cell in row.items()})
+    rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")), strict=True)
+    end, found = 0, []
+    try:
+        _check_header(rows.fieldnames or ())
+        end = rows.line_num
+        for place, row in enumerate(rows, 1):
+            if any(row.pop(None, ())):
+                raise ValueError(f"row {place} of the CSV file has more cells than the header names")
+            found.append({key: cell or None for key, cell in row.items()})
+            end = rows.line_num
+    except csv.Error as error:
+        said = f"from line {end + 1} on, the CSV file cannot be read: {error}"
+        raise ValueError(f"{said} (is a quote there not closed, or not doubled?)") from None
     yield f"{path}.json", dump_json(found)
 
 

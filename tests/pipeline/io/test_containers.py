@@ -218,6 +218,10 @@ def test_yaml_and_archives_hold_what_json_holds(tmp_path):
         ("conversation\trole\n1\tuser\n", "divides its columns by '\\t'"),
         ("id,text,text\n1,a,b\n", "names the column 'text' twice"),
         ("id,text\n1,a,more\n", "row 1 of the CSV file has more cells than the header names"),
+        ('id,text\n1,a\n2,"b\n', "from line 3 on, the CSV file cannot be read: unexpected end of data"),
+        ('id,text\n1,"a\nb"\n2,"c ""d"" e\n3,f\n', "from line 4 on"),
+        ('id,text\n1,"a"b\n', "from line 2 on"),
+        ('id,"text\n1,a\n', "from line 1 on"),
     ],
 )
 def test_a_csv_file_whose_cells_would_be_lost_is_refused(text, said, tmp_path, capsys):
@@ -225,6 +229,22 @@ def test_a_csv_file_whose_cells_would_be_lost_is_refused(text, said, tmp_path, c
     path.write_text(text)
     assert main(["inspect", str(path), "--json"]) == 1
     assert said.replace("\\", "\\\\") in capsys.readouterr().out
+
+
+def test_quotes_and_line_ends_of_a_csv_file_that_are_closed_are_read(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b'role,content\r\nuser,"Say ""a"",\r\nb"\r\n\r\nassistant,he said "a"\r\n')
+    found = read_file(path)
+    assert (turns(found.conversations[0]), found.failures) == ([('Say "a",\r\nb', [], [], 'he said "a"')], [])
+
+
+def test_a_broken_csv_file_of_an_archive_is_a_failure_and_the_others_are_read(tmp_path):
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("a.csv", 'role,content\nuser,"Hi\n')
+        archive.writestr("b.csv", "role,content\nuser,Hi\n")
+    found = read_file(tmp_path / "export.zip")
+    assert [c.turns[0].user for c in found.conversations] == ["Hi"]
+    assert ["from line 2 on" in failure.message for failure in found.failures] == [True]
 
 
 BRANCHES = [("main", (1, 2, 3, 4)), ("branch_from_turn_2", (1, 2, 5, 6))]
