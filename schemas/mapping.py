@@ -68,7 +68,8 @@ class MappingConfig(BaseModel):
         turn: The turn that the record is.
         message: The message that the record is.
         ignored: Lists and objects that hold neither calls nor words.
-        order: Number or text by which the records of a conversation are ordered; None: by time, then place.
+        order: Number or text by which the records of a conversation are ordered, as numbers if all are
+            numbers or texts of numbers; None: by time, then place.
     """
 
     model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)

@@ -125,6 +125,26 @@ def test_rows_of_one_array_stay_in_their_order_and_a_row_without_an_id_is_a_fail
     ]
 
 
+@pytest.mark.parametrize(
+    "orders",
+    [
+        range(1, 13),
+        list(map(str, range(1, 13))),
+        ["-1", 0, "0.5", 1.5, " 2", "10", "1e2"],
+        ["20260101000000000000001", "20260101000000000000002", "20260101000000000000010"],
+        ["2026-01-01", "2026-01-02", "2026-01-10"],
+        ["a1", "a10", "a2"],
+        ["1", "10", "9", "b"],
+        [False, True],
+    ],
+)
+def test_orders_are_compared_as_numbers_if_all_of_a_conversation_are(orders):
+    rows = [{"chat": "a", "n": n, "from": "human", "text": f"{place}"} for place, n in enumerate(orders)]
+    for order in (rows, rows[::-1]):
+        [found] = read(order, PARTS)
+        assert [turn.user for turn in found.turns] == [row["text"] for row in rows]
+
+
 def test_rows_that_are_turns():
     rows = [{"chat": "a", "q": "One", "a": "1"}, {"chat": "a", "q": "Two", "a": "2", "error": "timeout"}]
     [found] = read(rows, {"conversation_id": "chat", "turn": "{user: q, agent: a}", "ended": "error"})

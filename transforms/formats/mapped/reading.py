@@ -1,6 +1,7 @@
 """Reads records of any form as conversations, by the mapping of the config."""
 
 from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
 from turnwise.schemas.mapping import MappingConfig
@@ -67,9 +68,11 @@ def _place(value: JsonObject) -> tuple[str, int]:
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [value[PART] for value in values]
-    if all(isinstance(part["order"], int | float) for part in parts) or all(
-        isinstance(part["order"], str) for part in parts
-    ):
+    orders = [part["order"] for part in parts]
+    numbers = [number for order in orders if (number := _number(order)) is not None]
+    if len(numbers) == len(parts):
+        parts = [part for _, part in sorted(zip(numbers, parts, strict=True), key=lambda pair: pair[0])]
+    elif all(isinstance(order, str) for order in orders):
         parts.sort(key=lambda part: part["order"])
     fields: JsonObject = {}
     for part in parts:
@@ -78,6 +81,15 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     found = read([part.get(key) for part in parts], fields, session_id)
     unread = list(dict.fromkeys(place for part in parts for place in part["unread"]))
     return _with_gaps(found, any(part["states_calls"] for part in parts), unread)
+
+
+def _number(order: JsonValue) -> Decimal | None:
+    """Returns the number that a value is, or that its text states, as cells of a CSV file do."""
+    try:
+        number = Decimal(order) if isinstance(order, str | int | float) else None
+    except InvalidOperation:
+        return None
+    return number if number is not None and number.is_finite() else None
 
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
