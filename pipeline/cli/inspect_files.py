@@ -4,7 +4,6 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from os.path import isdir
 
 import msgspec
 
@@ -12,9 +11,8 @@ from turnwise.pipeline.cli.arguments import add_reading_arguments
 from turnwise.pipeline.inspection.suggestion import suggest_mapping
 from turnwise.pipeline.inspection.text import inspection_text
 from turnwise.pipeline.io.any_files import JoinedEvents, OpenedFile, Read, read_files
-from turnwise.pipeline.io.records import SUFFIXES
 from turnwise.pipeline.io.terminal import counted, printable, say
-from turnwise.pipeline.io.walking import FoundFile, shown_path, walk
+from turnwise.pipeline.io.walking import other_files, shown_path
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
@@ -23,7 +21,6 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.inspection import FileInspection, Inspection
-from turnwise.schemas.paths import is_local
 from turnwise.transforms.criteria import Criterion
 from turnwise.transforms.formats.any_record import AnyReader
 from turnwise.transforms.formats.base import check_log_format
@@ -56,7 +53,7 @@ def inspect_files(argv: Sequence[str]) -> int:
     criteria = all_criteria(build_criteria(config) if options.config else ())
     reader = AnyReader(options.input_format, config)
     reads = read_files("inspect", options.path, reader, MAX_RECORD_BYTES)
-    found = Inspection(_collected(reads, criteria), _other_files(options.path))
+    found = Inspection(_collected(reads, criteria), other_files(options.path))
     if options.json:
         say(msgspec.json.format(msgspec.json.encode(found)).decode())
     else:
@@ -119,15 +116,3 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
     if not found.has_calls:
         say(_NO_CALLS, sys.stderr)
     return 0 if found.turns and not found.lost else 1
-
-
-def _other_files(paths: Sequence[str]) -> list[str]:
-    """Returns the files of directories that are not read, because of their names."""
-    others = (
-        seen.path
-        for path in paths
-        if is_local(path) and isdir(path)
-        for seen in walk(path, lambda name: not name.endswith(SUFFIXES), lambda _: True)
-        if isinstance(seen, FoundFile)
-    )
-    return sorted(map(shown_path, others))

@@ -141,12 +141,15 @@ def _run_once(argv: Sequence[str]) -> int:
     """Runs a command line without dates, or with one."""
     with _without_collector():
         from turnwise.pipeline.batch.run import run
-        from turnwise.pipeline.cli.options import parse_options
+        from turnwise.pipeline.cli.options import other_files_text, parse_options
 
         settings, options = parse_options(argv)
-        if settings.is_streaming:
-            return _stream(settings, options)
-        return run(settings, options)
+        # Looked for before the run, which may write files there; a usage error stays one line.
+        others = other_files_text(settings)
+        status = (_stream if settings.is_streaming else run)(settings, options)
+        if others:
+            complain(others)
+        return status
 
 
 @contextmanager

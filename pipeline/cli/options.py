@@ -16,7 +16,8 @@ from turnwise.pipeline.batch.worker_count import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.io.agent_folder import agent_inputs
 from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, find_service
-from turnwise.pipeline.io.terminal import complain
+from turnwise.pipeline.io.terminal import complain, counted
+from turnwise.pipeline.io.walking import other_files
 from turnwise.pipeline.report.judge import divided_text
 from turnwise.pipeline.settings.dated import dated
 from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
@@ -34,6 +35,7 @@ from turnwise.schemas.extension.plugins import is_file, load_plugins
 
 # Beam's DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"
+_OTHERS_SHOWN = 5
 _STREAMS_IN_PROCESS = "turnwise.pipeline.streaming.executor.runner.StreamRunner"
 
 
@@ -111,6 +113,13 @@ def _with_agent_folders(raw: RawOptions) -> RawOptions:
     for path in found.not_read:
         complain(f"{path} is not read: name its sessions in another form")
     return replace(raw, input=found.logs or raw.input, eval_cases=found.cases or None, config=found.config)
+
+
+def other_files_text(settings: RunSettings) -> str:
+    """Returns what is said of the files of directories that are not read because of their names, or ""."""
+    others = other_files((*settings.input, *settings.eval_cases))
+    names = ", ".join(others[:_OTHERS_SHOWN]) + (", ..." if len(others) > _OTHERS_SHOWN else "")
+    return f"not looked at, by their names: {counted(len(others), 'file')} ({names})" if others else ""
 
 
 def raw_options(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:

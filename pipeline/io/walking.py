@@ -4,10 +4,11 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES
+from turnwise.schemas.paths import is_local
 
 _KINDS = {
     stat.S_IFIFO: "a FIFO",
@@ -128,6 +129,24 @@ def files_at(path: str) -> Iterator[Seen]:
     if os.path.isdir(path):
         return walk(path, lambda name: name.endswith(SUFFIXES), lambda _: True)
     return look_at(path) if os.path.lexists(path) else matches(path)
+
+
+def other_files(paths: Sequence[str]) -> list[str]:
+    """Returns the files of local directories that are not read because of their names, as shown.
+
+    Files that another one of the paths names are left out: they are read.
+    """
+    local = [path for path in paths if is_local(path)]
+    named = (seen for path in local if not os.path.isdir(path) for seen in files_at(path))
+    read = {os.path.realpath(seen.path) for seen in named}
+    others = (
+        seen.path
+        for path in local
+        if os.path.isdir(path)
+        for seen in walk(path, lambda name: not name.endswith(SUFFIXES), lambda _: True)
+        if isinstance(seen, FoundFile) and os.path.realpath(seen.path) not in read
+    )
+    return sorted(set(map(shown_path, others)))
 
 
 def matches(pattern: str) -> Iterator[Seen]:

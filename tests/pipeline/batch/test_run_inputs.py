@@ -373,6 +373,31 @@ def test_what_a_directory_holds_beside_logs_is_told(
         assert (counts["results"], counts["lost_records"]) == (1, len(odd))
 
 
+@pytest.mark.parametrize(
+    ("names", "option", "said"),
+    [
+        ([], "--input", None),
+        (["b.csv"], "--input", "1 file ({0}/b.csv)"),
+        (["b.csv"], "--eval_cases", "1 file ({0}/b.csv)"),
+        ([f"{i}.JSONL" for i in range(7)], "--input", "7 files ({0}/0.JSONL, "),
+    ],
+)
+def test_files_of_a_directory_that_are_not_read_are_named_in_one_line(
+    turnwise: Callable[..., Any], tmp_path: Path, names: list[str], option: str, said: str | None
+) -> None:
+    log, logs = tmp_path / "log.jsonl", tmp_path / "logs"
+    logs.mkdir()
+    for path in (log, logs / "a.jsonl", *(logs / name for name in names)):
+        path.write_bytes(lines(conversation("a")))
+    given = [log] if option == "--eval_cases" else []
+    done = turnwise("run", *(["--input", *given] if given else []), option, logs, output=tmp_path / "out")
+    found = [line for line in done.err.splitlines() if "not looked at" in line]
+    wanted = [] if said is None else [f"turnwise: not looked at, by their names: {said.format(logs)}"]
+    assert len(found) == len(wanted)
+    assert all(line.startswith(start) for line, start in zip(found, wanted, strict=True))
+    assert all(line.endswith(", ...)") == (len(names) > 5) for line in found)
+
+
 BINARY = {
     "database.json": (b"SQLite format 3\0", "SQLite"),
     "table.jsonl": (b"PAR1\x15\x04", "Parquet"),

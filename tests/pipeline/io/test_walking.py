@@ -16,6 +16,7 @@ from turnwise.pipeline.io.walking import (
     Unreadable,
     glob_expression,
     matches,
+    other_files,
     shown_path,
     walk,
 )
@@ -40,6 +41,26 @@ def tree(tmp_path: Path) -> Path:
 
 def test_every_wanted_file_below_a_directory_is_found(tree: Path) -> None:
     assert lines_below(tree) == ["a.jsonl", "x/c.jsonl", "x/y/d.jsonl", "z.jsonl/e.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "found"),
+    [
+        (["."], ["./b.txt", "./c.csv", "./x/d.JSONL"]),
+        ([".", "c.csv"], ["./b.txt", "./x/d.JSONL"]),
+        ([".", "*.csv", "gs://bucket/a/"], ["./b.txt", "./x/d.JSONL"]),
+        ([".", "x"], ["./b.txt", "./c.csv", "./x/d.JSONL", "x/d.JSONL"]),
+        (["a.jsonl", "b.txt", "*.csv", "gone*"], []),
+        (["x/y"], []),
+    ],
+)
+def test_files_whose_names_say_that_they_are_not_read(
+    tree: Path, paths: list[str], found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("c.csv", "x/d.JSONL"):
+        (tree / name).write_text("{}\n")
+    monkeypatch.chdir(tree)
+    assert other_files(paths) == found
 
 
 def test_links_are_followed_without_cycles(tree: Path, tmp_path: Path) -> None:
