@@ -87,6 +87,11 @@ class Dialogue:
         self.turn.tool_calls = [*self.turn.tool_calls, made]
         self._step("call", made.name, made.id, made.args)
 
+    def not_done(self, call: JsonValue, state: JsonValue) -> None:
+        """Adds a finding on a call that the log itself states to be unfinished or waiting."""
+        name, said = (str(each or "")[:60] for each in (call, state))
+        self.unread.add(OPEN_CALL, f"the call {name!r} is not done: its state is {said!r}", calls=True)
+
     def result(
         self, response: JsonValue, call_id: JsonValue = None, name: JsonValue = None, error: JsonValue = None
     ) -> None:

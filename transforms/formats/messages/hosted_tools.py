@@ -16,29 +16,41 @@ HOSTED = {
     "tool_search_call": ("arguments",),
 }
 """Type of a call -> the keys of its arguments."""
+_DONE = (None, "completed")
 _RESULTS = ("results", "outputs", "result")
 
 
 def read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
-    """Adds a call, and its result if the item holds it."""
-    call_id = item.get("call_id") or item.get("id")
-    if kind == "function_call":
-        log.call(item.get("name"), item.get("arguments"), call_id, _path(item, "namespace"))
-        return
-    if kind == "custom_tool_call":
-        log.call(item.get("name"), {"input": item.get("input")}, call_id, _path(item, "namespace"))
-        return
-    if kind == "mcp_call":
+    """Adds a call, its result if the item holds it, and a finding if its status is that it is not done."""
+    call_id, status = item.get("call_id") or item.get("id"), item.get("status")
+    if kind in ("function_call", "custom_tool_call"):
+        args = item.get("arguments") if kind == "function_call" else {"input": item.get("input")}
+        log.call(item.get("name"), args, call_id, _path(item, "namespace"))
+        if status not in _DONE:
+            log.not_done(item.get("name"), status)
+    elif kind == "mcp_call":
         log.call(item.get("name"), item.get("arguments"), call_id, _path(item, "server_label"))
-        log.result(decoded(item.get("output")), call_id, item.get("name"), item.get("error"))
-        return
+        error = item.get("error") or (status == "failed" and status) or None
+        if error or status in _DONE:
+            log.result(decoded(item.get("output")), call_id, item.get("name"), error)
+        else:
+            log.not_done(item.get("name"), status)
+    else:
+        _read_hosted(item, kind, log)
+
+
+def _read_hosted(item: JsonObject, kind: str, log: Dialogue) -> None:
+    """Adds a call of a tool that OpenAI hosts; a reply may hold the result of one that is `generating`."""
+    call_id, status = item.get("call_id") or item.get("id"), item.get("status")
     name = kind.removesuffix("_call")
     given = {key: item[key] for key in HOSTED[kind] if item.get(key) is not None}
     inner = next(iter(given.values()), None) if len(given) == 1 else None
     log.call(name, inner if isinstance(inner, dict) else given, call_id)
     found = next((item[key] for key in _RESULTS if item.get(key) is not None), None)
-    if found is not None or item.get("status") == "failed":
-        log.result(found, call_id, name, item.get("status") == "failed")
+    if found is not None or status == "failed":
+        log.result(found, call_id, name, status == "failed")
+    if status == "incomplete" or (found is None and status not in (*_DONE, "failed")):
+        log.not_done(name, status)
 
 
 def _path(item: JsonObject, key: str) -> str:

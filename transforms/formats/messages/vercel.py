@@ -4,6 +4,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import (
+    as_object,
     decoded,
     joined_texts,
     key_set,
@@ -11,11 +12,14 @@ from turnwise.transforms.formats.messages.values import (
     objects,
     text_at,
 )
+from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.unread import UNREAD
 
 _STEPLESS = ("reasoning", "redacted-reasoning", "step-start", "source", "source-url", "source-document")
 _OWN = ("tool-call", "tool-result", "tool-error", "tool-invocation", "dynamic-tool", "tool-approval-request")
-_APPROVALS = ("tool-approval-request", "tool-approval-response")
+_RESULTS = ("tool-result", "tool-error")
+_APPROVAL = "approvalId"
+_ASKED, _REPLIED, _REFUSED = "tool-approval-request", "tool-approval-response", "approval refused"
 _DONE = ("output-available", "result", "output-error", "output-denied")
 _KEYS = key_set(
     "id role parts content toolInvocations createdAt metadata annotations data providerOptions "
@@ -43,6 +47,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     Raises:
         ValueError: A value has the wrong type.
     """
+    approvals = _Approvals(messages)
     for message in objects(messages, "messages"):
         role = message.get("role")
         if role in ("system", "developer"):
@@ -55,8 +60,37 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
         elif role not in ("assistant", "tool"):
             log.unread.part(f"message of the role {str(role)[:40]}")
         for part in parts:
-            _read(part, log, role != "user")
+            if part.get("type") in (_ASKED, _REPLIED):
+                approvals.read(part, log)
+            else:
+                _read(part, log, role != "user")
         log.unread.keys(message, _KEYS, role != "user")
+
+
+class _Approvals:
+    """Requests for the approval of calls, and the answers to them, in model messages."""
+
+    def __init__(self, messages: list[JsonValue]) -> None:
+        parts = [p for m in messages if isinstance(m, dict) for p in _parts(m) if isinstance(p, dict)]
+        self._calls = {_id(p, _APPROVAL): _id(p) for p in parts if p.get("type") == _ASKED}
+        self._names = {_id(p): p.get("toolName") for p in parts if p.get("type") == "tool-call"}
+        self._replied = {_id(p, _APPROVAL) for p in parts if p.get("type") == _REPLIED}
+        self._done = {_id(p) for p in parts if p.get("type") in _RESULTS}
+
+    def read(self, part: JsonObject, log: Dialogue) -> None:
+        """Adds that a call without a result was refused, or that it waits."""
+        approval, kind, approved = _id(part, _APPROVAL), part.get("type"), part.get("approved")
+        call = self._calls.get(approval, approval)
+        if call in self._done:
+            return
+        if kind == _REPLIED and approved is False:
+            log.result(None, call, None, part.get("reason") or _REFUSED)
+        elif (kind == _REPLIED and approved is not True) or approval not in self._replied:
+            log.not_done(self._names.get(call), kind)
+
+
+def _id(part: JsonObject, key: str = "toolCallId") -> str | None:
+    return as_text(part.get(key))
 
 
 def _given(message: JsonObject) -> list[JsonObject]:
@@ -88,11 +122,9 @@ def _read(part: JsonObject, log: Dialogue, by_agent: bool) -> None:
         log.agent(text_at(part, "text"))
         if part.get("state") == "streaming":
             log.unread.add(UNREAD, "a text was not all there when the message was stored", words=True)
-    elif kind in _APPROVALS:
-        return
     elif kind == "tool-call":
         log.call(part.get("toolName"), _first(part, "input", "args"), part.get("toolCallId"))
-    elif kind in ("tool-result", "tool-error"):
+    elif kind in _RESULTS:
         _result(part, log)
     elif kind == "tool-invocation" and isinstance(part.get("toolInvocation"), dict):
         _both(part["toolInvocation"], log)
@@ -109,15 +141,19 @@ def _first(part: JsonObject, *names: str) -> JsonValue:
 
 
 def _both(part: JsonObject, log: Dialogue) -> None:
-    """Adds a call, and its result if the part's state says that there is one."""
+    """Adds a call, and its result if its state says that there is one; one in another state is not done."""
     args = _first(part, "input", "args", "rawInput")
     log.call(part.get("toolName"), args, part.get("toolCallId"))
-    state = part.get("state")
-    if state in _DONE or "errorText" in part:
-        error = part.get("errorText") or (state in ("output-error", "output-denied") and state) or None
+    state, approval = part.get("state"), as_object(part.get("approval"))
+    error = part.get("errorText") or (state in ("output-error", "output-denied") and state) or None
+    if state == "approval-responded" and approval.get("approved") is False:
+        error = approval.get("reason") or _REFUSED
+    if error or (state in _DONE and not part.get("preliminary")):
         log.result(
             decoded(_first(part, "output", "result")), part.get("toolCallId"), part.get("toolName"), error
         )
+    elif state is not None:
+        log.not_done(part.get("toolName"), "preliminary" if state in _DONE else state)
 
 
 def _result(part: JsonObject, log: Dialogue) -> None:

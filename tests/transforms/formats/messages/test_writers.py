@@ -5,6 +5,8 @@ import pytest
 from tests.readings import findings, one, read_value, tokens, turns
 
 HI, YO = {"role": "user", "content": "Hi"}, {"type": "text", "text": "Yo"}
+HELLO = {"type": "text", "text": "Hi"}
+SPOKEN = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yo"}]}
 
 
 def bedrock(*asked, after=()):
@@ -100,6 +102,98 @@ def test_requests_for_approval_are_no_calls():
     [turn] = one([*told, {"role": "assistant", "content": [YO]}]).turns
     assert [call.name for call in turn.tool_calls] == ["f"]
     assert [(each.name, each.error) for each in turn.tool_responses] == [("f", "no")]
+
+
+ASKS = {"type": "tool-approval-request", "approvalId": "a", "toolCallId": "c"}
+CALLS = {"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {}}
+RAN = {"type": "tool-result", "toolCallId": "c", "toolName": "f", "output": {"type": "text", "value": "ok"}}
+
+
+def says(**fields):
+    return {"type": "tool-approval-response", "approvalId": "a", **fields}
+
+
+def ui(state, **fields):
+    return [{"type": "tool-f", "toolCallId": "c", "state": state, "input": {}, **fields}]
+
+
+def invoked(state):
+    return [{"type": "tool-invocation", "toolInvocation": {"state": state, "toolName": "f", "args": {}}}]
+
+
+REFUSED = {"approval": {"id": "a", "approved": False}}
+WHY = {"approval": {"id": "a", "approved": False, "reason": "too dear"}}
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "state"),
+    [
+        (ui("output-available", output="ok"), None, None),
+        (ui("output-denied", **REFUSED), "output-denied", None),
+        (ui("approval-responded", **REFUSED), "approval refused", None),
+        (ui("approval-responded", **WHY), "too dear", None),
+        (ui("approval-responded", approval={"id": "a", "approved": True}), None, "approval-responded"),
+        (ui("approval-responded"), None, "approval-responded"),
+        (ui("approval-requested", approval={"id": "a"}), None, "approval-requested"),
+        (ui("input-streaming"), None, "input-streaming"),
+        (ui("input-available"), None, "input-available"),
+        (ui("input-available", errorText=None), None, "input-available"),
+        (ui("output-available", output="a", preliminary=True), None, "preliminary"),
+        (ui("a state of next year"), None, "a state of next year"),
+        (invoked("call"), None, "call"),
+        (invoked("partial-call"), None, "partial-call"),
+        ([CALLS], None, None),
+        ([CALLS, ASKS], None, "tool-approval-request"),
+        ([CALLS, ASKS, says(approved=False)], "approval refused", None),
+        ([CALLS, ASKS, says(approved=False, reason="too dear")], "too dear", None),
+        ([CALLS, ASKS, says(approved=True)], None, None),
+        ([CALLS, ASKS, says()], None, "tool-approval-response"),
+        ([CALLS, ASKS, says(approved=True), RAN], None, None),
+    ],
+)
+def test_calls_that_wait_or_were_refused_are_not_done(parts, error, state):
+    [turn] = one([{"role": "user", "parts": [HELLO]}, {"role": "assistant", "parts": [*parts, YO]}]).turns
+    assert [call.name for call in turn.tool_calls] == ["f"]
+    assert [each.error for each in turn.tool_responses if each.error] == ([error] if error else [])
+    said = f"the call 'f' is not done: its state is {state!r}"
+    assert [problem.message for problem in turn.findings] == ([said] if state else [])
+    assert turn.unknown_calls == (said if state else None)
+
+
+def item(kind, status, **fields):
+    return {"type": kind, "call_id": "c", "name": "f", "status": status, **fields}
+
+
+FOUND = {"type": "function_call_output", "call_id": "c", "output": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("items", "error", "state"),
+    [
+        ([item("function_call", "completed"), FOUND], None, None),
+        ([item("function_call", "completed")], None, None),
+        ([item("function_call", None)], None, None),
+        ([item("function_call", "incomplete")], None, "incomplete"),
+        ([item("function_call", "incomplete", arguments='{"n": 2')], None, "incomplete"),
+        ([item("function_call", "incomplete"), FOUND], None, "incomplete"),
+        ([item("function_call", "in_progress"), FOUND], None, "in_progress"),
+        ([item("function_call", "failed"), FOUND], None, "failed"),
+        ([item("custom_tool_call", "in_progress")], None, "in_progress"),
+        ([item("mcp_call", "completed", output="ok")], None, None),
+        ([item("mcp_call", "calling")], None, "calling"),
+        ([item("mcp_call", "failed")], "failed", None),
+        ([item("file_search_call", "searching")], None, "searching"),
+        ([item("file_search_call", "incomplete", results=[])], None, "incomplete"),
+        ([item("file_search_call", "failed")], True, None),
+        ([item("image_generation_call", "generating", result="x")], None, None),
+    ],
+)
+def test_items_that_are_not_done(items, error, state):
+    [turn] = one({"input": [{"role": "user", "content": "Hi"}, *items, SPOKEN]}).turns
+    assert [each.error for each in turn.tool_responses if each.error] == ([error] if error else [])
+    [call] = turn.tool_calls
+    said = f"the call {call.name!r} is not done: its state is {state!r}"
+    assert turn.unknown_calls == (said if state else None)
 
 
 def test_files_and_unfinished_texts_of_ui_messages_are_said():
