@@ -1,6 +1,7 @@
 """Maps words of logs to the end of a conversation."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from turnwise.schemas.conversation import Ended
@@ -10,6 +11,7 @@ from turnwise.transforms.formats.spellings import error_mark
 ENDED, DETAIL, TERMINATION = "ended", "ended_detail", "termination_reason"
 TERMINATIONS = (TERMINATION, "terminationReason")
 ERROR, STATUS = "error", "status"
+REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason")
 _HOLDERS = ("meta", "metadata", "info")
 _SHOWN = 500
 _WORDS: dict[Ended, str] = {
@@ -129,6 +131,23 @@ def finished_end(reason: JsonValue, is_call: bool = False) -> End:
     if not word or word in _UNSAID or (is_call and word in _CALLS):
         return UNKNOWN
     return End(_BY_REASON.get(word), name)
+
+
+def stated_reason(holder: JsonObject) -> JsonValue:
+    """Returns the finish reason that a record, turn or message states; None: it states none."""
+    return next((holder[key] for key in REASONS if holder.get(key)), None)
+
+
+def reasons_end(reasons: Iterable[JsonValue], is_call: bool, has_answer: bool) -> End:
+    """Returns the end by all finish reasons of the last message, which ends normally only with an answer.
+
+    Args:
+        reasons: The reasons, of the message and of its record.
+        is_call: Whether the message calls tools; see `finished_end`.
+        has_answer: Whether the message is an answer.
+    """
+    end = agreed_end(*(finished_end(reason, is_call) for reason in reasons))
+    return UNKNOWN if end.ended == "normally" and not has_answer else end
 
 
 def users_end(said: str) -> End:

@@ -17,7 +17,16 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.canonical.expected import add_unread_expectations, read_fields, unread_work
 from turnwise.transforms.formats.canonical.strict import strict_case
-from turnwise.transforms.formats.endings import TERMINATIONS, UNKNOWN, End, agreed_end, marked_end, record_end
+from turnwise.transforms.formats.endings import (
+    TERMINATIONS,
+    UNKNOWN,
+    End,
+    agreed_end,
+    marked_end,
+    reasons_end,
+    record_end,
+    stated_reason,
+)
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import (
     agent_actions,
@@ -192,10 +201,13 @@ def _conversation(value: JsonObject) -> JsonObject:
 
 
 def _end(value: JsonObject) -> End:
-    """Returns how a conversation ended: as its record states it, or by the marks of its last turn."""
+    """Returns how a conversation ended: as its record or last turn states it, or by their finish reasons."""
     turns = value.get("turns")
-    last = turns[-1] if isinstance(turns, list) and turns else None
-    return agreed_end(record_end(value), marked_end(last) if isinstance(last, dict) else UNKNOWN)
+    last = turns[-1] if isinstance(turns, list) and turns and isinstance(turns[-1], dict) else {}
+    own = agreed_end(record_end(value), marked_end(last))
+    if own != UNKNOWN:
+        return own
+    return reasons_end(map(stated_reason, (last, value)), is_call=False, has_answer=bool(last.get("agent")))
 
 
 def _turn(value: JsonObject) -> JsonObject:

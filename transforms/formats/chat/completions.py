@@ -31,6 +31,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             log.agent(words(message))
             for call in message_calls(message):
                 log.call(call.name, call.args, call.id)
+            log.said(message)
         unread_of(message, log.unread)
 
 

@@ -14,7 +14,16 @@ from turnwise.transforms.formats.chat.message import (
     unread_of,
     words,
 )
-from turnwise.transforms.formats.endings import UNKNOWN, End, finished_end, marked_end, record_end, users_end
+from turnwise.transforms.formats.endings import (
+    UNKNOWN,
+    End,
+    agreed_end,
+    marked_end,
+    reasons_end,
+    record_end,
+    stated_reason,
+    users_end,
+)
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import (
     agent_actions,
@@ -27,7 +36,6 @@ from turnwise.transforms.formats.tool_declarations import declared_tools
 from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls, gaps
 from turnwise.transforms.matching.responses import pair_responses
 
-_REASONS = ("finish_reason", "stop_reason", "finishReason", "stopReason")
 _KEYS = frozenset(
     (
         *("messages", "conversation_id", "id", "source", "app_version", "language", "eval_id", "eval_set_id"),
@@ -131,21 +139,16 @@ def _turns(messages: Sequence[JsonObject]) -> list[Turn]:
 
 def _end(record: JsonObject, messages: Sequence[JsonObject]) -> End:
     """Returns a record's end: as it states it, or by its last message."""
-    own = record_end(record)
+    last = messages[-1] if messages else {}
+    is_agents = not (by_user(last) or is_answer(last))
+    own = agreed_end(record_end(record), marked_end(last) if is_agents else UNKNOWN)
     if own != UNKNOWN or not messages:
         return own
-    last = messages[-1]
-    if by_user(last):
-        return users_end(words(last))
-    if is_answer(last):
-        return UNKNOWN
-    marked = marked_end(last)
-    if marked != UNKNOWN:
-        return marked
-    reasons = (holder.get(key) for holder in (last, record) for key in _REASONS)
+    if not is_agents:
+        return users_end(words(last)) if by_user(last) else UNKNOWN
     called = bool(message_calls(last))
-    end = finished_end(next((reason for reason in reasons if reason), None), called)
-    return UNKNOWN if end.ended == "normally" and (called or not words(last)) else end
+    reasons = map(stated_reason, (last, record))
+    return reasons_end(reasons, called, not called and bool(words(last)))
 
 
 def _mark_unanswered_calls(turn: Turn, last: JsonObject) -> None:

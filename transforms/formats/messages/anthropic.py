@@ -50,6 +50,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             read_user(as_blocks(content), log, message.get("timestamp"))
         elif role == "assistant":
             read_agent(as_blocks(content), log)
+            log.said(message)
         else:
             log.unread.part(f"message of the role {str(role)[:40]}")
         log.unread.keys(message, _KEYS, role != "user")

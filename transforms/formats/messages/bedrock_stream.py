@@ -13,11 +13,13 @@ _EVENTS = (
     "metadata",
 )
 _FLAT = frozenset(("contentBlockIndex", "stopReason", "metrics"))
+_NO_EVENT = frozenset(("output", "messages", "contents", "turns", "content", "parts"))
+"""Keys of replies, of records and of messages, which may state a `stopReason`, too."""
 
 
 def is_event(value: JsonObject) -> bool:
     """Returns whether an object is an event, under its name or as its payload alone."""
-    return bool(value.keys() & {*_FLAT, *_EVENTS[:-1]}) and "output" not in value
+    return bool(value.keys() & {*_FLAT, *_EVENTS[:-1]}) and _NO_EVENT.isdisjoint(value)
 
 
 def joined_events(events: list[JsonObject]) -> JsonObject:

@@ -11,8 +11,10 @@ from turnwise.transforms.formats.endings import (
     End,
     agreed_end,
     error_end,
-    finished_end,
+    marked_end,
+    reasons_end,
     record_end,
+    stated_reason,
     users_end,
 )
 from turnwise.transforms.formats.spellings import as_text, error_mark
@@ -42,6 +44,7 @@ class Dialogue:
         self.finish: JsonValue = None
         self.failure: JsonValue = None
         self._unread: list[Unread] = []
+        self._last: JsonObject = {}
 
     @property
     def turn(self) -> Turn:
@@ -117,7 +120,11 @@ class Dialogue:
 
     def _step(self, *what: Any) -> None:
         self.steps.append(what)
-        self.finish = None
+        self.finish, self._last = None, {}
+
+    def said(self, message: JsonObject) -> None:
+        """Notes a message of the agent, after what it says: it may state how the conversation ended."""
+        self._last = message
 
     @property
     def last(self) -> str | None:
@@ -135,12 +142,14 @@ class Dialogue:
         own = record_end(record)
         if self.failure:
             own = agreed_end(own, error_end(self.failure))
+        own = agreed_end(own, marked_end(self._last))
         if own != UNKNOWN or not self.steps:
             return own
-        if self.last == "user" and self.finish is None:
+        its = self.finish, stated_reason(self._last)
+        if self.last == "user" and its == (None, None):
             return users_end(self.steps[-1][1])
-        end = finished_end(self.finish, self.last != "agent")
-        return UNKNOWN if end.ended == "normally" and self.last != "agent" else end
+        has_answer = self.last == "agent"
+        return reasons_end((*its, stated_reason(record)), not has_answer, has_answer)
 
     def close(self, end: End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""

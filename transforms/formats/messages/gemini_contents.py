@@ -37,6 +37,8 @@ def read_contents(contents: list[JsonValue], log: Dialogue) -> None:
             _read([part for part in others if "text" not in part], log, by_agent=False)
         elif role in ("user", "model", "function", "tool", None):
             _read(parts, log, by_agent=role == "model")
+            if role == "model":
+                log.said(content)
         elif role != "system":
             log.unread.part(f"message of the role {str(role)[:40]}")
         log.unread.keys(content, _KEYS, role != "user")

@@ -50,6 +50,8 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             log.unread.part(f"message of the role {str(role)[:40]}")
         elif message.role != SYSTEM:
             _add(message, log)
+            if message.role == AGENT:
+                log.said(value)
         log.unread.keys(value, _KEYS, message.role != USER)
 
 

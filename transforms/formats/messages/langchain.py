@@ -114,6 +114,7 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
             log.call(made.name, made.args, made.id)
     add_usage(message, log)
     log.finish = finish_reason(message)
+    log.said(message)
 
 
 def _block(block: JsonObject, log: Dialogue, has_none: bool) -> None:

@@ -70,6 +70,7 @@ def _message(item: JsonObject, log: Dialogue) -> None:
         log.user(text, item.get("timestamp"))
     elif role == "assistant":
         log.agent(text)
+        log.said(item)
     else:
         log.unread.part(f"message of the role {str(role)[:40]}")
     for kind in unread:
@@ -124,17 +125,17 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     )
     status, reason = reply.get("status"), as_object(reply.get("incomplete_details")).get("reason")
     log.failure = reply.get("error") or (status if status in ("failed", "cancelled") else None)
-    log.finish = reason or {"completed": "stop", "incomplete": "max_tokens"}.get(str(status))
+    log.finish = reason or {"completed": "stop", "incomplete": "max_tokens"}.get(str(status), status)
 
 
 def _join(events: list[JsonObject]) -> JsonObject:
-    """Returns the response that a stream ends with, or what its finished items make."""
+    """Returns the response that a stream ends with, or what its finished items make, without a status."""
     for event in reversed(events):
         response = as_object(event.get("response"))
         if response and response.get("status") not in _RUNNING:
             return response
     items = [e["item"] for e in events if e.get("type") == "response.output_item.done" and e.get("item")]
-    return {"object": "response", "output": items, "status": "in_progress"}
+    return {"object": "response", "output": items}
 
 
 RESPONSES = register_dialect(

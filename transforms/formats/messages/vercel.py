@@ -64,6 +64,8 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
                 approvals.read(part, log)
             else:
                 _read(part, log, role != "user")
+        if role == "assistant":
+            log.said(message)
         log.unread.keys(message, _KEYS, role != "user")
 
 
