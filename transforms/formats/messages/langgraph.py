@@ -79,7 +79,15 @@ def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str
     read_half(LANGCHAIN, snapshot, log)
     if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
         log.general.add("OtherBranch", _BRANCH, calls=True)
+    log.failure = _failure(snapshot)
     return conversation(LANGCHAIN, log, snapshot, name)
+
+
+def _failure(snapshot: JsonObject) -> JsonValue:
+    """Returns the error of a task that the snapshot still holds, so that its graph stopped there."""
+    tasks = snapshot.get("tasks")
+    given = tasks if isinstance(tasks, list) else []
+    return next((each["error"] for each in given if isinstance(each, dict) and each.get("error")), None)
 
 
 def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:

@@ -561,6 +561,24 @@ def test_snapshots_as_the_arrays_that_json_makes_of_named_tuples(tmp_path):
     assert [turns(c) for c in read_conversations(arrays)] == [TWO]
 
 
+@pytest.mark.parametrize(
+    ("newest", "ended"),
+    [
+        ({}, (None, None)),
+        ({"tasks": [{"name": "tools", "error": None}], "next": ["tools"]}, (None, None)),
+        ({"tasks": [{"name": "tools", "interrupts": [{"value": "?"}]}], "next": ["tools"]}, (None, None)),
+        ({"tasks": [{"name": "tools", "error": "boom"}], "next": ["tools"]}, ("agent_error", "boom")),
+        ({"tasks": [{}, {"error": "boom"}]}, ("agent_error", "boom")),
+    ],
+)
+def test_an_error_of_a_task_is_the_end_of_its_thread(newest, ended):
+    for thread in ("t-1", ""):
+        found = one(snapshot(8, 4, thread, **newest))
+        assert (found.ended, found.ended_detail) == ended
+    failed = snapshot(6, 3, tasks=[{"error": "boom"}])
+    assert one(snapshot(8, 4), failed).ended is None
+
+
 def test_a_thread_whose_newest_snapshot_lacks_earlier_messages():
     kept = snapshot(0, 5) | {"values": {"messages": LANGCHAIN[6:]}}
     found = one(kept, *HISTORY)
