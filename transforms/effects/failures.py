@@ -1,29 +1,20 @@
 """Detects failed calls by the tool's response."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import lru_cache
 
 from turnwise.schemas.conversation import ToolResponse
 from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.effects.inferred import words_of
+from turnwise.transforms.text.failure_marks import plain_key, states_failure
 
 _DEEPEST = 4
 _MOST_PARTS = 20
 _LONGEST_TEXT = 500
-_ERROR_KEYS = frozenset(("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror"))
-_SUCCESS_KEYS = frozenset(("success", "succeeded", "successful", "ok", "issuccess"))
-_STATUS_KEYS = frozenset(("status", "statuscode", "httpstatus", "httpstatuscode", "responsecode"))
 _HOLDING_KEYS = ("result", "output", "response", "content", "body", "structuredcontent", "text", "message",
                  "detail", "msg")  # fmt: skip
-_TELLING_KEYS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS | {*_HOLDING_KEYS}
-_NO_ERROR = ("", "0", "none", "null", "false", "no", "ok", "no error", "success")
-_GOOD_STATUS = frozenset(("success", "succeeded", "successful", "ok", "200", "201", "completed", "done"))
-_BAD_STATUS = re.compile(
-    r"error|errored|fail|failed|failure|fatal|exception|invalid.*|not[ _-]?found|bad[ _-]?request|forbidden"
-    r"|unauthori[sz]ed|aborted|time[d ]?[ _-]?out|[45]\d\d\b.*"
-)
 _OPENING = re.compile(
     r"[\W_]*(?:(?:\w+ )?(?:errors?|failure)\b(?![ -]?free)|[\w.]*(?:error|exception)\b ?[:(]"
     r"|exception\b|traceback \(|fail(?:ed|ure)?\b|fatal\b|invalid\b|forbidden\b|unauthori[sz]ed\b|bad request"
@@ -106,58 +97,14 @@ def _first_clause(text: str) -> str:
 
 
 def _object_says_failure(answer: JsonObject, depth: int, tool: str) -> bool:
-    telling = _telling_keys(tuple(answer))
-    if not telling:
-        return False
-    marks = []
-    for plain, key in telling.items():
-        value = answer[key]
-        if plain in _STATUS_KEYS:
-            marks.append(_status(value))
-        elif plain in _SUCCESS_KEYS:
-            marks.append(_is_true(value))
-        elif plain in _ERROR_KEYS and _is_error(value):
-            return True
-    if False in marks or True in marks:
-        return False in marks
-    held = (answer[telling[plain]] for plain in _HOLDING_KEYS if plain in telling)
-    return any(_says_failure(value, depth - 1, tool) for value in held)
+    marked = states_failure(answer)
+    if marked is not None:
+        return marked
+    return any(_says_failure(answer[key], depth - 1, tool) for key in _holding_keys(tuple(answer)))
 
 
 @lru_cache(maxsize=4096)
-def _telling_keys(keys: tuple[str, ...]) -> Mapping[str, str]:
-    """Returns the keys of an object that may say something of a failure, by their plain form.
-
-    Objects have few different sets of keys. Of keys with the same plain form the last one counts.
-    """
-    return {plain: key for key in keys if (plain := _telling(key))}
-
-
-@lru_cache(maxsize=4096)
-def _telling(key: object) -> str:
-    """Returns a key without its case and marks; "": it says nothing of a failure."""
-    plain = re.sub(r"[\W_]", "", str(key)).lower()
-    return plain if plain in _TELLING_KEYS else ""
-
-
-def _is_error(value: JsonValue) -> bool:
-    return value.strip().lower() not in _NO_ERROR if isinstance(value, str) else bool(value)
-
-
-def _is_true(value: JsonValue) -> bool | None:
-    if isinstance(value, str):
-        text = value.strip().lower()
-        return True if text in ("true", "yes", "1") else False if text in ("false", "no", "0") else None
-    return bool(value) if isinstance(value, bool | int | float) else None
-
-
-def _status(value: JsonValue) -> bool | None:
-    """Returns whether a status means success; None: neither (`cancelled` is the state of a resource)."""
-    if isinstance(value, str) and value in _GOOD_STATUS:
-        return True
-    if isinstance(value, bool):
-        return value
-    text = str(value).strip().lower() if isinstance(value, str | int) else ""
-    if text in _GOOD_STATUS:
-        return True
-    return False if _BAD_STATUS.fullmatch(text) else None
+def _holding_keys(keys: tuple[str, ...]) -> Sequence[str]:
+    """Returns the keys of an object under which a failure may be stated; of equal ones the last counts."""
+    plain = {plain_key(key): key for key in keys}
+    return [plain[name] for name in _HOLDING_KEYS if name in plain]

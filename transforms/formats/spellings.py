@@ -9,8 +9,12 @@ from pydantic.alias_generators import to_camel
 from turnwise.schemas.arguments import decoded_arguments
 from turnwise.schemas.conversation import Milliseconds
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.text.failure_marks import states_failure
 
 ARGUMENTS = ("args", "arguments", "kwargs")
+_BROKEN_OFF = frozenset(
+    ("incomplete", "interrupted", "cancelled", "canceled", "declined", "denied", "rejected")
+)
 
 
 def spelt(*names: str) -> frozenset[str]:
@@ -80,6 +84,20 @@ def error_mark(error: JsonValue) -> bool | str | None:
     if error is None or isinstance(error, bool | str):
         return error
     return json.dumps(error, ensure_ascii=False) if isinstance(error, dict | list) else bool(error)
+
+
+def failure_mark(result: JsonObject) -> bool | str | None:
+    """Returns the mark of failure that a log sets beside the value of a tool's result.
+
+    It is a stated `error`, or else true for `is_error`, `isError`, `"success": false`, a status such as
+    `failed`, `404` or `cancelled`, and similar marks; None: there is none.
+    """
+    stated = error_mark(result.get("error"))
+    if stated:
+        return stated
+    status = result.get("status")
+    is_broken_off = isinstance(status, str) and status.strip().lower() in _BROKEN_OFF
+    return True if is_broken_off or states_failure(result) else None
 
 
 def as_text(value: JsonValue) -> str | None:

@@ -7,6 +7,7 @@ from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, kind_of
+from turnwise.transforms.formats.spellings import failure_mark
 
 _OF_THE_TOOL = re.compile(
     r"\s*(?:# AGENTS\.md instructions.*"
@@ -26,15 +27,15 @@ def add_item(item: JsonObject, log: Dialogue) -> None:
     elif kind == "command_execution":
         log.call("shell", {"command": item.get("command")}, call_id)
         code = item.get("exit_code")
-        log.result(item.get("aggregated_output"), call_id, "shell", f"exit code {code}" if code else None)
+        error = f"exit code {code}" if code else failure_mark(item)
+        log.result(item.get("aggregated_output"), call_id, "shell", error)
     elif kind == "mcp_tool_call":
         path = f"{item.get('server')}/{item.get('tool')}"
         log.call(item.get("tool"), item.get("arguments"), call_id, path)
-        log.result(item.get("result"), call_id, item.get("tool"), item.get("error"))
+        log.result(item.get("result"), call_id, item.get("tool"), failure_mark(item))
     elif kind == "file_change":
         log.call("apply_patch", {"changes": item.get("changes")}, call_id)
-        failed = item.get("status") == "failed"
-        log.result(item.get("status"), call_id, "apply_patch", failed or None)
+        log.result(item.get("status"), call_id, "apply_patch", failure_mark(item))
     elif kind == "web_search":
         log.call("web_search", {"query": item.get("query")}, call_id)
     elif kind == "error":

@@ -18,7 +18,7 @@ from turnwise.transforms.formats.messages.values import (
     objects,
     text_at,
 )
-from turnwise.transforms.formats.spellings import as_text, length
+from turnwise.transforms.formats.spellings import as_text, failure_mark, length
 
 _ATTACHED = "attachment://"
 _STEPLESS = ("reasoning", "data")
@@ -99,7 +99,7 @@ def _add(message: JsonObject, log: Dialogue, whole: "partial[str]") -> None:
         _add_agent(message, parts, said, log)
     elif role == "tool":
         error = as_object(message.get("error"))
-        words = error.get("message") or error.get("type")
+        words = error.get("message") or error.get("type") or failure_mark(message)
         log.result(decoded(said), message.get("tool_call_id"), message.get("function"), words)
     else:
         log.unread.part(f"message of the role {str(role)[:40]}")
@@ -112,7 +112,7 @@ def _add_agent(message: JsonObject, parts: Sequence[JsonObject], said: str, log:
     for part in parts:
         if kind_of(part) == "tool_use":
             log.call(part.get("name"), part.get("arguments"), part.get("id"))
-            log.result(decoded(part.get("result")), part.get("id"), part.get("name"), part.get("error"))
+            log.result(decoded(part.get("result")), part.get("id"), part.get("name"), failure_mark(part))
     log.agent(said)
     for call in objects(message.get("tool_calls"), "tool_calls"):
         log.call(call.get("function"), call.get("arguments"), call.get("id"))

@@ -7,7 +7,7 @@ from turnwise.transforms.formats.base import Format, ReadSettings, record_place,
 from turnwise.transforms.formats.messages.blocks import as_blocks, result_value, usage_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, joined_texts, kind_of, objects, text_at
-from turnwise.transforms.formats.spellings import as_text, length
+from turnwise.transforms.formats.spellings import as_text, failure_mark, length
 from turnwise.transforms.text.times import time_seconds
 
 LINE = "line"
@@ -76,7 +76,7 @@ def _add(event: JsonObject, log: Dialogue, starts: dict[str, float]) -> None:
     elif kind in _RESULTS:
         names = ("tool_use_id", "custom_tool_use_id", "mcp_tool_use_id")
         call_id = next((event[name] for name in names if event.get(name)), None)
-        log.result(result_value(event.get("content"), log), call_id, error=event.get("is_error") or None)
+        log.result(result_value(event.get("content"), log), call_id, error=failure_mark(event))
     elif kind == "session.error":
         log.failure = event.get("error") or "session.error"
     elif kind == "session.status_idle":

@@ -33,6 +33,7 @@ from turnwise.transforms.formats.spellings import (
     as_text,
     call_fields,
     error_mark,
+    failure_mark,
     length,
     usage_fields,
     users_actions,
@@ -246,7 +247,7 @@ def _outcome(value: JsonObject) -> JsonObject:
 
 def _response(value: JsonObject) -> JsonObject:
     fields = read_fields(value, ToolResponse)
-    fields["error"] = error_mark(fields.get("error"))
+    fields["error"] = failure_mark(value) or error_mark(fields.get("error"))
     fields["id"] = as_text(fields.get("id"))
     return fields
 

@@ -12,7 +12,7 @@ from turnwise.transforms.formats.chat.message import (
 )
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, objects
-from turnwise.transforms.formats.spellings import usage_fields
+from turnwise.transforms.formats.spellings import failure_mark, usage_fields
 
 _SAID, _AUDIO = ("content", "refusal"), "audio"
 
@@ -26,7 +26,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             log.user(words(message), message.get("timestamp"))
         elif is_answer(message):
             name, call_id = message.get("name"), message.get("tool_call_id")
-            log.result(answer_value(message), call_id, name, message.get("error"))
+            log.result(answer_value(message), call_id, name, failure_mark(message))
         else:
             log.agent(words(message))
             for call in message_calls(message):

@@ -28,7 +28,7 @@ from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import (
     agent_actions,
     as_text,
-    error_mark,
+    failure_mark,
     usage_fields,
     users_actions,
 )
@@ -217,7 +217,7 @@ def _response(message: JsonObject) -> ToolResponse:
         name=message.get("name"),
         id=as_text(message.get("tool_call_id", message.get("id"))),
         response=answer_value(message),
-        error=error_mark(message.get("error")),
+        error=failure_mark(message),
     )
 
 

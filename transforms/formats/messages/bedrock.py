@@ -5,7 +5,7 @@ from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.bedrock_stream import is_event, joined_events
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, decoded, joined_texts, objects, text_at
-from turnwise.transforms.formats.spellings import length
+from turnwise.transforms.formats.spellings import failure_mark, length
 
 _STEPLESS = frozenset(("reasoningContent", "cachePoint", "toolAddition", "toolRemoval"))
 _KEYS = frozenset(("role", "content"))
@@ -76,7 +76,7 @@ def _read_block(block: JsonObject, log: Dialogue, by_agent: bool) -> None:
         log.call(inner.get("name"), inner.get("input"), inner.get("toolUseId"))
     elif kind == "toolResult" and isinstance(inner, dict):
         value = _result(inner.get("content"), log)
-        log.result(value, inner.get("toolUseId"), error=inner.get("status") == "error")
+        log.result(value, inner.get("toolUseId"), error=failure_mark(inner))
     elif kind == "guardContent":
         log.unread.part(next(iter(as_object(inner)), kind), by_agent)
     elif kind not in _STEPLESS:

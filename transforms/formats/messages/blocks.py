@@ -3,6 +3,7 @@
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import decoded, joined_texts, objects, text_at
+from turnwise.transforms.formats.spellings import failure_mark
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
@@ -31,7 +32,7 @@ def read_block(block: JsonObject, log: Dialogue) -> None:
         log.call(block.get("name"), block.get("input"), block.get("id"), path)
         return
     content = block.get("content")
-    error = block.get("is_error") or _error(content)
+    error = failure_mark(block) or _error(content)
     log.result(result_value(content, log), block.get("tool_use_id"), error=error or None)
 
 

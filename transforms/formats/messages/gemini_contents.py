@@ -3,6 +3,7 @@
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import joined_texts, objects, text_at
+from turnwise.transforms.formats.spellings import failure_mark
 from turnwise.transforms.formats.unread import snake
 
 _CALLS = ("function_call", "executable_code", "tool_call")
@@ -93,5 +94,6 @@ def _result(kind: str, result: JsonObject, log: Dialogue) -> None:
         log.unread.add("InterimResult", "a result of a call that goes on is left out")
         return
     response = result.get("response")
-    error = response.get("error") if isinstance(response, dict) else None
-    log.result(response, result.get("id"), result.get("name") or result.get("tool_type"), error)
+    stated = response.get("error") if isinstance(response, dict) else None
+    name = result.get("name") or result.get("tool_type")
+    log.result(response, result.get("id"), name, stated or failure_mark(result))

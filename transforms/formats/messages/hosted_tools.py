@@ -3,6 +3,7 @@
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import decoded
+from turnwise.transforms.formats.spellings import failure_mark
 
 HOSTED = {
     "file_search_call": ("queries",),
@@ -30,7 +31,7 @@ def read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
             log.not_done(item.get("name"), status)
     elif kind == "mcp_call":
         log.call(item.get("name"), item.get("arguments"), call_id, _path(item, "server_label"))
-        error = item.get("error") or (status == "failed" and status) or None
+        error = failure_mark(item)
         if error or status in _DONE:
             log.result(decoded(item.get("output")), call_id, item.get("name"), error)
         else:
@@ -47,9 +48,10 @@ def _read_hosted(item: JsonObject, kind: str, log: Dialogue) -> None:
     inner = next(iter(given.values()), None) if len(given) == 1 else None
     log.call(name, inner if isinstance(inner, dict) else given, call_id)
     found = next((item[key] for key in _RESULTS if item.get(key) is not None), None)
-    if found is not None or status == "failed":
-        log.result(found, call_id, name, status == "failed")
-    if status == "incomplete" or (found is None and status not in (*_DONE, "failed")):
+    error = failure_mark(item)
+    if found is not None or error:
+        log.result(found, call_id, name, error)
+    elif status not in _DONE:
         log.not_done(name, status)
 
 

@@ -21,6 +21,7 @@ from turnwise.transforms.formats.messages.values import (
     objects,
     text_at,
 )
+from turnwise.transforms.formats.spellings import failure_mark
 
 _OWN = frozenset(("human", "ai", "remove"))
 _CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_chunk invalid_tool_call")
@@ -60,8 +61,9 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             _agent(message, log)
         elif role == "tool":
             value = result_value(message.get("content"), log)
-            error = message.get("error") or (message.get("status") == "error" and (_text(value) or True))
-            log.result(value, message.get("tool_call_id"), message.get("name"), error or None)
+            error = failure_mark(message)
+            said = _text(value) if error is True else None
+            log.result(value, message.get("tool_call_id"), message.get("name"), said or error)
         elif role != "system":
             log.unread.part(f"message of the type {role[:40]}")
         log.unread.keys(message, _KEYS, role == "agent")
@@ -123,8 +125,7 @@ def _block(block: JsonObject, log: Dialogue, has_none: bool) -> None:
     if kind == "server_tool_call":
         log.call(block.get("name"), block.get("args"), block.get("id"))
     elif kind == "server_tool_result":
-        error = block.get("status") == "error"
-        log.result(block.get("output"), block.get("tool_call_id"), error=error or None)
+        log.result(block.get("output"), block.get("tool_call_id"), error=failure_mark(block))
     elif is_block(block) and kind != "tool_use":
         read_block(block, log)
     elif kind in ("tool_use", "tool_call", "function_call") and has_none:

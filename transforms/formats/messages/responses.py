@@ -12,6 +12,7 @@ from turnwise.transforms.formats.messages.values import (
     objects,
     text_at,
 )
+from turnwise.transforms.formats.spellings import failure_mark
 
 _OUTPUTS = tuple(f"{name}_output" for name in (*HOSTED, "function_call", "custom_tool_call", "tool_search"))
 _STEPLESS = key_set(
@@ -101,8 +102,9 @@ def _output(item: JsonObject, log: Dialogue) -> None:
         item.get("error")
         or _exit(output)
         or (item.get("status") in ("failed", "incomplete") and str(item["status"]))
+        or failure_mark(item)
     )
-    log.result(decoded(output), item.get("call_id") or item.get("id"), item.get("name"), error or None)
+    log.result(decoded(output), item.get("call_id") or item.get("id"), item.get("name"), error)
 
 
 def _exit(output: JsonValue) -> str | None:

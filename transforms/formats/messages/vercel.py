@@ -12,7 +12,7 @@ from turnwise.transforms.formats.messages.values import (
     objects,
     text_at,
 )
-from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.spellings import as_text, failure_mark
 from turnwise.transforms.formats.unread import UNREAD
 
 _STEPLESS = ("reasoning", "redacted-reasoning", "step-start", "source", "source-url", "source-document")
@@ -147,7 +147,9 @@ def _both(part: JsonObject, log: Dialogue) -> None:
     args = _first(part, "input", "args", "rawInput")
     log.call(part.get("toolName"), args, part.get("toolCallId"))
     state, approval = part.get("state"), as_object(part.get("approval"))
-    error = part.get("errorText") or (state in ("output-error", "output-denied") and state) or None
+    error = (
+        part.get("errorText") or (state in ("output-error", "output-denied") and state) or failure_mark(part)
+    )
     if state == "approval-responded" and approval.get("approved") is False:
         error = approval.get("reason") or _REFUSED
     if error or (state in _DONE and not part.get("preliminary")):
@@ -161,7 +163,7 @@ def _both(part: JsonObject, log: Dialogue) -> None:
 def _result(part: JsonObject, log: Dialogue) -> None:
     """Adds a result: a value with its type, or as older versions hold it."""
     output = part.get("output")
-    value, error = _first(part, "output", "result"), part.get("error") or part.get("isError") or None
+    value, error = _first(part, "output", "result"), failure_mark(part)
     if (
         isinstance(output, dict)
         and isinstance(output.get("type"), str)

@@ -2,7 +2,7 @@
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.hosted_tools import HOSTED as HOSTED_ITEMS
-from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.spellings import as_text, failure_mark
 from turnwise.transforms.formats.traces.message import (
     HIDDEN,
     HIDDEN_TEXT,
@@ -33,7 +33,6 @@ _VALUES = ("response", "result", "output", "content", "json", "value", "server_t
 _OF_CALLS = frozenset(("args", "kwargs", "sanitize_inputs_outputs"))
 _OF_LANGCHAIN = frozenset(("input_str", "inputs", "tags", "metadata", "kwargs", "name", "color", "run_id"))
 _OF_VERCEL = ("text", "json", "content", "error-text", "error-json")
-_BAD = ("error", "failed", "failure")
 
 
 def first_of(value: JsonObject, names: tuple[str, ...]) -> JsonValue:
@@ -136,10 +135,9 @@ def result_of(result: JsonObject) -> MessageResult:
     value = first_of(result, _VALUES)
     found = _plain_result(value)
     bad = isinstance(value, dict) and str(value.get("type")).startswith("error-")
-    bad = bad or result.get("is_error") is True or result.get("isError") is True
-    bad = bad or str(result.get("status")).lower() in _BAD
     name = as_text(first_of(result, _NAMES))
-    return MessageResult(found, as_text(first_of(result, _CALL_IDS)), name, True if bad else None)
+    error = True if bad or failure_mark(result) else None
+    return MessageResult(found, as_text(first_of(result, _CALL_IDS)), name, error)
 
 
 def _plain_result(value: JsonValue) -> JsonValue:

@@ -1,6 +1,7 @@
 """Reads the results of tools out of what frameworks wrap them in."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.spellings import failure_mark
 from turnwise.transforms.formats.traces.message import AGENT
 from turnwise.transforms.formats.traces.messages import read_messages
 
@@ -25,7 +26,7 @@ def tool_result(value: JsonValue) -> tuple[JsonValue, bool | None]:
     if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
         inner = output
     if isinstance(inner, dict) and inner.keys() >= _OF_LLAMA:
-        return _told(inner), True if inner.get("is_error") is True else None
+        return _told(inner), True if failure_mark(inner) else None
     for key, beside in _WRAPPERS.items():
         if isinstance(inner, dict) and inner.keys() <= beside and isinstance(inner.get(key), dict):
             inner = inner[key]
