@@ -15,6 +15,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.fields import Extra, UnknownField, known_fields, unknown_fields
+from turnwise.transforms.formats.own_results import VALUES
 from turnwise.transforms.formats.unread import UNREAD, Unread, snake
 
 NEAR = 0.8
@@ -30,6 +31,7 @@ _KNOWN: Extra = {
     ExpectedTurn: dict.fromkeys(("tool_responses",)),
     ExpectedOutcome: dict.fromkeys(("reward_basis",)),
 }
+_READ: Extra = {**_KNOWN, ToolCall: {**_KNOWN[ToolCall], **dict.fromkeys((*VALUES, "error"))}}
 _HOLDERS = (
     ("tool_calls", ToolCall, "its arguments"),
     ("user_tool_calls", ToolCall, "its arguments"),
@@ -112,7 +114,7 @@ def unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
     """Adds the keys of calls without arguments, and of results without a value, that may hold them."""
     for key, kind, held in _HOLDERS:
         for made, given in zip(getattr(turn, key), raw.get(key) or (), strict=True):
-            for unknown in () if _has_value(made) else unknown_fields(given, kind, "", _KNOWN):
+            for unknown in () if _has_value(made) else unknown_fields(given, kind, "", _READ):
                 if _may_hold(unknown, kind):
                     said = f"{key}: the key {unknown.name!r} is not read; it may hold {held}"
                     unread.add(UNREAD, said, calls=True)

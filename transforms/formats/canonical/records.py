@@ -27,6 +27,7 @@ from turnwise.transforms.formats.endings import (
     record_end,
     stated_reason,
 )
+from turnwise.transforms.formats.own_results import add_own_results, own_result
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import (
     agent_actions,
@@ -45,6 +46,7 @@ from turnwise.transforms.matching.recorded import contained_case
 
 _DECODER = msgspec.json.Decoder(Conversation)
 _TIMES = ("latency_ms", "model_ms", "tool_ms")
+_CALLS = ("tool_calls", "user_tool_calls")
 _WHAT = "not a conversation"
 _FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation))
 _TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
@@ -166,6 +168,8 @@ def _repaired(data: bytes) -> Conversation:
             raise ValueError(f"{_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
         unread = Unread().keys(raw, _with_expectations(raw, _TURN_KEYS))
         unread_work(turn, raw, unread)
+        own, users = ([own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
+        add_own_results(turn, own, users, unread)
         _unread_times(turn, raw, unread)
         unread.add_to(turn)
     Unread().keys(value, _with_expectations(value, _FIELDS)).add_to_all(conversation.turns)
@@ -216,7 +220,7 @@ def _turn(value: JsonObject) -> JsonObject:
     for key in _TIMES:
         if key in fields and length(fields[key]) is None:
             del fields[key]
-    _repair_each(fields, call_fields, "tool_calls", "user_tool_calls")
+    _repair_each(fields, call_fields, *_CALLS)
     _repair_each(fields, _response, "tool_responses", "user_tool_responses")
     _repair(fields, usage_fields, "usage")
     _repair(fields, _expected_turn, "expected")

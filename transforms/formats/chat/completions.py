@@ -5,6 +5,7 @@ from turnwise.transforms.formats.chat.message import (
     SKIPPED_ROLES,
     answer_value,
     by_user,
+    call_results,
     is_answer,
     message_calls,
     unread_of,
@@ -29,8 +30,8 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             log.result(answer_value(message), call_id, name, failure_mark(message))
         else:
             log.agent(words(message))
-            for call in message_calls(message):
-                log.call(call.name, call.args, call.id)
+            for call, own in zip(message_calls(message), call_results(message), strict=True):
+                log.call(call.name, call.args, call.id, own=own)
             log.said(message)
         unread_of(message, log.unread)
 

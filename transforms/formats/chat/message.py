@@ -1,8 +1,9 @@
 """Reads texts, calls and unread parts of one chat message."""
 
-from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.conversation import ToolCall, ToolResponse
 from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.own_results import own_result
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import call_fields
 from turnwise.transforms.formats.unread import UNREAD, Unread
@@ -76,6 +77,14 @@ def message_calls(message: JsonObject) -> list[ToolCall]:
         if all((call.name, call.args) != (made.name, made.args) for made in calls):
             calls.append(call)
     return calls
+
+
+def call_results(message: JsonObject) -> list[ToolResponse | None]:
+    """Returns what each of the calls of a message holds as its result, in the order of `message_calls`."""
+    given = [own_result(call) for call in message.get("tool_calls") or [] if not _is_other(call)]
+    older = message.get("function_call")
+    is_read = bool(older) and len(message_calls(message)) > len(given)
+    return [*given, own_result(older)] if is_read else given
 
 
 def _is_other(call: JsonValue) -> bool:

@@ -8,6 +8,7 @@ from turnwise.transforms.formats.chat.message import (
     SKIPPED_ROLES,
     answer_value,
     by_user,
+    call_results,
     is_answer,
     message_calls,
     unread_instructions,
@@ -24,6 +25,7 @@ from turnwise.transforms.formats.endings import (
     stated_reason,
     users_end,
 )
+from turnwise.transforms.formats.own_results import add_own_results
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import (
     agent_actions,
@@ -154,7 +156,7 @@ def _end(record: JsonObject, messages: Sequence[JsonObject]) -> End:
 def _mark_unanswered_calls(turn: Turn, last: JsonObject) -> None:
     """Adds a finding to the last turn if the chat ends with a call, whose result is unknown."""
     called = () if by_user(last) or is_answer(last) else message_calls(last)
-    if called:
+    if called and call_results(last)[-1] is None:
         said = f"the chat stops at the call {(called[-1].name or '')[:60]!r}, without its result"
         gaps("CallWithoutResult", [said], words=False).add_to(turn)
 
@@ -201,6 +203,8 @@ def _turn(messages: Sequence[JsonObject], index: int) -> Turn:
     unread = Unread()
     for message in messages:
         unread_of(message, unread)
+    own, users = ([made for message in each for made in call_results(message)] for each in (replies, asked))
+    add_own_results(turn, own, users, unread)
     return unread.add_to(turn)
 
 

@@ -13,6 +13,7 @@ from turnwise.transforms.formats.mapped.paths import MappedRecord
 from turnwise.transforms.formats.messages.base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import objects
+from turnwise.transforms.formats.own_results import add_own_results, own_result
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import as_text, call_fields
 from turnwise.transforms.formats.tool_declarations import declared_tools
@@ -21,6 +22,7 @@ from turnwise.transforms.formats.unread import UNREAD, Unread, check_calls
 MAPPING = "mapping"
 PART = "mapped_part"
 """Name of the format of a part of a conversation, and the key that holds it."""
+_CALLS = ("tool_calls", "user_tool_calls")
 _WHAT = "the mapping"
 _LONGEST_PLACE = 200
 _TEXTS = ("app_version", "eval_id", "eval_set_id", "start_time", "user_id")
@@ -135,14 +137,17 @@ def _turn(turn: JsonObject, place: int) -> Turn:
     given = {key: item for key, item in turn.items() if item is not None}
     if not given:
         raise ValueError(f"{_WHAT}: turns.{place}: nothing is found in it")
-    for key in ("tool_calls", "user_tool_calls"):
+    for key in _CALLS:
         if key in given:
             calls = [call_fields(call) for call in objects(given[key], key)]
             given[key] = [canonical(ToolCall, call, _WHAT) for call in calls]
     if "tool_responses" in given:
         answers = objects(given["tool_responses"], "tool_responses")
         given["tool_responses"] = [canonical(ToolResponse, answer, _WHAT) for answer in answers]
-    return canonical(Turn, {**given, "turn_index": place}, _WHAT)
+    made, unread = canonical(Turn, {**given, "turn_index": place}, _WHAT), Unread()
+    own, users = ([own_result(call) for call in turn.get(key) or ()] for key in _CALLS)
+    add_own_results(made, own, users, unread)
+    return unread.add_to(made)
 
 
 def _of_messages(held: Sequence[JsonValue], fields: JsonObject, name: str) -> Conversation:

@@ -17,6 +17,7 @@ from turnwise.transforms.formats.endings import (
     stated_reason,
     users_end,
 )
+from turnwise.transforms.formats.own_results import with_own_results
 from turnwise.transforms.formats.spellings import as_text, error_mark
 from turnwise.transforms.formats.unread import NO_ANSWER, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.matching.responses import pair_responses
@@ -45,6 +46,7 @@ class Dialogue:
         self.failure: JsonValue = None
         self._unread: list[Unread] = []
         self._last: JsonObject = {}
+        self._own: dict[int, ToolResponse | None] = {}
 
     @property
     def turn(self) -> Turn:
@@ -84,10 +86,18 @@ class Dialogue:
             self.turn.agent_messages = [*self.turn.agent_messages, text]
             self._step("agent", text.strip())
 
-    def call(self, name: JsonValue, args: JsonValue, call_id: JsonValue = None, resource: str = "") -> None:
-        """Adds a call; arguments may be an object or its JSON text."""
+    def call(
+        self,
+        name: JsonValue,
+        args: JsonValue,
+        call_id: JsonValue = None,
+        resource: str = "",
+        own: ToolResponse | None = None,
+    ) -> None:
+        """Adds a call; arguments may be an object or its JSON text, and it may hold its own result."""
         made = ToolCall(as_text(name), decoded_arguments(args), as_text(call_id), resource or None)
         self.turn.tool_calls = [*self.turn.tool_calls, made]
+        self._own[id(made)] = own
         self._step("call", made.name, made.id, made.args)
 
     def not_done(self, call: JsonValue, state: JsonValue) -> None:
@@ -151,11 +161,16 @@ class Dialogue:
         has_answer = self.last == "agent"
         return reasons_end((*its, stated_reason(record)), not has_answer, has_answer)
 
+    def _add_own_results(self, turn: Turn, unread: Unread) -> None:
+        own = [self._own.get(id(call)) for call in turn.tool_calls]
+        turn.tool_responses = with_own_results(turn.tool_calls, own, turn.tool_responses, unread)
+
     def close(self, end: End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""
         for turn, unread in zip(self.turns, self._unread, strict=True):
             said = turn.agent_messages
             turn.agent, turn.agent_messages = (said[-1] if said else ""), (said if len(said) > 1 else [])
+            self._add_own_results(turn, unread)
             _name(turn)
             unread.add_to(turn)
         check_calls(self.turns)

@@ -1,7 +1,7 @@
 """Messages of LangChain and states of LangGraph, as `dumpd`, `messages_to_dict` or `model_dump` spell."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.chat.message import message_calls
+from turnwise.transforms.formats.chat.message import call_results, message_calls
 from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.blocks import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
@@ -21,6 +21,7 @@ from turnwise.transforms.formats.messages.values import (
     objects,
     text_at,
 )
+from turnwise.transforms.formats.own_results import own_result
 from turnwise.transforms.formats.spellings import failure_mark
 
 _OWN = frozenset(("human", "ai", "remove"))
@@ -99,7 +100,8 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
     log.agent(_words(message, log, True) or refusal_of(message))
     calls = list(objects(message.get("tool_calls"), "tool_calls"))
     for call in calls:
-        log.call(call.get("name"), call.get("args", call.get("arguments")), call.get("id"))
+        args = call.get("args", call.get("arguments"))
+        log.call(call.get("name"), args, call.get("id"), own=own_result(call))
     bad = list(objects(message.get("invalid_tool_calls"), "invalid_tool_calls"))
     for call in bad:
         log.call(call.get("name"), call.get("args"), call.get("id"))
@@ -112,8 +114,8 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
         _block(block, log, not calls and not bad)
     extra = message.get("additional_kwargs")
     if isinstance(extra, dict) and not calls and not bad and not any(kind_of(b) in _CALLS for b in blocks):
-        for made in message_calls(extra):
-            log.call(made.name, made.args, made.id)
+        for made, own in zip(message_calls(extra), call_results(extra), strict=True):
+            log.call(made.name, made.args, made.id, own=own)
     add_usage(message, log)
     log.finish = finish_reason(message)
     log.said(message)
