@@ -27,7 +27,7 @@ from turnwise.transforms.formats.base import (
     record_place,
 )
 from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.mapped.choice import MAPPING, mapped_format, part_event, takes_rows
+from turnwise.transforms.formats.mapped.choice import MAPPING, PART, mapped_format, part_event, takes_rows
 from turnwise.transforms.formats.messages.base import DIALECTS
 from turnwise.transforms.formats.problems import check_keys, checked, with_turns
 from turnwise.transforms.formats.recognise import recognise
@@ -119,7 +119,8 @@ class LogReader:
     ) -> Iterator[Conversation | ConversationEvent | ValueError]:
         for number, row in enumerate(rows, 1):
             try:
-                yield from self.read(record._replace(data=dump_json(row)))
+                for one in self.read(record._replace(data=dump_json(row))):
+                    yield _numbered(one, number)
             except ValueError as error:
                 yield ValueError(f"row {number}: {error}")
 
@@ -129,6 +130,15 @@ class LogReader:
             if found is not None:
                 return _events(found, splitter, record)
         return None
+
+
+def _numbered(
+    found: Conversation | ConversationEvent | ValueError, number: int
+) -> Conversation | ConversationEvent | ValueError:
+    """Returns what a row holds; its number tells a part of a conversation from that of an equal row."""
+    if isinstance(found, ConversationEvent) and found.kind == PART:
+        return found._replace(event_id=f"{found.event_id} {number}")
+    return found
 
 
 def _quickly_parsed(data: bytes) -> JsonValue:

@@ -116,6 +116,11 @@ def test_a_mapping_of_rows_goes_before_a_list_of_messages(rows, mapping, options
     assert {one.source for one in found} == {"openai_chat" if ids == ["conversations:1"] else "mapping"}
 
 
+def test_equal_rows_of_one_array_are_several_messages():
+    found = read(TALK[:2] * 2, OF_TALK)
+    assert [[(t.user, t.agent) for t in one.turns] for one in found] == [[("Hi", "Hello")] * 2]
+
+
 def test_rows_of_one_array_stay_in_their_order_and_a_row_without_an_id_is_a_failure():
     failures = []
     found = read([*TALK, {"role": "user", "text": "Lost"}], OF_TALK, on_failure=failures.append)

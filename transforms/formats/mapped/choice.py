@@ -14,7 +14,7 @@ from turnwise.transforms.formats.mapped.reading import MAPPING, PART, part_of
 from turnwise.transforms.formats.messages.base import dialects_of
 from turnwise.transforms.formats.recognise import recognise
 
-__all__ = ["MAPPING", "mapped_format", "part_event", "takes_rows"]
+__all__ = ["MAPPING", "PART", "mapped_format", "part_event", "takes_rows"]
 
 
 def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format | None) -> bool:
