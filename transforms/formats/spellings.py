@@ -68,15 +68,31 @@ def _is_users(action: JsonValue) -> bool:
 
 
 def usage_fields(usage: JsonObject) -> JsonObject:
-    """Returns token counts that are in OpenAI's or the canonical spelling."""
+    """Returns token counts that are in OpenAI's or the canonical spelling; see `known_tokens`."""
     details = (usage.get(f"{name}_tokens_details") for name in ("prompt", "completion"))
     prompt_details, completion_details = (each if isinstance(each, dict) else {} for each in details)
-    return {
+    found: JsonObject = {
         "input_tokens": usage.get("input_tokens", usage.get("prompt_tokens")),
         "output_tokens": usage.get("output_tokens", usage.get("completion_tokens")),
         "cached_tokens": usage.get("cached_tokens", prompt_details.get("cached_tokens")),
         "reasoning_tokens": usage.get("reasoning_tokens", completion_details.get("reasoning_tokens")),
     }
+    return known_tokens(found)
+
+
+def known_tokens(counts: JsonObject) -> JsonObject:
+    """Returns token counts; where one is negative, none of them is known."""
+    return dict.fromkeys(counts) if any(map(_is_negative, counts.values())) else counts
+
+
+def _is_negative(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and value < 0
+
+
+def wrong_tokens(usage: JsonValue) -> str | None:
+    """Returns the first negative count of a report of tokens, with its name; None: there is none."""
+    counts = usage.items() if isinstance(usage, dict) else ()
+    return next((f"{name}: {count}" for name, count in counts if _is_negative(count)), None)
 
 
 def error_mark(error: JsonValue) -> bool | str | None:

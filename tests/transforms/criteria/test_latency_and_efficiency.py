@@ -251,6 +251,24 @@ def test_a_stated_latency_that_is_none_is_a_finding_and_unscored(name, stated):
     assert "latency_ms" in result.turns[1][1].reason
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"input_tokens": -5, "output_tokens": 3},
+        {"prompt_tokens": -1, "completion_tokens": 0},
+        {"input_tokens": 5, "output_tokens": 3, "cached_tokens": -1},
+    ],
+)
+def test_negative_tokens_are_a_finding_and_unscored(usage):
+    turns = [{"user": "a", "agent": "b", "usage": each} for each in ({"input_tokens": 1}, usage)]
+    read = read_conversation(json.dumps({"conversation_id": "c", "turns": turns}).encode())
+    (finding,) = read.turns[1].findings
+    assert finding.kind == "UnreadTokens" and finding.message.endswith("is no number of tokens, 0 or more")
+    result = result_of("token_usage_v1", read.turns, threshold=5)
+    assert [(turn, score.value) for turn, score in result.turns] == [(0, 1.0), (1, None)]
+    assert result.overall.outcome is None
+
+
 def test_other_unread_times_are_findings():
     turn = {"user": "a", "agent": "b", "latency_ms": 5, "tool_ms": -1, "model_ms": None}
     read = read_conversation(json.dumps({"conversation_id": "c", "turns": [turn]}).encode())

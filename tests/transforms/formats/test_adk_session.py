@@ -21,6 +21,17 @@ def session(*events, **fields):
     return session_conversation({"id": "s1", "events": list(events), **fields})
 
 
+@pytest.mark.parametrize("name", ["prompt_token_count", "candidates_token_count", "thoughts_token_count"])
+def test_negative_tokens_are_unknown(name):
+    usage = {"prompt_token_count": 4, "candidates_token_count": 2}
+    found = only_turn(
+        event("user", "Hi"),
+        event("root", "Hello", usage_metadata=usage),
+        event("root", "Well", usage_metadata={**usage, name: -1}),
+    )
+    assert found.usage is None
+
+
 def only_turn(*events):
     (turn,) = session(*events).turns
     return turn

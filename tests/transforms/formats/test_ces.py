@@ -241,6 +241,17 @@ def test_where_a_latency_comes_from(fields, wanted):
     assert turn.latency_ms == wanted
 
 
+@pytest.mark.parametrize(
+    ("counts", "usage"),
+    [((3, 2), Usage(input_tokens=3, output_tokens=2)), ((-1, 2), None), ((3, -1), None)],
+)
+def test_negative_tokens_are_unknown(counts, usage):
+    attributes = dict(zip(("input token count", "output token count"), counts, strict=True))
+    child = {"name": "LLM", "duration": "1s", "attributes": attributes}
+    root = {"name": "Turn", "duration": "2s", "childSpans": [child]}
+    assert recorded(message("agent", {"text": "hi"}), rootSpan=root).turns[0].usage == usage
+
+
 def test_without_a_clock_there_is_no_latency():
     turn = recorded(message("user", {"text": "q"}), message("agent", {"text": "a"}, **at("03"))).turns[0]
     assert (turn.latency_ms, turn.spans, turn.usage, turn.inference_calls) == (None, [], None, None)

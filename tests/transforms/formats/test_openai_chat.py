@@ -136,6 +136,12 @@ def test_usage_is_added_up():
     assert counted.usage == Usage(input_tokens=6, output_tokens=4, reasoning_tokens=2)
 
 
+def test_negative_tokens_are_unknown():
+    usage = {"prompt_tokens": 3, "completion_tokens": 2}
+    (turn,) = turns(user("a"), agent("b", usage=usage), agent("c", usage={**usage, "prompt_tokens": -1}))
+    assert turn.usage is None
+
+
 @pytest.mark.parametrize(
     ("record", "name"),
     [

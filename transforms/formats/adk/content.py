@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from turnwise.schemas.adk.eval_sets import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
 from turnwise.schemas.adk.results import AdkEvent
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Usage
-from turnwise.transforms.formats.spellings import spelt
+from turnwise.transforms.formats.spellings import spelt, wrong_tokens
 from turnwise.transforms.formats.unread import UNREAD, Unread, is_work, may_hold_work
 
 TRANSFER = "transfer_to_agent"
@@ -99,9 +99,12 @@ def inference_calls(events: Iterable[InvocationEvent]) -> int:
 
 
 def usage(events: Sequence[InvocationEvent]) -> Usage | None:
-    """Returns the tokens of some events (input: prompt and tool use; output: candidates and thoughts)."""
+    """Returns the tokens of some events (input: prompt and tool use; output: candidates and thoughts).
+
+    None: there are none, or a number is negative.
+    """
     reports = [event.usage_metadata for event in events if event.usage_metadata]
-    if not reports:
+    if not reports or any(wrong_tokens(vars(report)) for report in reports):
         return None
     return Usage(
         input_tokens=_sum(n for r in reports for n in (r.prompt_token_count, r.tool_use_prompt_token_count)),

@@ -38,6 +38,7 @@ from turnwise.transforms.formats.spellings import (
     length,
     usage_fields,
     users_actions,
+    wrong_tokens,
 )
 from turnwise.transforms.formats.tool_declarations import context_tools, declared_tools, is_foreign
 from turnwise.transforms.formats.unread import Unread, add_leap, check_calls, snake
@@ -64,7 +65,8 @@ def read_conversation(data: bytes) -> Conversation:
     Invalid records are repaired: null lists and null fields count as absent, ids may be
     numbers, arguments JSON texts (`turnwise.schemas.arguments`), usage in OpenAI's spelling and error marks
     of any shape, declared tools of any form, the end in tau2's words; expected actions that the user is to
-    make are separated, and durations that are no finite number in range are omitted with a finding.
+    make are separated, and durations that are no finite number in range, and tokens with a negative number,
+    are omitted with a finding.
     Unknown keys are dropped; one that may hold calls leaves the turn's calls unknown, one that may expect
     something is named in `unread`.
 
@@ -154,6 +156,8 @@ def _dropped_something(conversation: Conversation) -> bool:
         usage = turn.usage
         if usage is not None and usage.input_tokens is None and usage.output_tokens is None:
             return True
+        if usage is not None and any((getattr(usage, name) or 0) < 0 for name in usage.__struct_fields__):
+            return True
     return False
 
 
@@ -171,6 +175,9 @@ def _repaired(data: bytes) -> Conversation:
         own, users = ([own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
         add_own_results(turn, own, users, unread)
         _unread_times(turn, raw, unread)
+        wrong = wrong_tokens(raw.get("usage"))
+        if wrong:
+            unread.add("UnreadTokens", f"usage: {wrong[:60]} is no number of tokens, 0 or more")
         unread.add_to(turn)
     Unread().keys(value, _with_expectations(value, _FIELDS)).add_to_all(conversation.turns)
     add_unread_expectations(conversation, value)

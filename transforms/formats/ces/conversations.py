@@ -237,7 +237,8 @@ def _span(span: ces.Span, resources: dict[str | None, str | None]) -> canonical.
 
 def _usage(models: Sequence[JsonObject]) -> canonical.Usage | None:
     counts = [(_count(m, "input token count"), _count(m, "output token count")) for m in models]
-    if not any(count is not None for pair in counts for count in pair):
+    stated = [count for pair in counts for count in pair if count is not None]
+    if not stated or min(stated) < 0:
         return None
     return canonical.Usage(
         input_tokens=sum(pair[0] or 0 for pair in counts), output_tokens=sum(pair[1] or 0 for pair in counts)

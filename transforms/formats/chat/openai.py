@@ -33,6 +33,7 @@ from turnwise.transforms.formats.spellings import (
     failure_mark,
     usage_fields,
     users_actions,
+    wrong_tokens,
 )
 from turnwise.transforms.formats.tool_declarations import declared_tools
 from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls, gaps
@@ -227,7 +228,7 @@ def _response(message: JsonObject) -> ToolResponse:
 
 def _usage(messages: Sequence[JsonObject]) -> Usage | None:
     reports = [usage_fields(m["usage"]) for m in messages if isinstance(m.get("usage"), dict)]
-    if not reports:
+    if not reports or any(wrong_tokens(m.get("usage")) for m in messages):
         return None
     counts = {name: [r[name] for r in reports if r[name] is not None] for name in reports[0]}
     return Usage(**{name: sum(known) if known else None for name, known in counts.items()})

@@ -18,7 +18,7 @@ from turnwise.transforms.formats.endings import (
     users_end,
 )
 from turnwise.transforms.formats.own_results import with_own_results
-from turnwise.transforms.formats.spellings import as_text, error_mark
+from turnwise.transforms.formats.spellings import as_text, error_mark, known_tokens
 from turnwise.transforms.formats.unread import NO_ANSWER, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.matching.responses import pair_responses
 
@@ -187,8 +187,11 @@ class Dialogue:
 
 
 def counted(usage: Usage | None, fields: JsonObject) -> Usage | None:
-    """Returns tokens with those of one more report; what is no count is left out."""
-    known = {name: count for name, count in fields.items() if type(count) is int}
+    """Returns tokens with those of one more report; what is no count is left out.
+
+    Of a report with a negative count nothing is read.
+    """
+    known = {name: count for name, count in known_tokens(fields).items() if type(count) is int}
     return added(usage, Usage(**known)) if known else usage
 
 

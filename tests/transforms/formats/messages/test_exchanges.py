@@ -39,6 +39,11 @@ def test_requests_of_one_conversation_are_joined_in_any_order(order):
     assert found.ended == "normally"
 
 
+def test_negative_tokens_are_unknown():
+    (unknown,) = one(exchange([ASKED], completion({"role": "assistant", "content": "There."}, -1))).turns
+    assert unknown.usage is None
+
+
 def test_conversations_with_the_same_question_stay_apart_and_sessions_together():
     other = exchange([ASKED], completion({"role": "assistant", "content": "Nowhere."}, 5))
     assert len(read_value(FIRST, SECOND, other).conversations) == 2
