@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end
+from turnwise.transforms.formats.endings import End, error_end, finished_end
 from turnwise.transforms.formats.traces.declared import declared
 from turnwise.transforms.formats.traces.doubles import mark_doubles
 from turnwise.transforms.formats.traces.events_of_calls import join_events
@@ -102,11 +102,12 @@ def _end(line: TurnLine) -> End:
     if line.failure is not None:
         return error_end(line.failure)
     tops = [unit.top for unit in line.units if unit.top is not None]
-    last = line.main[-1] if line.main else tops[-1] if tops else None
-    if last is None:
-        return UNKNOWN
-    output = last.step.output or []
-    stated = (last.step.finish, *(message.finish for message in reversed(output)))
+    output = (line.main[-1].step.output or []) if line.main else []
+    stated = [node.step.finish for node in line.main[-1:]] + [each.finish for each in reversed(output)]
+    for top in tops[-1:]:
+        # Its messages are those of the whole turn, of which only the last one says how the turn ended.
+        output = output or top.step.output or []
+        stated += [top.step.finish, *(each.finish for each in (top.step.output or [])[-1:])]
     return finished_end(next(filter(None, stated), None), bool(output and output[-1].calls))
 
 

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.endings import stated_reason
 from turnwise.transforms.formats.messages.hosted_tools import HOSTED as HOSTED_ITEMS
+from turnwise.transforms.formats.messages.langchain_kwargs import finish_reason
 from turnwise.transforms.formats.traces.cut import CUT, is_cut
 from turnwise.transforms.formats.traces.message import (
     AGENT,
@@ -61,9 +63,10 @@ _BESIDE_TEXT = frozenset(("text", "type", "role", "id", "name", "model", "usage"
                           "input", "question", "query", "chat_history", "history"))  # fmt: skip
 """Keys of a reply that is a text; an object with others is a structured answer."""
 _ALTERNATIVES = ("choices", "candidates", "generations")
+_REPLIED = ("content", "parts", "message", "output", "text")
+"""Keys under which a reply holds its message, beside its finish reason."""
 _EVENT = "event.name"
 _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
-_FINISHES = ("finish_reason", "finishReason", "stop_reason")
 _ITEMS = ("function_call", "custom_tool_call", "mcp_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _HOSTED = tuple(HOSTED_ITEMS)
@@ -106,6 +109,7 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
     if key is None or (key == "text" and role == AGENT and not value.keys() <= _BESIDE_TEXT):
         return []
     found = read_messages(value[key], role, depth + 1)
+    _add_finish(found, value if key in _REPLIED else {})
     return [*_system_of(value), *(first_of_several(found) if key in _ALTERNATIVES else found)]
 
 
@@ -127,8 +131,7 @@ def read_message(value: JsonObject, role: str) -> SpanMessage:
     """Returns one message of any spelling."""
     outer, value = value, _inner(value)
     found = SpanMessage(_role(value, outer, role))
-    finish = first_of({**outer, **value}, _FINISHES)
-    found.finish = finish if isinstance(finish, str) and finish else None
+    found.finish = _finish({**outer, **value})
     kind = value.get("type")
     if kind in _ITEMS or kind in _HOSTED:
         found.role = AGENT
@@ -143,6 +146,20 @@ def read_message(value: JsonObject, role: str) -> SpanMessage:
     else:
         _add_content(found, value)
     return found
+
+
+def _finish(holder: JsonObject) -> str | None:
+    """Returns the finish reason that a message or its wrapper states, or the metadata of the reply."""
+    info = holder.get("generation_info")
+    given = stated_reason(holder) or finish_reason(holder)
+    found = given or (stated_reason(info) if isinstance(info, dict) else None)
+    return found if isinstance(found, str) else None
+
+
+def _add_finish(found: list[SpanMessage], reply: JsonObject) -> None:
+    """Adds the finish reason of a reply to its last message, if that states none."""
+    if found and not found[-1].finish:
+        found[-1].finish = _finish(reply)
 
 
 def _is_otel(value: JsonValue) -> bool:

@@ -65,7 +65,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         if _AUTOMATIC in str(held.get("output.value")):
             # The tokens are those of the last of its requests alone.
             step.input, step.usage = _automatic(held) or step.input, None
-        step.finish = text_at(held, "llm.finish_reason")
+        step.finish = text_at(held, "llm.finish_reason") or _finish(held)
     elif step.kind in ("agent", "chain"):
         step.input = _value(held, "input", USER)
         step.output = _reply(held) or _value(held, "output", AGENT)
@@ -87,6 +87,11 @@ def _add_tool(held: JsonObject, step: SpanStep) -> None:
 def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
     is_json = held.get(f"{name}.mime_type") == "application/json"
     return (json_messages_at if is_json else messages_at)(held.get(f"{name}.value"), role)
+
+
+def _finish(held: JsonObject) -> str | None:
+    """Returns the finish reason in the reply itself, which the listed messages leave out."""
+    return next((each.finish for each in reversed(_value(held, "output", AGENT) or ()) if each.finish), None)
 
 
 def _reply(held: JsonObject) -> list[SpanMessage] | None:
