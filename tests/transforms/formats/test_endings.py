@@ -408,6 +408,26 @@ def test_where_a_reply_of_a_span_holds_its_finish_reason(reply, finish):
     assert (message.text, message.finish) == ("hi", finish)
 
 
+PENDING = {"status": "pending", "end_time": None}
+
+
+@pytest.mark.parametrize(
+    ("is_open", "unfinished"),
+    [
+        (lambda run: False, [False, False]),
+        (lambda run: not run.get("parent_run_id"), [True, True]),
+        (lambda run: run["name"] == "get_order", [True, False]),
+    ],
+)
+def test_a_run_of_langsmith_that_had_not_ended_leaves_its_turn_unknown(is_open, unfinished):
+    lines = (FORMATS / "langsmith_runs/generated_langgraph_runs.jsonl").read_text().splitlines()
+    runs = [json.loads(line) for line in lines]
+    turns = one([{**run, **(PENDING if is_open(run) else {})} for run in runs]).turns
+    assert [bool(turn.unknown_calls and turn.unknown_words) for turn in turns] == unfinished
+    ended = one([{**run, "status": "pending"} for run in runs]).turns
+    assert [turn.unknown_calls for turn in ended] == [None, None]
+
+
 def test_a_task_that_raised_before_its_first_message_is_a_run_of_the_task():
     record = {"task_id": 3, "trial": 0, "reward": 0.0, "traj": [], "info": {"error": "boom"}}
     (found,) = LogReader().read(Record("log.jsonl", 1, json.dumps(record).encode()))

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from turnwise.schemas.arguments import RAW
 from turnwise.schemas.conversation import Turn
 from turnwise.transforms.formats.traces.calls import TurnCall
+from turnwise.transforms.formats.traces.containers.langsmith import PENDING
 from turnwise.transforms.formats.traces.cut import is_cut
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.unread import UNREAD, Unread, gaps
 
-MISSING_PARENT, MISSING_SPAN = "MissingParent", "MissingSpan"
+MISSING_PARENT, MISSING_SPAN, UNFINISHED = "MissingParent", "MissingSpan", "UnfinishedRun"
 _CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"
 _CUT_ARGS = "the arguments of a call are JSON that is cut off"
 _CUT_RESULT = "the result of a call is JSON that is cut off"
@@ -26,6 +27,7 @@ def add_losses(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> None:
     """
     _cut(line, calls, turn).add_to(turn)
     _dropped(line).add_to(turn)
+    _pending(line).add_to(turn)
 
 
 def _dropped(line: TurnLine) -> Unread:
@@ -38,6 +40,18 @@ def _dropped(line: TurnLine) -> Unread:
             f"a limit dropped {count} attributes or events of spans, or cut them; what they held is unknown"
         )
         unread.add(UNREAD, said, calls=True, words=is_said)
+    return unread
+
+
+def _pending(line: TurnLine) -> Unread:
+    """Returns the runs that had not ended when they were exported."""
+    unread = Unread()
+    tops = [unit.top for unit in line.units if unit.top is not None]
+    nodes = (*line.main, *tops, *line.inner, *line.tools)
+    open_spans = [node.span for node in nodes if PENDING in node.span.attributes and not node.span.end]
+    if open_spans:
+        said = f"the run {open_spans[0].name[:60]!r} had not ended when it was exported"
+        unread.add(UNFINISHED, said, calls=True, words=True)
     return unread
 
 

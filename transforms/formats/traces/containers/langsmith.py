@@ -8,6 +8,8 @@ from turnwise.transforms.formats.traces.message_parts import first_of
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.values import as_id, as_nanos, loaded
 
+PENDING = "langsmith.pending"
+"""Key of whether a run had not ended when it was exported; its end may come in another record."""
 _USAGES = ("usage_metadata", "usage", "token_usage")
 
 
@@ -71,6 +73,7 @@ def _attributes(run: JsonObject, extra: JsonObject, outputs: JsonValue) -> JsonO
         "langsmith.inputs": _inputs(loaded(run.get("inputs"))),
         "langsmith.outputs": outputs,
         "langsmith.usage": _usage(run, outputs),
+        PENDING: run.get("status") == "pending" or None,
         "langsmith.call_id": extra.get("tool_call_id"),
         "langsmith.span.tags": run.get("tags"),
         "gen_ai.response.model": named.get("ls_model_name"),
