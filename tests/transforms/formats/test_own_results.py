@@ -4,14 +4,17 @@ import json
 
 import pytest
 
+import turnwise
 from turnwise.schemas.record import Record
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.formats.canonical.records import read_conversation
 from turnwise.transforms.formats.canonical.turn_event import joined_conversation
 from turnwise.transforms.formats.chat.completions import read_messages
-from turnwise.transforms.formats.mapped.reading import _turn as mapped_turn
+from turnwise.transforms.formats.messages.anthropic import read_messages as read_anthropic
+from turnwise.transforms.formats.messages.bedrock import BEDROCK
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.langchain import read_messages as read_langchain
+from turnwise.transforms.formats.messages.responses import read_items
 from turnwise.transforms.formats.readers import LogReader
 from turnwise.transforms.matching.responses import pair_responses
 
@@ -63,7 +66,9 @@ def of_event(own):
 
 
 def of_mapping(own):
-    return mapped_turn({"user": "q", "agent": "a", "tool_calls": [call_of(own)]}, 0)
+    record = {"id": "c", "said": [{"user": "q", "agent": "a", "tool_calls": [call_of(own)]}]}
+    mapping = {"conversation_id": "id", "turns": "said"}
+    return turnwise.read_conversations([record], config={"mapping": mapping})[0].turns[0]
 
 
 def messages_of(own, is_nested=False):
@@ -91,27 +96,53 @@ def of_older_call(own):
 
 
 def of_completions(own):
-    log = Dialogue()
-    read_messages(messages_of(own), log)
-    return log.close(log.end({}))[0]
+    return of_messages(read_messages, *messages_of(own))
 
 
 def of_langchain(own):
-    log = Dialogue()
     said = {"type": "ai", "content": "", "tool_calls": [call_of(own, id="1")]}
-    read_langchain([{"type": "human", "content": "q"}, said, {"type": "ai", "content": "a"}], log)
+    return of_messages(
+        read_langchain, {"type": "human", "content": "q"}, said, {"type": "ai", "content": "a"}
+    )
+
+
+def of_messages(read, *messages):
+    log = Dialogue()
+    read([*messages], log)
     return log.close(log.end({}))[0]
 
 
+def of_anthropic(own):
+    call = {"type": "tool_use", "id": "1", "name": "f", "input": {"x": 1}, **own}
+    last = {"type": "text", "text": "a"}
+    return of_messages(
+        read_anthropic, {"role": "user", "content": "q"}, {"role": "assistant", "content": [call, last]}
+    )
+
+
+def of_bedrock(own):
+    call = {"toolUse": {"toolUseId": "1", "name": "f", "input": {"x": 1}, **own}}
+    said = {"role": "assistant", "content": [call, {"text": "a"}]}
+    return of_messages(BEDROCK.read, {"role": "user", "content": [{"text": "q"}]}, said)
+
+
+def of_responses(own):
+    call = {"type": "function_call", "call_id": "1", "name": "f", "arguments": '{"x": 1}', **own}
+    return of_messages(
+        read_items, {"role": "user", "content": "q"}, call, {"role": "assistant", "content": "a"}
+    )
+
+
+def of_custom_call(own):
+    call = {"type": "custom_tool_call", "call_id": "1", "name": "f", "input": "x", **own}
+    return of_messages(
+        read_items, {"role": "user", "content": "q"}, call, {"role": "assistant", "content": "a"}
+    )
+
+
 FORMATS = [
-    of_canonical,
-    of_users_call,
-    of_event,
-    of_mapping,
-    of_chat,
-    of_nested,
-    of_completions,
-    of_langchain,
+    *(of_canonical, of_users_call, of_event, of_mapping, of_chat, of_nested, of_completions, of_langchain),
+    *(of_anthropic, of_bedrock, of_responses, of_custom_call),
 ]
 
 

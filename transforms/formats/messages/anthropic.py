@@ -4,7 +4,7 @@ import re
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, Dialect, register_dialect
-from turnwise.transforms.formats.messages.blocks import as_blocks, is_block, read_block, usage_of
+from turnwise.transforms.formats.messages.blocks import CALLS, as_blocks, is_block, read_block, usage_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.streams import block_stream
 from turnwise.transforms.formats.messages.values import (
@@ -14,6 +14,7 @@ from turnwise.transforms.formats.messages.values import (
     objects,
     text_at,
 )
+from turnwise.transforms.formats.own_results import VALUES
 
 _STEPLESS = key_set(
     "thinking redacted_thinking compaction fallback tool_addition tool_removal mid_conv_system "
@@ -29,6 +30,7 @@ _BLOCK_KEYS = key_set(
     "type text id name input tool_use_id content is_error caller source cache_control citations "
     "thinking signature data server_name title context"
 )
+_CALL_KEYS = _BLOCK_KEYS | {*VALUES}
 
 
 def _fits(message: JsonObject) -> bool:
@@ -102,7 +104,7 @@ def read_agent(blocks: list[JsonObject], log: Dialogue) -> None:
                 read_block(block, log)
             else:
                 log.unread.part(kind)
-        log.unread.keys(block, _BLOCK_KEYS)
+        log.unread.keys(block, _CALL_KEYS if kind in CALLS else _BLOCK_KEYS)
     log.agent(text)
 
 

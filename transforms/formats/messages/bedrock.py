@@ -5,6 +5,7 @@ from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.bedrock_stream import is_event, joined_events
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, decoded, joined_texts, objects, text_at
+from turnwise.transforms.formats.own_results import own_result
 from turnwise.transforms.formats.spellings import failure_mark, length
 
 _STEPLESS = frozenset(("reasoningContent", "cachePoint", "toolAddition", "toolRemoval"))
@@ -73,7 +74,8 @@ def _read_block(block: JsonObject, log: Dialogue, by_agent: bool) -> None:
             "".join(text_at(part, "text") for part in objects(inner.get("content"), "citationsContent"))
         )
     elif kind == "toolUse" and isinstance(inner, dict):
-        log.call(inner.get("name"), inner.get("input"), inner.get("toolUseId"))
+        name, call_id = inner.get("name"), inner.get("toolUseId")
+        log.call(name, inner.get("input"), call_id, own=own_result(inner))
     elif kind == "toolResult" and isinstance(inner, dict):
         value = _result(inner.get("content"), log)
         log.result(value, inner.get("toolUseId"), error=failure_mark(inner))

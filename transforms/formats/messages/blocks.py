@@ -3,9 +3,11 @@
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import decoded, joined_texts, objects, text_at
+from turnwise.transforms.formats.own_results import own_result
 from turnwise.transforms.formats.spellings import failure_mark
 
-_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+"""Types of blocks that are calls."""
 
 
 def as_blocks(content: JsonValue) -> list[JsonObject]:
@@ -17,7 +19,7 @@ def as_blocks(content: JsonValue) -> list[JsonObject]:
 def is_block(part: JsonValue) -> bool:
     """Returns whether a part of a content is a call or a result in Anthropic's form."""
     kind = part.get("type") if isinstance(part, dict) else None
-    return isinstance(kind, str) and (kind in _CALLS or kind.endswith("tool_result"))
+    return isinstance(kind, str) and (kind in CALLS or kind.endswith("tool_result"))
 
 
 def read_block(block: JsonObject, log: Dialogue) -> None:
@@ -26,10 +28,10 @@ def read_block(block: JsonObject, log: Dialogue) -> None:
     Raises:
         ValueError: A value has the wrong type.
     """
-    if block["type"] in _CALLS:
+    if block["type"] in CALLS:
         server = block.get("server_name")
         path = f"{server}/{block.get('name')}" if server else ""
-        log.call(block.get("name"), block.get("input"), block.get("id"), path)
+        log.call(block.get("name"), block.get("input"), block.get("id"), path, own_result(block))
         return
     content = block.get("content")
     error = failure_mark(block) or _error(content)

@@ -3,6 +3,7 @@
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import decoded
+from turnwise.transforms.formats.own_results import own_result
 from turnwise.transforms.formats.spellings import failure_mark
 
 HOSTED = {
@@ -26,7 +27,8 @@ def read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
     call_id, status = item.get("call_id") or item.get("id"), item.get("status")
     if kind in ("function_call", "custom_tool_call"):
         args = item.get("arguments") if kind == "function_call" else {"input": item.get("input")}
-        log.call(item.get("name"), args, call_id, _path(item, "namespace"))
+        own = own_result(item) if status in _DONE else None
+        log.call(item.get("name"), args, call_id, _path(item, "namespace"), own)
         if status not in _DONE:
             log.not_done(item.get("name"), status)
     elif kind == "mcp_call":
@@ -48,10 +50,11 @@ def _read_hosted(item: JsonObject, kind: str, log: Dialogue) -> None:
     inner = next(iter(given.values()), None) if len(given) == 1 else None
     log.call(name, inner if isinstance(inner, dict) else given, call_id)
     found = next((item[key] for key in _RESULTS if item.get(key) is not None), None)
-    error = failure_mark(item)
+    is_over = status in (*_DONE, "failed")
+    error = failure_mark(item) if is_over else None
     if found is not None or error:
         log.result(found, call_id, name, error)
-    elif status not in _DONE:
+    if not is_over and (found is None or status == "incomplete"):
         log.not_done(name, status)
 
 

@@ -12,6 +12,7 @@ from turnwise.transforms.formats.messages.values import (
     objects,
     text_at,
 )
+from turnwise.transforms.formats.own_results import VALUES
 from turnwise.transforms.formats.spellings import failure_mark
 
 _OUTPUTS = tuple(f"{name}_output" for name in (*HOSTED, "function_call", "custom_tool_call", "tool_search"))
@@ -29,6 +30,8 @@ _KEYS = key_set(
     "container_id caller agent pending_safety_checks acknowledged_safety_checks provider_data "
     "approval_request_id"
 )
+_CALLS = ("function_call", "custom_tool_call")
+_CALL_KEYS = _KEYS | {*VALUES}
 
 
 def _fits(item: JsonObject) -> bool:
@@ -59,7 +62,7 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
             read_call(item, kind, log)
         elif kind not in _STEPLESS:
             log.unread.part(kind)
-        log.unread.keys(item, _KEYS, item.get("role") != "user")
+        log.unread.keys(item, _CALL_KEYS if kind in _CALLS else _KEYS, item.get("role") != "user")
 
 
 def _message(item: JsonObject, log: Dialogue) -> None:

@@ -181,7 +181,7 @@ FOUND = {"type": "function_call_output", "call_id": "c", "output": "ok"}
         ([item("custom_tool_call", "in_progress")], None, "in_progress"),
         ([item("mcp_call", "completed", output="ok")], None, None),
         ([item("mcp_call", "calling")], None, "calling"),
-        ([item("mcp_call", "failed")], "failed", None),
+        ([item("mcp_call", "failed")], True, None),
         ([item("file_search_call", "searching")], None, "searching"),
         ([item("file_search_call", "incomplete", results=[])], None, "incomplete"),
         ([item("file_search_call", "failed")], True, None),
