@@ -35,7 +35,6 @@ NONE = [
     {},
     {"result": None, "error": None},
     {"status": "completed"},
-    {"status": "in_progress"},
     {"success": True},
 ]
 

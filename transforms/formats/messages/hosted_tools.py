@@ -27,9 +27,9 @@ def read_call(item: JsonObject, kind: str, log: Dialogue) -> None:
     call_id, status = item.get("call_id") or item.get("id"), item.get("status")
     if kind in ("function_call", "custom_tool_call"):
         args = item.get("arguments") if kind == "function_call" else {"input": item.get("input")}
-        own = own_result(item) if status in _DONE else None
+        own = own_result(item)
         log.call(item.get("name"), args, call_id, _path(item, "namespace"), own)
-        if status not in _DONE:
+        if status not in _DONE and not (own and own.error):
             log.not_done(item.get("name"), status)
     elif kind == "mcp_call":
         log.call(item.get("name"), item.get("arguments"), call_id, _path(item, "server_label"))
