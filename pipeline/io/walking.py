@@ -131,10 +131,14 @@ def files_at(path: str) -> Iterator[Seen]:
     return look_at(path) if os.path.lexists(path) else matches(path)
 
 
+def _is_other(path: str) -> bool:
+    return not path.endswith(SUFFIXES) and not os.path.basename(path).startswith(".")
+
+
 def other_files(paths: Sequence[str]) -> list[str]:
     """Returns the files of local directories that are not read because of their names, as shown.
 
-    Files that another one of the paths names are left out: they are read.
+    Files that another one of the paths names are left out: they are read. So are hidden files.
     """
     local = [path for path in paths if is_local(path)]
     named = (seen for path in local if not os.path.isdir(path) for seen in files_at(path))
@@ -143,7 +147,7 @@ def other_files(paths: Sequence[str]) -> list[str]:
         seen.path
         for path in local
         if os.path.isdir(path)
-        for seen in walk(path, lambda name: not name.endswith(SUFFIXES), lambda _: True)
+        for seen in walk(path, _is_other, lambda _: True)
         if isinstance(seen, FoundFile) and os.path.realpath(seen.path) not in read
     )
     return sorted(set(map(shown_path, others)))

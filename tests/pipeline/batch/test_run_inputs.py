@@ -377,7 +377,7 @@ def test_what_a_directory_holds_beside_logs_is_told(
     ("names", "option", "said"),
     [
         ([], "--input", None),
-        (["b.csv"], "--input", "1 file ({0}/b.csv)"),
+        ([".DS_Store", "b.csv"], "--input", "1 file ({0}/b.csv)"),
         (["b.csv"], "--eval_cases", "1 file ({0}/b.csv)"),
         ([f"{i}.JSONL" for i in range(7)], "--input", "7 files ({0}/0.JSONL, "),
     ],
