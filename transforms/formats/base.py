@@ -132,6 +132,7 @@ class Format(Struct, frozen=True, kw_only=True):
         read_cases: Returns the eval cases of a parsed record in the same way.
         events: How its records are joined, if they are events of conversations.
         splitter: How its records are split, if each holds events of several conversations.
+        may_be_part: Whether its records are events where the config says so.
         time_keys: Top-level keys that hold the time of a record, before those that all formats share
             (`timestamp`, `event_time`, ...).
         is_list: Returns whether a JSON array is one record as a whole, by its first object.
@@ -163,6 +164,7 @@ class Format(Struct, frozen=True, kw_only=True):
     read_cases: CaseFunction | None = None
     events: EventReader | None = None
     splitter: Splitter | None = None
+    may_be_part: bool = False
     time_keys: tuple[str, ...] = ()
     is_list: Test | None = None
     time: Callable[[JsonObject], float | None] | None = None

@@ -75,7 +75,10 @@ def event_reader(name: str) -> EventReader:
 
 def may_hold_events(input_format: str) -> bool:
     """Returns whether records of a format, or of `auto`, can be events."""
-    return input_format == AUTO or bool(FORMATS[input_format].events or may_hold_groups(input_format))
+    if input_format == AUTO:
+        return True
+    chosen = FORMATS[input_format]
+    return bool(chosen.events or chosen.may_be_part or may_hold_groups(input_format))
 
 
 def may_hold_groups(input_format: str) -> bool:

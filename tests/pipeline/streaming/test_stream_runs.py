@@ -256,6 +256,18 @@ def test_standard_input_is_scored_to_its_end(stream, moment, tmp_path):
     assert all(row["window_start"] <= moment(time.time()) for row in started.windows().values())
 
 
+def test_rows_that_a_mapping_joins_are_conversations_also_if_it_is_the_named_format(stream, tmp_path):
+    mapping = {"conversation_id": "conv", "order": "n", "message": "{role: who, content: text}"}
+    (tmp_path / "config.json").write_text(json.dumps({"mapping": mapping}))
+    given = ("--input", "-", "--input_format", "mapping", "--config", tmp_path / "config.json")
+    started = stream(tmp_path / "out", *given, stdin=subprocess.PIPE)
+    rows = [("a", 0, "user"), ("b", 0, "user"), ("a", 1, "assistant"), ("b", 1, "assistant")]
+    lines = [json.dumps({"conv": conv, "n": n, "who": who, "text": "x"}) for conv, n, who in rows]
+    started.stdin.write("\n".join(lines))
+    started.finish()
+    assert "4 records = 4 parsed + 0 failed; 2 conversations = 2 results + 0 failed" in started.out
+
+
 def test_a_stream_ends_after_so_many_conversations_and_goes_on(turnwise, tmp_path):
     logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
     logs.write_text("".join(json.dumps(conversation(number)) + "\n" for number in range(30)))

@@ -107,6 +107,11 @@ def test_what_an_event_tells(value, wanted):
     assert may_hold_events(wanted[-1])
 
 
+@pytest.mark.parametrize(("name", "wanted"), [("auto", True), ("mapping", True), ("openai_chat", False)])
+def test_formats_that_may_hold_events(name, wanted):
+    assert may_hold_events(name) is wanted
+
+
 def test_an_event_without_an_id_is_known_by_its_text():
     ids = {read(value).event_id for value in (turn(1), turn(1), turn(2), entry(1, "a"))}
     assert len(ids) == 3

@@ -186,6 +186,7 @@ register_format(
         rank=200,
         recognises=lambda record: False,
         read_log=_read,
+        may_be_part=True,
         has_rubrics=False,
     )
 )
