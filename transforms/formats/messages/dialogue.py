@@ -133,7 +133,7 @@ class Dialogue:
         self.finish, self._last = None, {}
 
     def said(self, message: JsonObject) -> None:
-        """Notes a message of the agent, after what it says: it may state how the conversation ended."""
+        """Sets the last message of the agent, after its parts: it may state how the conversation ended."""
         self._last = message
 
     @property
