@@ -3,7 +3,7 @@
 import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.alert import AlertRule
@@ -16,8 +16,9 @@ from turnwise.schemas.tools import ToolSetting
 from turnwise.schemas.values import JsonObject, no_items
 
 DEFAULT_CRITERIA: JsonObject = {
-    "tool_trajectory_avg_score": 1.0,
-    "response_match_score": 0.8,
+    "tool_trajectory_avg_score": {"threshold": 1.0, "informs_with_actions": True},
+    "response_match_score": {"threshold": 0.8, "informs_with_actions": True},
+    "tool_effects_v1": 1.0,
     "tool_invocation_score": {},
     "expectations_met": {},
     "turn_latency": {},
@@ -119,7 +120,8 @@ class EvalConfig(BaseModel):
     Attributes:
         criteria: Name -> threshold, or an object with the criterion's fields.
         custom_metrics: google-adk's custom metrics by name; those named in `criteria` are unscored.
-        adk_compat: Reproduce google-adk 2.13's values where turnwise deviates on purpose.
+        adk_compat: Reproduce google-adk 2.13's values where turnwise deviates on purpose; with no `criteria`,
+            only google-adk's default ones have thresholds.
         ces: Settings of CES cases.
         judge: Settings of the judge.
         alerts: Rules on the windows of a stream; ignored in a batch run.
@@ -156,6 +158,14 @@ class EvalConfig(BaseModel):
     gate: GateConfig = GateConfig()
     user_simulator_config: JsonObject | None = None
     live_model_config: JsonObject | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _criteria_of_adk(cls, value: object) -> object:
+        """Takes the threshold of effects, which google-adk does not have, out of its default."""
+        if isinstance(value, dict) and value.get("adk_compat") is True and "criteria" not in value:
+            return value | {"criteria": DEFAULT_CRITERIA | {"tool_effects_v1": {"threshold": None}}}
+        return value
 
 
 def load_json_object(text: str, name: str) -> JsonObject:

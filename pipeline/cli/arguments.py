@@ -10,6 +10,13 @@ from turnwise.schemas.judge_config import DEFAULT_MODEL
 from turnwise.transforms.formats.base import AUTO, log_formats
 from turnwise.transforms.judging.judges.base import JUDGES
 
+
+def _with_threshold(name: str) -> str:
+    given = DEFAULT_CRITERIA[name]
+    threshold = given.get("threshold") if isinstance(given, dict) else given
+    return name if threshold is None else f"{name} {threshold}"
+
+
 _STREAM_LENGTHS = (
     ("--session_gap", float, "silence that ends a conversation of single events (default: 600)"),
     ("--window", float, "length of the metrics' windows (default: 3600)"),
@@ -68,8 +75,8 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         "--config",
         metavar="FILE",
         help="criteria and thresholds: ADK's EvalConfig JSON (default: "
-        + ", ".join(f"{name} {threshold or ''}".strip() for name, threshold in DEFAULT_CRITERIA.items())
-        + ")",
+        + ", ".join(map(_with_threshold, DEFAULT_CRITERIA))
+        + "; the first two inform only where a case states the actions of the whole conversation)",
     )
     group.add_argument(
         "--max_record_mb",

@@ -62,9 +62,15 @@ class CriterionMeasure(Struct, frozen=True):
         return value if value is None or scale is None or scale[0] <= value <= scale[1] else None
 
     def applies(self, found: CriterionColumn) -> Bools:
-        """Returns which scores count at all; a value outside the scale (CES's -1: no claim) does not."""
+        """Returns which scores count at all.
+
+        A value outside the scale (CES's -1: no claim) does not. Where outcomes are compared, one that only
+        informs does not either.
+        """
         always = found.where(lambda kind: kind.outcome is not None or not kind.has_value)
-        return always | found.is_within(self.scale)
+        if self.is_of_values:
+            return always | found.is_within(self.scale)
+        return always | (found.where(lambda kind: kind.threshold is not None) & found.is_within(self.scale))
 
     def values_of(self, found: CriterionColumn) -> Numbers:
         """Returns what is compared of every score; NaN: undecided."""
@@ -91,7 +97,12 @@ def measure_of(criterion: str, found: Sequence[CriterionColumn], has_threshold: 
     scale = (0.0, 1.0) if criterion == STATUS else kind.scale if kind else None
     unit = kind.unit if kind else "score"
     kinds = {kind for own in found for kind in own.kinds.used() if kind is not None}
-    has_outcomes = criterion == STATUS or has_threshold or any(kind.outcome for kind in kinds)
+    # A criterion may only inform in all conversations although the config gives it a threshold.
+    has_values = [kind for kind in kinds if kind.has_value]
+    only_informs = bool(has_values) and all(kind.threshold is None for kind in has_values)
+    has_outcomes = (
+        criterion == STATUS or any(kind.outcome for kind in kinds) or (has_threshold and not only_informs)
+    )
     is_share = has_outcomes or (unit == "score" and _is_binary(found))
     better = _better(criterion, has_outcomes)
     measure: ComparedMeasure = "pass_rate" if is_share else "mean"

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from math import inf, isfinite
 from typing import ClassVar, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, field_validator
 from typing_extensions import Self
 
 from turnwise.schemas.extension.registry import Registry
@@ -221,6 +221,10 @@ class MeasuredCriterion(Criterion):
         """Scores the conversation as a whole, where the case states something about the whole."""
         return None
 
+    def applied_to(self, sample: Sample) -> Self:
+        """Returns the criterion as it applies to a conversation."""
+        return self
+
     def not_logged(self, pair: TurnPair) -> Score | None:
         """Returns the score of a turn whose figure is not in the log.
 
@@ -233,6 +237,31 @@ class MeasuredCriterion(Criterion):
         if not turn.user and turn.grounded is None:
             return None
         return Score(None, reason=f"not in the log (needs {self.needs})")
+
+
+class ComparesTurns(MeasuredCriterion):
+    """A measure that holds recorded turns against those of a golden case, one by one.
+
+    Attributes:
+        informs_with_actions: Whether it has no threshold in a conversation whose case states the calls of the
+            whole conversation (`actions`) and not those of its turns. Such a case leaves the way open:
+            order and wording do not decide.
+    """
+
+    informs_with_actions: StrictBool = False
+
+    def applied_to(self, sample: Sample) -> Self:
+        """Returns the criterion, without its threshold where it only informs."""
+        case = sample.eval_case
+        if not self.informs_with_actions or case is None or case.actions is None:
+            return self
+        return self if any(turn.tool_calls is not None for turn in case.turns) else self._informing
+
+    @cached_property
+    def _informing(self) -> Self:
+        copy = self.model_copy(update={"threshold": None})
+        copy.__dict__.pop("digest", None)
+        return copy
 
 
 class JudgedCriterion(Criterion):

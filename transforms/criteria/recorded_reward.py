@@ -13,8 +13,8 @@ _LABEL = "reward"
 class RecordedReward(MeasuredCriterion):
     """The reward in the log (`labels.reward`, or `reward` of a record of messages), 0 to 1.
 
-    Does not apply to a conversation whose log rates nothing; unscored if there is a threshold. Unscored if
-    the log has other labels and no reward, or a reward that is no number from 0 to 1.
+    Does not apply to a conversation without a reward; unscored if there is a threshold. Unscored if the
+    reward is no number from 0 to 1.
 
     When to use: Compare versions by the reward of a simulator or test bench, or by a user's rating.
     """
@@ -31,12 +31,9 @@ class RecordedReward(MeasuredCriterion):
 
     def score_conversation(self, sample: Sample) -> Score | None:
         """Returns the reward as it stands in the log."""
-        labels = sample.conversation.labels
-        if not labels:
-            return None
-        reward = labels.get(_LABEL)
+        reward = (sample.conversation.labels or {}).get(_LABEL)
         if reward is None:
-            return Score(None, reason="the log gives no reward")
+            return None
         if not isinstance(reward, int | float) or not 0 <= reward <= 1:
             return Score(None, reason=f"the reward of the log is no number from 0 to 1: {short_repr(reward)}")
         return Score(float(reward))

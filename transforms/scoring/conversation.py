@@ -71,7 +71,7 @@ def score_conversation(sample: Sample, criteria: Sequence[MeasuredCriterion]) ->
     findings = record_findings(sample) if sample.has_findings or sample.has_gaps else []
     scored = ScoredConversation(sample, [], findings)
     for criterion in criteria:
-        scored.scores.append(_score(criterion, sample, scored.failures))
+        scored.scores.append(_score(criterion.applied_to(sample), sample, scored.failures))
     return scored
 
 

@@ -89,8 +89,10 @@ def test_a_run_counts_the_tools_that_it_guessed(finished):
 
 
 def test_without_such_criteria_nothing_is_said_of_tools(tmp_path, capsys):
-    log = tmp_path / "log.jsonl"
+    log, config = tmp_path / "log.jsonl", tmp_path / "config.json"
     log.write_text(json.dumps(record(1, 0, "v1", "good")))
-    assert main(["run", "--input", str(log), "--output", str(tmp_path / "out")]) == 0
+    config.write_text(json.dumps({"criteria": {"tool_trajectory_avg_score": 1.0}}))
+    options = ["--input", str(log), "--config", str(config), "--output", str(tmp_path / "out")]
+    assert main(["run", *options]) == 0
     assert "guessed" not in capsys.readouterr().out
     assert json.loads((tmp_path / "out" / "run.json").read_text())["guessed_tools"] == {}

@@ -249,8 +249,6 @@ def test_measured(name: str) -> None:
         ({"reward": True}, 1.0, None),
         ({"reward": 0}, 0.0, None),
         ({"reward": 0.5, "success": False}, 0.5, None),
-        ({"reward": None}, None, "the log gives no reward"),
-        ({"success": True}, None, "the log gives no reward"),
         ({"reward": 5}, None, "the reward of the log is no number from 0 to 1: 5"),
         ({"reward": "high"}, None, "the reward of the log is no number from 0 to 1: 'high'"),
         ({"reward": float("nan")}, None, "the reward of the log is no number from 0 to 1: nan"),
@@ -260,10 +258,12 @@ def test_the_reward_of_the_log(labels: dict[str, object], value: float | None, r
     scored = score_conversation(sample_of(PLAIN, None, labels=labels), [CRITERIA["recorded_reward"]()])
     overall = scored.scores[0].overall
     assert overall is not None and (overall.value, overall.reason) == (value, reason)
-    assert [
-        entry.overall
-        for entry in score_conversation(sample_of(PLAIN, None), [CRITERIA["recorded_reward"]()]).scores
-    ] in ([], [None])
+
+
+@pytest.mark.parametrize("labels", [None, {"reward": None}, {"success": True}])
+def test_a_log_without_a_reward_gives_no_row(labels: dict[str, object] | None) -> None:
+    scored = score_conversation(sample_of(PLAIN, None, labels=labels or {}), [CRITERIA["recorded_reward"]()])
+    assert [entry.overall for entry in scored.scores] == [None]
 
 
 def test_a_gate_does_not_pass_a_conversation_without_a_reward() -> None:

@@ -8,13 +8,13 @@ from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.judged import answer_text, expected_text
-from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
+from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, turn_mismatch
 from turnwise.transforms.criteria.reasons import words_text
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 from turnwise.transforms.text.rouge import RougeType, has_tokens, rouge
 
 
-class ResponseMatch(MeasuredCriterion):
+class ResponseMatch(ComparesTurns):
     """ROUGE F of the agent's final response against the expected one, 0..1.
 
     When to use: A reference answer exists and its wording matters. It needs no judge and works in any script.

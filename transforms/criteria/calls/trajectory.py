@@ -7,14 +7,16 @@ from typing import ClassVar, TypeVar
 
 from pydantic import Field, StrictBool, field_validator
 
-from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.conversation import ToolCall, Turn
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn, turn_mismatch
+from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, turn_mismatch
 from turnwise.transforms.criteria.reasons import calls_apart, calls_text
+from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.matching.arguments import ArgumentMatcher, arguments_match, frozen, is_directive
 from turnwise.transforms.matching.assignment import count_matches, equal_matches
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
+from turnwise.transforms.matching.responses import pair_responses
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
@@ -22,11 +24,12 @@ T = TypeVar("T")
 _CallKey = tuple[str | None, JsonObject | None]
 
 
-class ToolTrajectory(MeasuredCriterion):
+class ToolTrajectory(ComparesTurns):
     """1.0 if a turn's tool calls are the expected ones, else 0.0; partial credit is in the details.
 
     The details hold precision, recall and F1. A case that states only the calls of the whole conversation
-    gets one score for the whole.
+    gets one score for the whole. A failed call that was made again and then succeeded counts once
+    (`details.retried`), except against a case of google-adk, which counts both.
 
     When to use: The agent must follow a script: the same calls, or certain calls in order.
 
@@ -69,14 +72,25 @@ class ToolTrajectory(MeasuredCriterion):
             return None
         if pair.actual is None or expected is None:
             return turn_mismatch(pair)
-        return self._compare(expected, pair.actual.tool_calls)
+        return self._compare_turns(sample, expected, [pair.actual])
 
     def score_conversation(self, sample: Sample) -> Score | None:
         """Compares all calls of the conversation, where the case states only those of the whole."""
         if sample.eval_case is None or sample.eval_case.actions is None:
             return None
-        made = [call for turn in sample.conversation.turns for call in turn.tool_calls]
-        return self._compare(sample.eval_case.actions, made)
+        return self._compare_turns(sample, sample.eval_case.actions, sample.conversation.turns)
+
+    def _compare_turns(self, sample: Sample, expected: Sequence[ToolCall], turns: Sequence[Turn]) -> Score:
+        made = [call for turn in turns for call in turn.tool_calls]
+        score = self._compare(expected, made)
+        if score.value == 1.0 or (sample.eval_case is not None and sample.eval_case.dialect == "adk"):
+            return score
+        retried = [call for turn in turns for call in retried_calls(turn)]
+        if retried:
+            left_out = set(map(id, retried))
+            score = self._compare(expected, [call for call in made if id(call) not in left_out])
+            score.details = (score.details or {}) | {"retried": [call.name for call in retried]}
+        return score
 
     def _compare(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
         wanted, made = self._keys(expected), self._keys(actual)
@@ -186,6 +200,18 @@ def _equal_partners(wanted: Sequence[_CallKey], made: Sequence[_CallKey]) -> lis
 
 def _hashed(key: _CallKey) -> Hashable:
     return key[0], frozen(key[1])
+
+
+def retried_calls(turn: Turn) -> list[ToolCall]:
+    """Returns the failed calls of a turn that were made again later in it, and then did not fail."""
+    calls = turn.tool_calls
+    responses = pair_responses(calls, turn.tool_responses)
+    failed = [has_failed(r, c.name or "") for c, r in zip(calls, responses, strict=True)]
+    if not any(failed):
+        return []
+    keys = [_hashed((call.name, call.args)) for call in calls]
+    last_success = {key: i for i, key in enumerate(keys) if not failed[i]}
+    return [call for i, call in enumerate(calls) if failed[i] and last_success.get(keys[i], -1) > i]
 
 
 def credit(matched: int, expected: int, actual: int) -> JsonObject:

@@ -1,0 +1,118 @@
+"""What the default config decides: effects wherever calls are expected, order and wording where turns are."""
+
+import pytest
+
+import turnwise
+
+CANCEL = {"name": "cancel_order", "args": {"id": 7}}
+FIND = {"name": "get_order", "args": {"id": 7}}
+SAID = "Order 7 is cancelled."
+FAILURES = (
+    {"error": "HTTP 503 backend down"},
+    {"error": "timeout"},
+    {"result": {"status": "error", "message": "not allowed"}},
+    {"result": {"ok": False}},
+    {"result": "Error: order not found"},
+)
+
+
+def one_turn(*calls, expected=(CANCEL,), said=SAID):
+    wanted = {"response": SAID, "tool_calls": list(expected)}
+    turn = {"user": "Cancel order 7", "agent": said, "tool_calls": list(calls), "expected": wanted}
+    return {"conversation_id": "c1", "turns": [turn]}
+
+
+def open_way(*calls, actions=(CANCEL,), **turn):
+    """A conversation whose case states the actions of the whole."""
+    said = {"user": "Cancel order 7", "agent": SAID, "tool_calls": list(calls), **turn}
+    return {"conversation_id": "c1", "turns": [said], "expected": {"actions": list(actions)}}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failed_call_is_not_done_although_the_agent_says_so(failure):
+    assert turnwise.evaluate(one_turn(CANCEL | failure)).status == "FAIL"
+    assert turnwise.evaluate(open_way(CANCEL | failure)).status == "FAIL"
+    assert turnwise.evaluate(one_turn(CANCEL | failure, CANCEL | failure)).status == "FAIL"
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_retry_that_works_is_right(failure):
+    result = turnwise.evaluate(one_turn(CANCEL | failure, CANCEL | {"result": {"ok": True}}))
+    assert result.status == "PASS"
+    (score,) = (s for s in result.scores if s["criterion"] == "tool_trajectory_avg_score" and s["details"])
+    assert score["details"]["retried"] == ["cancel_order"]
+    assert turnwise.evaluate(open_way(CANCEL | failure, CANCEL | {"result": {"ok": True}})).status == "PASS"
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        (CANCEL, CANCEL),
+        (CANCEL | {"result": {"ok": True}}, CANCEL | {"error": "already cancelled"}),
+        (CANCEL | {"error": "timeout"}, {"name": "cancel_order", "args": {"id": 8}}, CANCEL),
+    ],
+    ids=["made twice", "failed the second time", "another order cancelled too"],
+)
+def test_other_repetitions_are_not_expected(calls):
+    assert turnwise.evaluate(one_turn(*calls)).status == "FAIL"
+
+
+def test_a_retry_counts_against_a_golden_case_of_google_adk():
+    call = {"name": "cancel_order", "args": {"id": 7}}
+    turn = {
+        "invocation_id": "i1",
+        "user_content": {"role": "user", "parts": [{"text": "Cancel order 7"}]},
+        "final_response": {"role": "model", "parts": [{"text": SAID}]},
+        "intermediate_data": {"tool_uses": [call]},
+    }
+    case = {"eval_set_id": "s", "eval_cases": [{"eval_id": "e1", "conversation": [turn]}]}
+    log = one_turn(CANCEL | {"error": "timeout"}, CANCEL | {"result": {"ok": True}})
+    del log["turns"][0]["expected"]
+    result = turnwise.evaluate(log | {"eval_id": "e1"}, cases=case)
+    (score,) = (s for s in result.scores if s["criterion"] == "tool_trajectory_avg_score" and s["details"])
+    assert (score["value"], score["outcome"]) == (0.0, "FAIL")
+
+
+@pytest.mark.parametrize(
+    "log, status",
+    [
+        (open_way(FIND, FIND, CANCEL), "PASS"),
+        (open_way(CANCEL, actions=(FIND, CANCEL)), "PASS"),
+        (open_way(FIND), "FAIL"),
+        (open_way(CANCEL, {"name": "delete_account", "args": {"id": 1}}), "FAIL"),
+        (open_way(actions=()), "PASS"),
+        (
+            open_way(CANCEL, expected={"response": "It has been done. Anything else?"}),
+            "PASS",
+        ),
+        (open_way(FIND, CANCEL, expected={"tool_calls": [CANCEL]}), "FAIL"),
+    ],
+    ids=["look-ups", "look-up left out", "missing", "extra", "none", "other words", "turns state calls too"],
+)
+def test_where_a_case_states_actions_effects_decide(log, status):
+    result = turnwise.evaluate(log)
+    assert result.status == status
+    informing = [
+        score["outcome"]
+        for score in result.scores
+        if score["criterion"] in ("tool_trajectory_avg_score", "response_match_score")
+    ]
+    by_turn = "tool_calls" in log["turns"][0].get("expected", {})
+    assert by_turn or set(informing) == {None}
+
+
+def test_criteria_that_a_config_states_keep_their_thresholds():
+    criteria = {"tool_trajectory_avg_score": 1.0, "tool_effects_v1": 1.0}
+    assert turnwise.evaluate(open_way(FIND, CANCEL), criteria=criteria).status == "FAIL"
+
+
+def test_a_criterion_of_the_default_without_a_value_writes_nothing():
+    log = one_turn(CANCEL) | {"labels": {"success": True}}
+    assert "recorded_reward" not in {score["criterion"] for score in turnwise.evaluate(log).scores}
+
+
+def test_adk_compat_alone_decides_by_the_criteria_of_google_adk():
+    failed = one_turn(CANCEL | {"error": "timeout"})
+    result = turnwise.evaluate(failed, config=turnwise.EvalConfig(adk_compat=True))
+    assert result.status == "PASS"
+    assert {s["outcome"] for s in result.scores if s["criterion"] == "tool_effects_v1"} == {None}
