@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
+from turnwise.schemas.values import short_repr
+
 _SHOWN = 200
 
 
@@ -15,13 +17,13 @@ def _checked(expression: str) -> str:
     from jmespath.exceptions import JMESPathError
 
     try:
-        parsed = jmespath.compile(expression).parsed
+        problem = next(_problems(jmespath.compile(expression).parsed), None)
     except JMESPathError as error:
-        said = " ".join(str(error).split())[:_SHOWN]
-        raise ValueError(f"{expression!r} is no JMESPath expression: {said}") from None
-    problem = next(_problems(parsed), None)
+        problem = " ".join(str(error).split())[:_SHOWN]
+    except RecursionError:
+        problem = "it nests too deeply"
     if problem is not None:
-        raise ValueError(f"{expression!r} is no JMESPath expression: {problem}")
+        raise ValueError(f"{short_repr(expression, _SHOWN)} is no JMESPath expression: {problem}")
     return expression
 
 

@@ -5,10 +5,13 @@ import re
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.paths import is_local
+from turnwise.transforms.text.patterns import path_glob_matches
 
 _KINDS = {
     stat.S_IFIFO: "a FIFO",
@@ -17,8 +20,6 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a directory",
 }
-_WILD = {"**": ".*", "*": r"[^/\\]*", "?": "."}
-_GLOB = re.compile(r"\*\*|\[(?P<chars>!.[^\]]*|[^!][^\]]*)\]|.", re.DOTALL)
 _FILES = (*SUFFIXES, *OTHER_SUFFIXES)
 
 
@@ -154,12 +155,21 @@ def other_files(paths: Sequence[str]) -> list[str]:
 
 
 def matches(pattern: str) -> Iterator[Seen]:
-    """Yields the files that a glob matches: `*` within a name, `**` over any number of directories."""
+    """Yields the files that a glob matches: `*` within a name, `**` over any number of directories.
+
+    Raises:
+        ConfigError: The glob has a wrong range of characters; one line.
+    """
     root = glob_root(pattern)
     prefix = "" if root else f"{os.curdir}{os.sep}"
     pattern = prefix + pattern
-    is_match = _matcher(pattern)
-    for seen in walk(root or os.curdir, is_match, lambda path: _may_hold(pattern, path)):
+    try:
+        path_glob_matches(pattern, "")
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    for seen in walk(
+        root or os.curdir, partial(path_glob_matches, pattern), lambda path: _may_hold(pattern, path)
+    ):
         yield seen._replace(path=seen.path.removeprefix(prefix))
 
 
@@ -169,28 +179,10 @@ def glob_root(pattern: str) -> str:
     return os.path.dirname(fixed.group(0)) if fixed else ""
 
 
-def _matcher(pattern: str) -> Callable[[str], bool]:
-    match = re.compile(glob_expression(pattern), re.DOTALL | re.MULTILINE).match
-    return lambda path: match(path) is not None
-
-
-def glob_expression(pattern: str) -> str:
-    """Returns the regular expression of a glob, as Beam reads one on other filesystems."""
-    return _GLOB.sub(_expression, pattern) + r"\Z"
-
-
-def _expression(found: "re.Match[str]") -> str:
-    text, chars = found[0], found["chars"]
-    if chars is None:
-        return _WILD.get(text) or re.escape(text)
-    chars = chars.replace("\\", "\\\\")
-    return f"[^{chars[1:]}]" if chars[0] == "!" else f"[\\{chars}]" if chars[0] == "^" else f"[{chars}]"
-
-
 def _may_hold(pattern: str, directory: str) -> bool:
     """Returns whether a glob can match a file below a directory."""
     parts, depth = pattern.split(os.sep), directory.count(os.sep) + 1
     start = parts[:depth]
     if any("**" in part for part in start):
         return True
-    return depth < len(parts) and _matcher(os.sep.join(start))(directory)
+    return depth < len(parts) and path_glob_matches(os.sep.join(start), directory)

@@ -1,12 +1,12 @@
 """Filters (https://google.aip.dev/160) over the facts of one conversation."""
 
 from collections.abc import Callable, Mapping
-from fnmatch import fnmatchcase
 from operator import ge, gt, le, lt
 
 from turnwise.schemas.proto.filters import Condition, FieldComparison, FilterError, Junction
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.values import JsonValue
+from turnwise.transforms.text.patterns import glob_matches
 
 Facts = Mapping[str, JsonValue]
 _ORDERED: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
@@ -48,7 +48,10 @@ def _compare(wanted: FieldComparison, facts: Facts) -> bool:
         return any(_ordered(wanted, item) for item in values)
     if wanted.operator == ":":
         return any(wanted.value.casefold() in str(item).casefold() for item in values)
-    is_equal = any(fnmatchcase(_text(item), wanted.value) for item in values)
+    try:
+        is_equal = any(glob_matches(wanted.value, _text(item)) for item in values)
+    except ValueError as error:
+        raise FilterError(f"{wanted.field} {wanted.operator}: {error}") from None
     return is_equal == (wanted.operator == "=")
 
 

@@ -1,7 +1,6 @@
 """Looks up the effects of a conversation's tools, by config, declaration or inference."""
 
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.tools import ToolDeclaration, ToolEffect, ToolSetting
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.effects.inferred import infer_effect, words_of
+from turnwise.transforms.text.patterns import glob_matches
 
 CONFIG = "config"
 _CALLING = frozenset(("call", "execute", "invoke", "perform", "run", "use"))
@@ -80,7 +80,7 @@ class ToolCatalog:
         return effect if setting is None else _overridden(effect, setting, CONFIG)
 
     def _glob(self, name: str) -> ToolSetting | None:
-        return next((tool for glob, tool in self._settings.globs if fnmatchcase(name, glob)), None)
+        return next((tool for glob, tool in self._settings.globs if glob_matches(glob, name)), None)
 
 
 def _overridden(base: ToolEffect, stated: ToolDeclaration | ToolSetting, source: str) -> ToolEffect:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Hashable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
@@ -14,6 +13,7 @@ from turnwise.schemas.jsonio import same_json
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.text.patterns import check_pattern, pattern_found
 
 _LONGEST_TYPE = 100
 _DIRECTIVES = ("semantic", "ignore", "contains", "regexp", "exact")
@@ -27,7 +27,7 @@ class ArgumentMatcher(BaseModel):
         match: `exact` (Python's `==` on JSON values), `ignore`, `contains` (the expected text is part of
             the actual one), `regexp` (the pattern is found in the actual text) or `number` (equal within
             the tolerances; numeric texts count as numbers).
-        pattern: The regular expression; None: the expected value is the pattern.
+        pattern: The regular expression, in RE2's syntax; None: the expected value is the pattern.
         tolerance: Largest absolute difference of `number`, 0 or more.
         relative_tolerance: Largest difference of `number` relative to the larger of the two, 0 or more.
     """
@@ -48,7 +48,7 @@ class ArgumentMatcher(BaseModel):
     @classmethod
     def _is_pattern(cls, value: str | None) -> str | None:
         if value is not None:
-            _compiled(value)
+            check_pattern(value)
         return value
 
     def matches(self, expected: JsonValue, actual: JsonValue) -> bool:
@@ -68,13 +68,6 @@ class ArgumentMatcher(BaseModel):
         if left is None or right is None:
             return bool(expected == actual)
         return math.isclose(left, right, rel_tol=self.relative_tolerance, abs_tol=self.tolerance)
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {pattern!r} ({error})") from None
 
 
 def _number(value: JsonValue) -> float | None:
@@ -122,8 +115,8 @@ def _same_kinds(expected: JsonValue, actual: JsonValue) -> bool:
 
 
 def found(pattern: JsonValue, actual: JsonValue) -> bool:
-    """Returns whether a regular expression is found in a value's text; a wrong pattern raises ValueError."""
-    return _compiled(plain_text(pattern)).search(plain_text(actual)) is not None
+    """Returns whether a regular expression is found in a value's text; a wrong one raises ValueError."""
+    return pattern_found(plain_text(pattern), plain_text(actual))
 
 
 def is_directive(value: JsonValue) -> bool:
@@ -148,7 +141,7 @@ def check_directives(arguments: JsonObject) -> None:
             pattern = value.get("$matchValue", value.get("value"))
             if not isinstance(pattern, str):
                 raise ValueError("a regexp directive needs its pattern under $matchValue")
-            _compiled(pattern)
+            check_pattern(pattern)
 
 
 def _check_type(kind: JsonValue) -> None:

@@ -14,6 +14,7 @@ from turnwise.transforms.criteria import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
 from turnwise.transforms.judging.judges.base import find_judge
 from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.text.patterns import check_glob
 
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:
@@ -48,6 +49,10 @@ def _check_alerts(config: EvalConfig, name: str) -> None:
 
 
 def _alert_problem(rule: AlertRule, criteria: JsonObject) -> str | None:
+    try:
+        check_glob(rule.app_version)
+    except ValueError as error:
+        return f"app_version: {error}"
     if rule.criterion == STATUS:
         if rule.level == "turn":
             return f"level: {STATUS} is of whole conversations"
@@ -73,6 +78,11 @@ def build_criteria(config: EvalConfig) -> tuple[Criterion, ...]:
     """
     if not config.criteria:
         raise ConfigError("config: criteria: names no criterion")
+    for glob in config.tools:
+        try:
+            check_glob(glob)
+        except ValueError as error:
+            raise ConfigError(f"config: tools: {error}") from None
     return tuple(_criterion(name, value, config) for name, value in config.criteria.items())
 
 

@@ -1,6 +1,5 @@
 """Evaluates alert rules on windows."""
 
-from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.means import SampleMoments
 from turnwise.transforms.statistics.sequential import always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.streaming.windowed import WindowMetrics
+from turnwise.transforms.text.patterns import glob_matches
 
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
@@ -41,7 +41,7 @@ def evaluate_rule(
         baseline: The sums of the windows before it that the rule's `drop` needs; None: there are none.
         number: Position of the window among all windows of its app version, from 1.
     """
-    if not fnmatchcase(window.app_version, rule.app_version):
+    if not glob_matches(rule.app_version, window.app_version):
         return None
     level, tally = _tally(window.state, rule)
     value, count = _measured(rule, tally)

@@ -142,7 +142,7 @@ WRONG_CRITERIA = [
                 "argument_matchers": {"*": {"x": {"match": "regexp", "pattern": "("}}}
             }
         },
-        "not a regular expression: '('",
+        "not a regular expression of RE2: '('",
     ),
     (
         {
