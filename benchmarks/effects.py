@@ -43,6 +43,7 @@ CRITERIA: dict[str, list[MeasuredCriterion]] = {
     "ANY_ORDER": [ToolTrajectory(match_type="ANY_ORDER")],
     "names only (ANY_ORDER)": [ToolTrajectory(match_type="ANY_ORDER", ignore_args=True)],
     "effects": [ToolEffects()],
+    "effects, `prose: ignore`": [ToolEffects(prose="ignore")],
     "effects, `extra_handoffs: weigh`": [ToolEffects(extra_handoffs="weigh")],
     "verdict of effects and `expectations_met`": [ToolEffects(), ExpectationsMet()],
 }

@@ -559,9 +559,12 @@ RECORDINGS = [
 
 
 def in_other_words(value):
-    """Numbers as texts, texts in capitals, lists and objects turned round."""
+    """Numbers as texts, texts in capitals, lists and objects turned round; identifiers are exact."""
     if isinstance(value, dict):
-        return {key: in_other_words(item) for key, item in reversed(value.items())}
+        return {
+            key: f" {item} " if key.endswith("id") and isinstance(item, str) else in_other_words(item)
+            for key, item in reversed(value.items())
+        }
     if isinstance(value, list):
         return [in_other_words(item) for item in reversed(value)]
     if isinstance(value, str):

@@ -1,7 +1,7 @@
 """tool_effects_v1: comparison of the changes that calls made with the expected changes."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,11 +16,13 @@ from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.effects.changes import Changes, ExpectedCalls, changes_of, match_changes
 from turnwise.transforms.effects.handoffs import expected_handoffs
 from turnwise.transforms.effects.pairing import Matching
+from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.effects.tool_catalog import ToolCatalog
 from turnwise.transforms.effects.wording import (
     by_other_actor,
     call_text,
     listed,
+    not_compared,
     summary,
     texts,
     wrong_details,
@@ -50,6 +52,9 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
         ordered_lists: Tool (or `*`) -> parameters whose lists are compared in order.
         extra_handoffs: Effect of an unexpected hand-off: `allow`, it is reported and does not count; `weigh`,
             it lowers the value; `fail`, it lowers the value and fails at any threshold.
+        prose: How free texts of other wording count: `judge`, only a judge can compare them, so that the
+            conversation has no score unless something else fails it; `ignore`, they are not compared. Texts
+            of hand-offs are never compared.
     """
 
     name: ClassVar[str] = "tool_effects_v1"
@@ -63,6 +68,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
     argument_matchers: dict[str, dict[str, ArgumentMatcher]] = Field(default_factory=dict)
     ordered_lists: dict[str, list[str]] = Field(default_factory=dict)
     extra_handoffs: Literal["allow", "weigh", "fail"] = "allow"
+    prose: Literal["judge", "ignore"] = "judge"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the changes of a turn with those of its golden turn; an absent turn changes nothing."""
@@ -98,15 +104,34 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
         return overall
 
     def _compare(self, work: Changes, catalog: ToolCatalog) -> Score:
+        """Scores what is certain; there is no score where a judge's answer could change it."""
         score = self._score(work, catalog, False)
-        if any(_has_directive(item.call) for item in work.expected):
-            best = self._score(work, catalog, True)
-            if best.value != score.value:
-                score = Score(None, reason=JUDGE_NEEDED, details=score.details)
-        return score
+        if score.value == 1.0 or not any(_needs_judge(item.call) for item in (*work.expected, *work.actual)):
+            return score
+        best = self._score(work, catalog, True)
+        if best.value == score.value:
+            return score
+        unclear = (best.details or {}).pop("not_compared", None)
+        reason = JUDGE_NEEDED
+        if isinstance(unclear, list):
+            names = ", ".join(map(str, unclear))
+            reason = f"the wording of {names} differs: ask a judge (`semantic`) or state a matcher"
+            score.details = (score.details or {}) | {"unclear": unclear}
+        return Score(None, reason=reason, details=score.details, **self._certain(best))
+
+    def _certain(self, best: Score) -> dict[str, Any]:
+        """Returns the outcome of a score without a value: FAIL if it fails whatever a judge says."""
+        decided = self.gated(best)
+        if decided.outcome != "FAIL":
+            return {}
+        return {"outcome": "FAIL", "threshold": self.threshold, "explanation": best.explanation}
 
     def _score(self, work: Changes, catalog: ToolCatalog, undecided: bool) -> Score:
-        compare = ArgumentComparison(self.argument_matchers, self.ordered_lists, undecided)
+        names = {item.call.name for item in work.expected if _is_handoff(item, catalog)}
+        ignores = self.prose == "ignore"
+        compare = ArgumentComparison(
+            self.argument_matchers, self.ordered_lists, undecided, ignores, frozenset(names)
+        )
         matching = match_changes(work, catalog, compare)
         unexpected = _unexpected(matching)
         handoffs = [
@@ -121,7 +146,10 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
             destructive=listed(texts([d for d in unexpected if catalog.effect_of(d.call).destructive])),
             extra_handoffs=listed(texts(handoffs)),
         )
-        told = summary(matching, compare, allowed, work.undone)
+        skipped = not_compared(matching, compare)
+        if skipped:
+            details["not_compared"] = listed(skipped)
+        told = summary(matching, compare, allowed, work.undone, skipped)
         score = Score(_f1(matching, catalog), explanation=told, details=details)
         score.reason = self._certain_failure(details)
         if score.reason:
@@ -148,8 +176,15 @@ def states_calls(sample: Sample) -> bool:
     )
 
 
-def _has_directive(call: ToolCall) -> bool:
-    return any(map(is_directive, (call.args or {}).values()))
+def _needs_judge(call: ToolCall) -> bool:
+    """Returns whether a call holds what only a judge may be able to compare."""
+    return any(is_directive(value) or _holds_prose(value) for value in (call.args or {}).values())
+
+
+def _holds_prose(value: JsonValue) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_holds_prose, value.values() if isinstance(value, dict) else value))
+    return may_be_reworded(value)
 
 
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
