@@ -44,6 +44,7 @@ CRITERIA: dict[str, list[MeasuredCriterion]] = {
     "names only (ANY_ORDER)": [ToolTrajectory(match_type="ANY_ORDER", ignore_args=True)],
     "effects": [ToolEffects()],
     "effects, `extra_handoffs: weigh`": [ToolEffects(extra_handoffs="weigh")],
+    "effects, `extra_writes: allow`": [ToolEffects(extra_writes="allow")],
     "verdict of effects and `expectations_met`": [ToolEffects(), ExpectationsMet()],
 }
 _ROUNDS = 1_000
