@@ -198,13 +198,14 @@ def custom_text(criteria: Sequence[Criterion]) -> str:
 
 
 def guesses_text(guesses: JsonObject) -> str:
-    """Returns the line about tools whose effect was guessed or is unknown."""
+    """Returns the lines about tools whose effect was guessed or is unknown."""
     unknown = [printable(name) for name, tool in guesses.items() if tool["effect"] == UNKNOWN]
     by_effect = Counter(tool["effect"] for tool in guesses.values() if tool["effect"] != UNKNOWN)
-    counts = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items()))
-    told = [f"the effect of {by_effect.total()} is guessed by name ({counts})"] if counts else []
+    counts, lines = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items())), []
+    if counts:
+        guessed = f"tools: the effect of {by_effect.total()} is guessed by name ({counts})"
+        lines.append(f"{guessed}; `turnwise tools` lists them")
     if unknown:
-        more = ", ..." if len(unknown) > _MOST_UNKNOWN else ""
-        shown = ", ".join(unknown[:_MOST_UNKNOWN])
-        told.append(f"{'that' if told else 'the effect'} of {len(unknown)} is unknown ({shown}{more})")
-    return f"tools: {', '.join(told)}; `turnwise tools` lists them"
+        shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
+        lines.append(f"tools: the effect of {len(unknown)} is unknown ({shown}); state it in the config")
+    return "\n".join(lines)

@@ -85,8 +85,8 @@ def test_a_run_counts_the_tools_that_it_guessed(finished):
         "frobnicate": {"effect": "unknown", "conversations": 2},
     }
     assert document["config"]["tools"]["nope"]["effect"] == "read"
-    told = "the effect of 1 is guessed by name (1 write), that of 1 is unknown (frobnicate)"
-    assert f"tools: {told}; `turnwise tools` lists them" in printed
+    assert "tools: the effect of 1 is guessed by name (1 write); `turnwise tools` lists them" in printed
+    assert "tools: the effect of 1 is unknown (frobnicate); state it in the config" in printed
 
 
 def test_without_such_criteria_nothing_is_said_of_tools(tmp_path, capsys):
