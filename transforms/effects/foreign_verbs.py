@@ -118,14 +118,16 @@ LANGUAGES = {
             adquirir adquiere suscribir añade firmar pago cobro envío registro
         """,
         nouns="""
-            reserva compra pago pague cobra cobro marca marque registro envío recarga copia programa
-            factura renta transferencia reembolso devolución cierre alquile emite abona consulta
-            seguimiento búsqueda análisis cotización borrado cambie firma
+            cancelación anulación eliminación supresión actualización modificación creación
+            verificación reserva compra pago pague cobra cobro marca marque registro envío recarga
+            copia programa factura renta transferencia reembolso devolución cierre alquile emite abona
+            consulta seguimiento búsqueda análisis cotización borrado cambie firma
         """,
         facts="""
-            estado saldo detalle detalles información lista listado precio precios fecha fechas
-            historial disponibilidad resumen cantidad monto importe datos clima catálogo horario
-            horarios tarifa tarifas política políticas existencias inventario número
+            costo costos coste condiciones motivo plazo estado saldo detalle detalles información lista
+            listado precio precios fecha fechas historial disponibilidad resumen cantidad monto importe
+            datos clima catálogo horario horarios tarifa tarifas política políticas existencias
+            inventario número
         """,
         forms=_iberian,
     ),
@@ -161,14 +163,14 @@ LANGUAGES = {
             recarregar contatar aumentar aplicar resgatar assinar registro pagamento
         """,
         nouns="""
-            reserva compra pague marca registro cópia fatura pagamento cobra busca consulta pesquisa
-            listagem análise cotação rastreamento transferência estorno agendamento troca muda poste
-            emite
+            cancelamento exclusão eliminação remoção atualização alteração criação verificação reserva
+            compra pague marca registro cópia fatura pagamento cobra busca consulta pesquisa listagem
+            análise cotação rastreamento transferência estorno agendamento troca muda poste emite
         """,
         facts="""
-            estado saldo detalhe detalhes informação informações lista preço preços histórico
-            disponibilidade resumo situação valor tarifa tarifas clima catálogo horário horários
-            estoque número
+            custo custos taxa condições motivo prazo politica política estado saldo detalhe detalhes
+            informação informações lista preço preços histórico disponibilidade resumo situação valor
+            tarifa tarifas clima catálogo horário horários estoque número
         """,
         forms=_iberian,
     ),
@@ -204,13 +206,15 @@ LANGUAGES = {
             paiement échanger
         """,
         nouns="""
-            commande réserve marque virement paiement copie poste programme facture recharge partage
-            recherche analyse suivi affichage calcul mise remboursement inscription montre vide lie
+            annulation suppression effacement résiliation modification création actualisation
+            vérification commande réserve marque virement paiement copie poste programme facture
+            recharge partage recherche analyse suivi affichage calcul mise remboursement inscription
+            montre vide lie
         """,
         facts="""
-            statut état solde détail détails information informations prix date dates historique
-            disponibilité résumé montant tarif tarifs horaire horaires météo catalogue données stock
-            numéro
+            frais coût coûts conditions motif délai politique statut état solde détail détails
+            information informations prix date dates historique disponibilité résumé montant tarif
+            tarifs horaire horaires météo catalogue données stock numéro
         """,
         forms=_french,
     ),
@@ -247,12 +251,14 @@ LANGUAGES = {
             fatturare ricaricare contattare aumentare applicare firmare pagamento prenotazione
         """,
         nouns="""
-            stampa copia rimborso programma pagamento prenotazione firma ricerca analisi calcolo
-            confronto verifica trasferimento modifica
+            cancellazione eliminazione annullamento rimozione aggiornamento creazione pagamento stampa
+            copia rimborso programma pagamento prenotazione firma ricerca analisi calcolo confronto
+            verifica trasferimento modifica
         """,
         facts="""
-            stato saldo dettaglio dettagli informazione informazioni lista elenco prezzo prezzi storico
-            disponibilità riepilogo importo tariffa tariffe orario orari meteo catalogo giacenza numero
+            costo costi condizioni motivo termine politica stato saldo dettaglio dettagli informazione
+            informazioni lista elenco prezzo prezzi storico disponibilità riepilogo importo tariffa
+            tariffe orario orari meteo catalogo giacenza numero
         """,
         forms=_italian,
     ),
@@ -291,9 +297,9 @@ LANGUAGES = {
             rückerstatten zurückgeben zurückzahlen registrieren registrierung eintragen bestellen
             beantragen anfordern ausstellen drucken hochladen posten kommentieren benachrichtigen
             informieren anrufen einladen terminieren vereinbaren mieten leihen spenden schreiben
-            kopieren duplizieren antworten beantworten liefern ausliefern aufgeben aufladen erhöhen anwenden
-            einlösen einreichen melden verlängern kontaktieren unterschreiben umtauschen beauftragen
-            nachbestellen
+            kopieren duplizieren antworten beantworten liefern ausliefern aufgeben aufladen erhöhen
+            anwenden einlösen einreichen melden verlängern kontaktieren unterschreiben umtauschen
+            beauftragen nachbestellen
         """,
         nouns="""
             suche anzeige abfrage abruf recherche analyse prüfung überprüfung vergleich kündigung
@@ -301,9 +307,10 @@ LANGUAGES = {
             kontrolle lade frage runde sperre miete spende melde
         """,
         facts="""
-            status zustand stand preis preise saldo kontostand guthaben details einzelheiten
-            information informationen liste übersicht datum verlauf historie verfügbarkeit betrag
-            zusammenfassung daten wetter katalog tarif tarife fahrplan gebühr gebühren bestand nummer
+            kosten bedingungen frist grund status zustand stand preis preise saldo kontostand guthaben
+            details einzelheiten information informationen liste übersicht datum verlauf historie
+            verfügbarkeit betrag zusammenfassung daten wetter katalog tarif tarife fahrplan gebühr
+            gebühren bestand nummer
         """,
         forms=_german,
         is_verb_last=True,
@@ -338,11 +345,11 @@ LANGUAGES = {
             opwaarderen verhogen toepassen inwisselen indienen verlengen
         """,
         nouns="""
-            plaats huur boek vraag wijziging berekening vertaling
+            annulering verwijdering opzegging plaats huur boek vraag wijziging berekening vertaling
         """,
         facts="""
-            saldo prijs prijzen details gegevens informatie lijst overzicht datum geschiedenis
-            beschikbaarheid bedrag weer tarief tarieven voorraad status nummer
+            kosten voorwaarden termijn saldo prijs prijzen details gegevens informatie lijst overzicht
+            datum geschiedenis beschikbaarheid bedrag weer tarief tarieven voorraad status nummer
         """,
         forms=_dutch,
         is_verb_last=True,

@@ -20,6 +20,7 @@ _VERSION = re.compile(r"v\d*")
 _RUNNING_ON = re.compile(r"(?:get|fetch|find|lookup|search)[a-z]{3,}")
 _INFLECTION = re.compile(
     r".{0,2}|[ail]{0,2}(?:tions?|ments?|ings?|an[ct]e?|ences?|ions?|v?ity|able|ness|ed|ers?|ors?)"
+    r"|cion(?:es)?|cao|coes|m?i?entos?|zion[ei]|[a-z]?d[ao]s?|ndo"
 )
 _VERB_SHAPE = re.compile(r"[a-z]{4,}(?:ate|ify|i[sz]e)")
 _FOREIGN_VERB_SHAPE = re.compile(r"[a-z]{3,}(?:[aei]re?|oir|eren)")
@@ -270,6 +271,8 @@ def _verb(words: Sequence[str]) -> str | None:
 def _run_on(word: str) -> str | None:
     """Returns the verb that a word begins or ends with (`deleteaccount`, `kundensuche`)."""
     known = lexicon()
+    if word in known.writing or word in known.reading:
+        return None
     for size in range(len(word) - 3, _SHORTEST_RUN_ON - 1, -1):
         start, end = word[:size], word[-size:]
         is_verb = (start in known.writing or start in known.reading) and start not in known.nouns

@@ -36,29 +36,29 @@ IDEMPOTENT = word_set("""
     restrict resume retire reveal revert revise revoke rewrite rm rmdir rotate sanction save set settle
     setup shred shut shutdown signin signout silence snooze spoof start stop strip submerge subscribe
     substitute supersede suppress suspend swap switch tag terminate throttle touch trash truncate tune
-    turn unarchive unassign unban unblock uncomplete unflag unfollow unfreeze unhide uninstall unlike
-    unlink unlock unmark unmount unmute unpause unpin unpublish unregister unset unsubscribe unsuspend
-    untag update upgrade upsert vacate void waive whitelist wipe withhold
+    turn unarchive unassign unban unblock uncomplete undelete undo unflag unfollow unfreeze unhide
+    uninstall unlike unlink unlock unmark unmount unmute unpause unpin unpublish unregister unset
+    unsubscribe unsuspend untag update upgrade upsert vacate void waive whitelist wipe withhold
 """)
 """Verbs of idempotent writes."""
 
 REPEATABLE = word_set("""
-    accrue acquire add admit advance alert allocate announce apologise apologize append appoint
+    accrue acquire add admit advance alert allocate announce apologise apologize appeal append appoint
     assemble auction award backup begin bid bill book borrow broadcast build buy cable capture charge
-    checkin checkout claim click clone comment commit compensate compose contribute copy cp create
-    credit debit decrease decrement dedicate deduct deliver deploy deposit dial disburse dispatch
-    distribute dm donate double draft draw duplicate earn echo email emit employ enqueue enrol enroll
-    enter establish expand extend file fine fire forge fork forward found fund gift hire import
-    increase increment ingest initialise initialize initiate inject insert instantiate invest invite
-    invoice issue launch lease lend loan log mail make manufacture merge message mint modernise
-    modernize nominate note notify offer onboard order overdraft page pay penalise penalize phone pick
-    pickup place play pledge populate post prepay prescribe press print procure produce provision
-    purchase push queue raise rate rearrange recharge record recruit redeem redeliver refill refuel
-    refund register reimburse reissue remind remit renew rent repay replenish reply report request
-    requisition reseat resell resend reserve respond resubmit retry return review reward roll scale
-    schedule seed sell send serve share ship sign signup sms spawn spend split sponsor spread stake
-    stash store submit supply tap text tip toggle topup trade transact transfer transmit trigger tweet
-    unload upload vest volunteer vote wager warn wire withdraw write
+    checkin checkout claim click clone comment commit compensate complain compose contest contribute
+    copy cp create credit debit decrease decrement dedicate deduct deliver deploy deposit dial disburse
+    dispatch dispute distribute dm donate double downvote draft draw duplicate earn echo email emit
+    employ enqueue enrol enroll enter establish expand extend file fine fire forge fork forward found
+    fund gift hire import increase increment ingest initialise initialize initiate inject insert
+    instantiate invest invite invoice issue launch lease lend loan log mail make manufacture merge
+    message mint modernise modernize nominate note notify offer onboard order overdraft page pay
+    penalise penalize phone pick pickup place play pledge populate post prepay prescribe press print
+    procure produce provision purchase push queue raise rate rearrange recharge record recruit redeem
+    redeliver refill refuel refund register reimburse reissue remind remit renew rent repay replenish
+    reply report request requisition reseat resell resend reserve respond resubmit retry return review
+    reward roll scale schedule seed sell send serve share ship sign signup sms spawn spend split
+    sponsor spread stake stash store submit supply tap text tip toggle topup trade transact transfer
+    transmit trigger tweet unload upload upvote vest volunteer vote wager warn wire withdraw write
 """)
 """Verbs of writes that are not idempotent."""
 
@@ -73,14 +73,14 @@ DESTRUCTIVE = word_set("""
 """Verbs that delete something irreversibly."""
 
 NOUNS_TOO = word_set("""
-    alert approximate auction award backup benchmark bid bill book cable cap capture cat charge check
-    claim clean comment commission credit dash debit deposit df dm dot double draft du email exchange
-    file fine finish fire fix flag floor forecast forge found fund gift head help invoice issue label
-    lease leave like link loan lock log mail message mint note offer open order page phone pick pickup
-    plan play post press queue random rate record refund register release rent report request return
-    reverse review reward roll round scale schedule seed segment setup share shutdown sign sms split
-    spread stake stat store sum supply switch tag tail tap test text tip touch trade transfer view vote
-    watch wc wire
+    alert appeal approximate auction award backup benchmark bid bill book cable cap capture cat charge
+    check claim clean comment commission contest credit dash debit deposit df dispute dm dot double
+    draft du email exchange file fine finish fire fix flag floor forecast forge found fund gift head
+    help invoice issue label lease leave like link loan lock log mail message mint note offer open
+    order page phone pick pickup plan play post press queue random rate record refund register release
+    rent report request return reverse review reward roll round scale schedule seed segment setup share
+    shutdown sign sms split spread stake stat store sum supply switch tag tail tap test text tip touch
+    trade transfer view vote watch wc wire
 """)
 """Verbs that are also nouns or other words: a writing one yields to another verb, a reading one must be the
 first word."""
@@ -136,12 +136,14 @@ PHRASES = {
     ("call", "taxi"): "phone",
     ("check", "in"): "checkin",
     ("check", "out"): "checkout",
+    ("drop", "off"): "dropoff",
     ("hand", "off"): "handoff",
     ("hand", "over"): "handover",
     ("hang", "up"): "hangup",
     ("log", "in"): "login",
     ("log", "out"): "logout",
     ("look", "up"): "lookup",
+    ("pick", "up"): "pickup",
     ("sign", "in"): "signin",
     ("sign", "out"): "signout",
     ("sign", "up"): "signup",
@@ -150,9 +152,11 @@ PHRASES = {
 """Verbs of two words."""
 
 FACTS = word_set("""
-    amount availability balance balances cost count date deadline detail details duration eligibility
-    eta fee fees history id ids info information number overview policies policy price prices rate
-    rates reason rules speech statistics stats status statuses summary time terms total totals
+    amount analysis availability balance balances calculation calculator catalog catalogue checker
+    comparison conversion converter cost costs count cutoff date deadline detail details duration
+    eligibility eta fee fees finder history hours id ids info information locations number overview
+    policies policy price prices pricing rate rates reason retriever rules searcher speech statistics
+    stats status statuses summary terms time timetable total totals viewer
 """)
 """Nouns for facts about a resource: `order_status` names its result, although `order` is a verb."""
 

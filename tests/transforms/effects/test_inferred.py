@@ -18,10 +18,13 @@ READ = """
     get_return_policy get_escalation_policy return_policy track_package verify_identity
     estimate_cost get_order_v2 order_get_details message_list_unread claim_status describe_table
     count_words translate_text load_tools unlock_hidden_tool select_toolset
-    mean divide multiply subtract average median round_number add_numbers square_root standard_deviation cd
+    mean divide multiply subtract average median round_number add_numbers square_root standard_deviation
+    cd
     convert_currency calculate_total text_to_speech celsius_to_fahrenheit max_value k8s_check_pods
     get_delete_status settings address list_orders booking_details is_open has_stock lookup can_cancel
-    cancellation_policy how_to_delete run_analysis
+    cancellation_policy how_to_delete run_analysis get_cancelled_orders tip_calculator store_hours
+    pick_up_locations booking_search removal_status order_eta payment_status
+    politica_de_cancelacion frais_annulation stornierung_gebuehr 退款政策 解約手数料
     buscar_vuelo buscarVuelo BUSCAR_VUELO consultar_saldo obtener_pedido listar_citas verificar_estado
     estado_pedido saldo_cuenta lista_productos realizar_busqueda procurar_voo obter_saldo
     situacao_pedido rechercher_client obtenir_commande lister_produits verifier_solde vérifierSolde
@@ -45,27 +48,32 @@ WRITE = """
     환불하기 connect_wifi open_ticket close_window buy_tool
     unlock_door unlock_tool_shed
     update_payment_method send_certificate check_in migrate_database deleteaccount cancelorder
-    search_history_delete order_pizza
-    cancelar_reserva actualiza_precio añadir_producto crear_cita reservar_hotel realizar_pago excluir_conta
+    search_history_delete order_pizza undo_delete email_receipt dispute_charge reserva_cancelacion
+    cancelar_reserva actualiza_precio añadir_producto crear_cita reservar_hotel realizar_pago
+    excluir_conta
     atualizar_endereco annuler_commande modifie_statut ajouter_article payer_facture cancella_ordine
     prenota_volo aggiorna_profilo stornieren_buchung storniere_buchung ändere_preis buche_flug flug_buchen
     füge_artikel_hinzu sage_termin_ab lege_kunde_an schalte_licht_aus annuleer_bestelling boek_vlucht
     zeg_abonnement_op 予約キャンセル 予約を取り消す 住所変更 予約する 検索履歴削除 예약취소 주문취소하기
     주소변경 항공권예매
-    取消订单 取消预订 预订酒店 修改地址 更新状态 删除搜索记录 退款 anuluj_rezerwacje boka_flyg buat_pesanan
+    取消订单 取消预订 预订酒店 修改地址 更新状态 删除搜索记录 退款 anuluj_rezerwacje boka_flyg
+    buat_pesanan
     создать_заказ отменитьЗаказ rezervasyon_olustur zrusit_objednavku
 """
 DESTRUCTIVE = """
-    delete_account deleteaccount account_deletion subscription_cancellation eliminar_cliente eliminarcliente
+    delete_account deleteaccount account_deletion subscription_cancellation eliminar_cliente
+    eliminarcliente
     elimina_cliente borrar supprimer supprimer_compte löschen_konto loeschen_konto loschen_konto
-    KONTO_LÖSCHEN kontoLöschen lösche_konto lo\u0308schen_konto excluir_conta apagar_arquivo elimina_utente
+    KONTO_LÖSCHEN kontoLöschen lösche_konto lo\u0308schen_konto excluir_conta apagar_arquivo
+    elimina_utente
     rimuovi_prodotto verwijder_klant 削除 顧客削除 削除_顧客 アカウントを削除する 삭제 고객삭제 회원탈퇴
     删除 删除客户 刪除帳戶
     usun_konto radera_kund hapus_akun удалить_клиента sil_kayit smazat_ucet
 """
 UNKNOWN = """
     frobnicate frobnicate_order zorp X 顧客 고객 orders customer frobnicate_status manage_settings
-    process_data frobnizieren_konto zorpear_estado blub_kunde
+    deleted_items dar_de_baja_usuario caricare_documento process_data frobnizieren_konto zorpear_estado
+    blub_kunde
 """
 HANDOFF = """
     transfer_to_human_operator transferToAgent transfer_to_billing transfer_call escalate
