@@ -258,6 +258,8 @@ def _verb(words: Sequence[str]) -> str | None:
         return None
     if head in known.reading or head in clear:
         return head
+    if _is_unclear(head):  # what is read is a noun then: `export_list`
+        clear = [word for word in clear if word in known.writing]
     if clear:
         return last if last in clear else clear[0]
     if last in known.last:
@@ -287,7 +289,7 @@ def _run_on(word: str) -> str | None:
 def _names_information(words: Sequence[str]) -> bool:
     """Returns whether a name without a verb names information; a word that looks like a verb names none."""
     head, last, known = words[0], words[-1], lexicon()
-    if len(words) > 1 and _VERB_SHAPE.fullmatch(head) and head not in verbs.NO_VERBS:
+    if len(words) > 1 and _is_unclear(head):
         return False
     if last in verbs.INFORMATION or last in known.reading or last in foreign.RECORDS or "to" in words[1:-1]:
         return True
@@ -296,6 +298,11 @@ def _names_information(words: Sequence[str]) -> bool:
     if last in known.facts:
         return len(words) == 1 or not _FOREIGN_VERB_SHAPE.fullmatch(head)
     return head in known.facts
+
+
+def _is_unclear(head: str) -> bool:
+    """Returns whether the first word of a name looks like a verb that may change something."""
+    return head in verbs.UNCLEAR or (_VERB_SHAPE.fullmatch(head) is not None and head not in verbs.NO_VERBS)
 
 
 def _hands_over(words: Sequence[str]) -> bool:

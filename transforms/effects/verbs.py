@@ -111,6 +111,15 @@ DESTRUCTIVE_ACTIONS = word_set("cancellation cancelation deletion erasure remova
 NUMBERS = word_set("decimals floats fractions integers ints matrices numbers polynomials vectors")
 """Nouns for operands: what is done to them is a calculation (`add_numbers`)."""
 
+UNCLEAR = word_set("""
+    answer cache calibrate cleanup combine compile compress crop decrypt encrypt enhance enrich export
+    feed generate harvest index inform mine optimize organize pack prepare process rebuild recalculate
+    recompute redact refine refresh regenerate reindex render repair rescore resize resync rework
+    rollback sanitize select spin stage stream sync synchronise synchronize train transform trim unpack
+    unzip vacuum warm wash zip
+""")
+"""Verbs of calls that may change something or not: a name that begins with one names no information."""
+
 NO_VERBS = word_set("""
     affiliate aggregate associate candidate certificate climate coordinate corporate delegate duplicate
     enterprise estate exercise expertise franchise graduate merchandise premise private template

@@ -72,6 +72,7 @@ DESTRUCTIVE = """
 """
 UNKNOWN = """
     frobnicate frobnicate_order zorp X 顧客 고객 orders customer frobnicate_status manage_settings
+    sync_calendar refresh_data generate_report export_list reindex_database select_options
     deleted_items dar_de_baja_usuario caricare_documento process_data frobnizieren_konto zorpear_estado
     blub_kunde
 """
