@@ -45,6 +45,7 @@ CRITERIA: dict[str, list[MeasuredCriterion]] = {
     "effects": [ToolEffects()],
     "effects, `prose: ignore`": [ToolEffects(prose="ignore")],
     "effects, `extra_handoffs: weigh`": [ToolEffects(extra_handoffs="weigh")],
+    "effects, `extra_writes: allow`": [ToolEffects(extra_writes="allow")],
     "verdict of effects and `expectations_met`": [ToolEffects(), ExpectationsMet()],
 }
 _ROUNDS = 1_000

@@ -1,7 +1,7 @@
 """Renders calls and their differences as text for explanations and details."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import isfinite
 from typing import TypeVar
@@ -100,7 +100,7 @@ def by_other_actor(matching: Matching) -> list[JsonObject]:
 def summary(
     matching: Matching,
     compare: ArgumentComparison,
-    allowed: Sequence[ActorCall],
+    notes: Mapping[str, Sequence[ActorCall]],
     undone: Sequence[ActorCall],
     skipped: Sequence[str] = (),
 ) -> str:
@@ -109,12 +109,12 @@ def summary(
     Args:
         matching: The matched, missing, extra and wrong calls.
         compare: Rules for comparing their arguments.
-        allowed: Unexpected hand-offs that do not count.
+        notes: Heads of sentences about calls that do not count, with the calls.
         undone: Calls that undid each other.
         skipped: Arguments whose wording was not compared.
     """
     wanted = len(matching.matched) + len(matching.missing) + len(matching.wrong)
-    if matching.missing or matching.extra or matching.wrong:
+    if matching.missing or matching.extra or matching.wrong or any(notes.values()):
         parts = [
             f"{len(matching.matched)} of {_changes(wanted)} made." if wanted else "No change was expected."
         ]
@@ -124,7 +124,8 @@ def summary(
     parts += _sentence("Missing", matching.missing, _text)
     parts += _sentence("Not expected", matching.extra, _text)
     parts += _sentence("Wrong arguments", matching.wrong, partial(_wrong_text, compare))
-    parts += _sentence("Handed over though not expected, which is allowed", allowed, _text)
+    for head, calls in notes.items():
+        parts += _sentence(head, calls, _text)
     parts += _sentence("Done and undone", undone, _text)
     parts += _sentence("Wording not compared", skipped, str)
     for made_by, other in (("agent", "user"), ("user", "agent")):
