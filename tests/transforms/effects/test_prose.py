@@ -171,7 +171,7 @@ def test_wording_is_ignored_where_the_config_says_so_and_named():
     assert score["details"]["not_compared"] == ["reason of cancel_trip"]
     assert "Wording not compared: reason of cancel_trip." in score["explanation"]
     command = held_against(
-        "run", {"command": "rm -rf build && make"}, {"command": "rm -rf / && make"}, prose="ignore"
+        "update_build", {"command": "rm -rf build && make"}, {"command": "rm -rf / && make"}, prose="ignore"
     )
     assert command.status == "FAIL"
 
