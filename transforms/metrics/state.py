@@ -10,6 +10,7 @@ from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.metrics.panels import PanelCounts, add_panel, merge_panels
 from turnwise.transforms.metrics.repeats import Repeats
 from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.metrics.units import Units
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
 
@@ -58,6 +59,7 @@ class MetricsState(Struct):
         sampled_out: Judged criterion, or `evaluation_status` -> conversations that sampling left out.
         repeats: Runs by case.
         panels: Verdicts of panels of judges.
+        units: The cases that the conversations are of.
         slices: Name of a slice -> the same sums (without CES's) over its turns and their conversations.
     """
 
@@ -71,6 +73,7 @@ class MetricsState(Struct):
     repeats: Repeats = field(default_factory=Repeats)
     slices: dict[str, "MetricsState"] = field(default_factory=dict)
     panels: PanelCounts = field(default_factory=dict)
+    units: Units = field(default_factory=Units)
 
     def add(self, scored: ScoredConversation, verdict: Verdict, parts: Iterable[SumPart] = ()) -> None:
         """Counts one conversation, with its verdict and what it adds to the sums of its dialect."""
@@ -90,7 +93,9 @@ class MetricsState(Struct):
     def _add_part(self, scored: ScoredConversation, verdict: Verdict, turns: frozenset[int] | None) -> None:
         """Counts a conversation by some of its turns; None: by all of them."""
         self.conversations += 1
-        self.turns += len(scored.sample.conversation.turns) if turns is None else len(turns)
+        sample = scored.sample
+        self.units.add(sample.run_of or f"\0{sample.conversation.conversation_id}")
+        self.turns += len(sample.conversation.turns) if turns is None else len(turns)
         self.passes += verdict.status == "PASS"
         self.fails += verdict.status == "FAIL"
         for entry in scored.scores:
@@ -141,6 +146,7 @@ class MetricsState(Struct):
             self._merge_tally(key, tally, sign)
         add_sums(self.ces, other.ces, sign)
         self.repeats.merge(other.repeats, sign)
+        self.units.merge(other.units, sign)
         merge_panels(self.panels, other.panels, sign)
         for criterion, number in other.sampled_out.items():
             self.sampled_out[criterion] += sign * number
