@@ -6,9 +6,8 @@ import msgspec
 
 from turnwise.transforms.metrics.quantiles import Bins
 from turnwise.transforms.metrics.repeats import Repeats
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, Units
 from turnwise.transforms.metrics.tally import Tally
-from turnwise.transforms.metrics.units import Units
 
 _VERSION = 1
 

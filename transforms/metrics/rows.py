@@ -21,9 +21,8 @@ from turnwise.transforms.judging.flips import Flips
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.panels import panel_column
 from turnwise.transforms.metrics.score_ids import conversation_key, criterion_key, named_scores
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, Units
 from turnwise.transforms.metrics.tally import ONE, Tally
-from turnwise.transforms.metrics.units import Units
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
 from turnwise.transforms.statistics.proportions import wilson_interval

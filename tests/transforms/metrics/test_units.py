@@ -5,7 +5,7 @@ import random
 import pytest
 
 import turnwise
-from turnwise.transforms.metrics.units import Units
+from turnwise.transforms.metrics.state import Units
 from turnwise.transforms.statistics.proportions import wilson_interval
 
 
