@@ -169,6 +169,9 @@ def balance_text(counts: RunCounts) -> str:
             f"{late} conversations came later than --allowed_lateness; they were added to their windows "
             "at the end"
         )
+    if left := counts.get("left_by_budget"):
+        who = counted(left, "conversation")
+        lines.append(f"budget: {who} without a verdict, because the judge's budget was spent")
     for name, numbers in (("failures", counts["failures"]), ("findings", counts["findings"])):
         if numbers:
             most = list(numbers.items())[:_REASONS_SHOWN]

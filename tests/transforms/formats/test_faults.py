@@ -1,14 +1,12 @@
 """A record that cannot be read says where: no error of Python's own reaches a failure row."""
 
+import json
 import re
-from collections import Counter
 
 import pytest
 
 import turnwise
-from turnwise.schemas.record import Record
-from turnwise.transforms.formats.faults import located
-from turnwise.transforms.formats.parsing import parse_record
+from turnwise.transforms.formats.problems import unforeseen
 
 PYTHONS = re.compile(
     r"unhashable|has no attribute|not subscriptable|not iterable|math domain|int too large|NoneType"
@@ -53,32 +51,39 @@ def test_no_wrong_value_gives_an_error_of_python(name):
                 assert not PYTHONS.search(failure["message"]), (path, wrong, failure["message"])
 
 
-def read(record):
-    import json
-
-    value = json.loads(record.data)
-    return [{value["turns"][1]["id"]: 1}, value["n"] + 1]
-
-
-class Reader:
-    read = staticmethod(read)
+@pytest.mark.parametrize(
+    ("record", "place"),
+    [
+        ([{"role": "user", "content": "hi"}, {"role": "tool", "name": [1], "content": "x"}], ""),
+        (
+            {
+                "request": {"messages": [{"role": "user", "content": "hi"}]},
+                "response": {"usage": {"prompt_tokens": "x"}},
+            },
+            "",
+        ),
+    ],
+)
+def test_what_readers_did_not_foresee_is_read_or_named(record, place):
+    for failure in turnwise.evaluate({"messages": record} if isinstance(record, list) else record).failures:
+        assert failure["error_type"] not in ("TypeError", "AttributeError", "KeyError", "OverflowError")
+        assert place in failure["message"]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            b'{"n": 1, "turns": [{"id": "a"}, {"id": [1]}]}',
-            "turns[1].id: [1] is not what this format",
-        ),
-        (b'{"n": "x", "turns": [{"id": "a"}, {"id": "b"}]}', "the record: {"),
+        (b'{"n": 1, "turns": [{"id": "a"}, {"id": [1]}]}', "turns.1.id: a list is not expected here"),
+        (b'{"n": "x", "turns": [{"id": "a"}, {"id": "b"}]}', "n: 'x' is not expected here"),
     ],
 )
 def test_the_smallest_part_that_is_wrong_is_named(text, message):
-    (failure,) = parse_record(Reader(), Record("a.jsonl", 1, text), Counter())
-    assert failure.message.startswith(message)
+    def read(data):
+        value = json.loads(data)
+        return [{turn.get("id"): 1 for turn in value.get("turns", ())}, value.get("n", 0) + 1]
 
-
-def test_a_reader_s_own_words_stay():
-    error = ValueError("turn 3: a role is missing")
-    assert located(error, read, Record("a", 1, b"{}")) is error
+    with pytest.raises(TypeError) as error:
+        read(text)
+    said = unforeseen(error.value, text, read, is_added=False)
+    assert said.partition(":")[0] == message.partition(":")[0]
+    assert "TypeError" in unforeseen(error.value, text, read, is_added=True)
