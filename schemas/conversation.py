@@ -148,6 +148,7 @@ class ExpectedTurn(CanonicalModel, forbid_unknown_fields=True):
         scripted_transfers: Agents that the script hands over to.
         expectations: CES expectations in step order; empty for other formats.
         adk_text: Final response as google-adk reads it, with thought parts; None: same as `response`.
+        adk_reads: Whether google-adk reads the turn without an error, so that `unread` is nothing to it.
         unread: Further expectations that are not read; None: none.
     """
 
@@ -160,6 +161,7 @@ class ExpectedTurn(CanonicalModel, forbid_unknown_fields=True):
     thresholds: TurnThresholds | None = None
     rubrics: list[Rubric] = []
     adk_text: str | None = None
+    adk_reads: bool = False
     unread: str | None = None
 
 
@@ -182,6 +184,8 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         inference_calls: Number of model calls; None: not logged.
         expected: Golden turn contained in the record.
         adk_text: Final response as google-adk reads it, with thought parts; None: same as `agent`.
+        adk_reads: Whether google-adk reads the turn without an error, so that what is unknown of it is
+            nothing to google-adk.
         grounded: Annotations of an answer engine on `agent`; None: the turn holds no such answer.
         unknown_calls: Why calls, responses or hand-offs may be missing; None: complete.
         unknown_words: Why texts of the agent may be missing; None: complete.
@@ -213,6 +217,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
     usage: Usage | None = None
     expected: ExpectedTurn | None = None
     adk_text: str | None = None
+    adk_reads: bool = False
     grounded: GroundedAnswer | None = None
     unknown_calls: str | None = None
     unknown_words: str | None = None

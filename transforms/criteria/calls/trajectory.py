@@ -41,8 +41,8 @@ class ToolTrajectory(ComparesTurns):
         argument_matchers: Tool (or `*`) -> parameter -> `exact`, `ignore`, `contains`, `regexp` (`pattern`)
             or `number` (`tolerance`, `relative_tolerance`).
         include_intermediate_responses_in_final: Accepted as in google-adk's config, without effect.
-        adk_compat: Compare as google-adk does: no arguments differ from `{}`, and a directive of CES is a
-            value like any other.
+        adk_compat: Compare as google-adk does: no arguments differ from `{}`, a directive of CES is a value
+            like any other, a call may lack its name, and a retry counts as a call.
     """
 
     name: ClassVar[str] = "tool_trajectory_avg_score"
@@ -86,7 +86,8 @@ class ToolTrajectory(ComparesTurns):
     def _compare_turns(self, sample: Sample, expected: Sequence[ToolCall], turns: Sequence[Turn]) -> Score:
         made = [call for turn in turns for call in turn.tool_calls]
         score = self._compare(expected, made)
-        if score.value == 1.0 or (sample.eval_case is not None and sample.eval_case.dialect == "adk"):
+        is_adk = self.adk_compat or (sample.eval_case is not None and sample.eval_case.dialect == "adk")
+        if score.value == 1.0 or is_adk:
             return score
         retried = [call for turn in turns for call in retried_calls(turn)]
         if retried:

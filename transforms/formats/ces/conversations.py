@@ -80,14 +80,16 @@ def _unread(raw: JsonObject) -> Unread:
     unread = Unread().keys(raw, _HOLDER_KEYS)
     for message in raw.get("messages") or ():
         unread.keys(message, _HOLDER_KEYS)
-        by_agent = message.get("role") != "user"
-        for chunk in message.get("chunks") or ():
+        by_agent, chunks = message.get("role") != "user", message.get("chunks") or ()
+        has_text = any(chunk.get("text") for chunk in chunks)
+        for chunk in chunks:
             if chunk.keys() <= _READ_KEYS and chunk:
                 continue
             held = [name for name, item in chunk.items() if item is not None]
             for name in held or ["an empty chunk"]:
                 if name not in _READ_KEYS:
-                    unread.part(name, by_agent)
+                    # A picture beside a text hides no words.
+                    unread.part(name, by_agent and not (has_text and name == "image"))
     return unread
 
 
