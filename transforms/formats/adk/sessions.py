@@ -89,6 +89,8 @@ def _turn(events: Sequence[AdkEvent], invocation: Invocation, index: int) -> Tur
     handed_over = [e.actions.transfer_to_agent for e in events if e.actions.transfer_to_agent]
     turn.transfers = handed_over or turn.transfers
     turn.variables = {key: item for e in events for key, item in e.actions.state_delta.items()}
+    setters = {key: e for e in events for key in e.actions.state_delta}
+    turn.given_variables = [key for key, event in setters.items() if by_user(event)]
     times = [event.timestamp for event in events if event.timestamp is not None]
     if times:
         turn.timestamp = times[0]
