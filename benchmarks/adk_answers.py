@@ -28,7 +28,7 @@ from google.genai import types
 from benchmarks.adk_cases import CaseMaker, JsonObject
 
 SEED = 2_130
-MEASURED_CASES, JUDGED_CASES = 240, 80
+MEASURED_CASES, JUDGED_CASES, ODD_CASES = 240, 80, 240
 FIGURES = ("tool_call_count_v1", "inference_call_count_v1", "token_usage_v1", "invocation_duration_v1")
 RUBRICS = [
     {"rubric_id": f"r{number}", "rubric_content": {"text_property": f"It names gate {number}."}}
@@ -131,6 +131,10 @@ def recorded() -> Iterator[Any]:
     for _ in range(JUDGED_CASES):
         case = maker.judged()
         yield {**case, "answers": judged_answers(case)}
+    maker = CaseMaker(SEED + 1)
+    for _ in range(ODD_CASES):
+        case = maker.odd()
+        yield {**case, "is_odd": True, "answers": measured_answers(case)}
 
 
 def main(path: str) -> None:

@@ -1,6 +1,7 @@
 """Random invocations in google-adk's JSON, actual beside expected; the same ones for the same seed."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 _WORDS = [
@@ -28,6 +29,21 @@ _VALUES: tuple[Any, ...] = (
     *([], [1, 2], [2, 1], {}, {"k": 1}, {"k": None}, {"k": [1, {"z": "y"}]}),
 )
 JsonObject = dict[str, Any]
+_PICTURE = {"inline_data": {"mime_type": "image/png", "data": "aGk="}}
+_CODE = {"executable_code": {"code": "print(1)", "language": "PYTHON"}}
+_ODD_PARTS: tuple[JsonObject, ...] = (
+    *(_PICTURE, {"inline_data": {"mime_type": "audio/pcm", "data": "aGk="}}, _CODE),
+    {"file_data": {"file_uri": "gs://b/report.pdf", "mime_type": "application/pdf"}},
+    {"code_execution_result": {"outcome": "OUTCOME_OK", "output": "1"}},
+    {"tool_call": {"id": "1", "tool_type": "GOOGLE_SEARCH_WEB", "args": {}}},
+    *({"text": "a chart", **_PICTURE}, {"text": "done", "function_call": {"name": "book", "args": {}}}),
+    *({}, {"text": ""}, {"text": None}, {"thought": True}, {"thought_signature": "aGk="}),
+    *({"text": '{"tool_calls": [{"name": "book"}]}'}, {"text": "```tool_code book()```"}),
+)
+_ODD_ARGUMENTS: tuple[Any, ...] = (
+    *({}, None, {"x": 1}, {"x": 1.0}, {"x": True}, {"x": None}, {"$matchType": "ignore"}),
+    *({"x": {"$matchType": "ignore"}}, {"x": {"$matchType": "semantic", "$matchValue": "a"}}),
+)
 
 
 class CaseMaker:
@@ -60,6 +76,59 @@ class CaseMaker:
             "intermediate_data": self._data(self._other(calls)),
         }
         return _without_none(actual), _without_none(expected)
+
+    def odd(self) -> JsonObject:
+        """Returns a case of one or two turns with missing names, ids and results, and parts of all kinds."""
+        pairs = [self._odd_pair() for _ in range(self.random.randint(1, 2))]
+        return {"actual": [actual for actual, _ in pairs], "expected": [expected for _, expected in pairs]}
+
+    def _odd_pair(self) -> tuple[JsonObject, JsonObject]:
+        calls = [self._odd_call() for _ in range(self.random.choice((0, 1, 2)))]
+        others = calls if self.random.random() < 0.6 else [self._odd_call() for _ in calls]
+        said = self._odd_content()
+        answers = (said, said if self.random.random() < 0.5 else self._odd_content())
+        user = {"role": "user", "parts": [{"text": "q"}, *self._some(_ODD_PARTS, 0.1)]}
+        actual, expected = (
+            {"user_content": user, "final_response": answer, "intermediate_data": self._odd_data(made)}
+            for answer, made in zip(answers, (calls, others), strict=True)
+        )
+        return _without_none(actual), _without_none(expected)
+
+    def _some(self, parts: Sequence[JsonObject], probability: float) -> list[JsonObject]:
+        return [self.random.choice(parts)] if self.random.random() < probability else []
+
+    def _odd_content(self) -> JsonObject | None:
+        if self.random.random() < 0.15:
+            return self.random.choice((None, {}, {"role": "model", "parts": None}, {"parts": []}))
+        said = [{"text": " ".join(self._words())}, *self._some(_ODD_PARTS, 0.5)]
+        self.random.shuffle(said)
+        return {"role": "model", "parts": said[: self.random.choice((1, 2))]}
+
+    def _odd_call(self) -> JsonObject:
+        names, ids = ("book", "book", "search", "", None), ("a", "b", None)
+        call = {"name": self.random.choice(names), "id": self.random.choice(ids)}
+        return {
+            **_without_none(call),
+            **self.random.choice(({}, {"args": self.random.choice(_ODD_ARGUMENTS)})),
+        }
+
+    def _odd_answer(self) -> JsonObject:
+        return _without_none({**self._odd_call(), "args": None, "response": self.random.choice(({}, None))})
+
+    def _odd_data(self, calls: list[JsonObject]) -> JsonObject | None:
+        if not calls and self.random.random() < 0.5:
+            return self.random.choice((None, {}))
+        answers = [self._odd_answer() for _ in range(self.random.choice((0, 0, 1, 2)))]
+        more = self._some((*_ODD_PARTS, {"function_call": self._odd_call()}), 0.3)
+        if self.random.random() < 0.5:
+            said = [["agent", [{"text": "wait"}, *more]]]
+            return {"tool_uses": calls, "tool_responses": answers, "intermediate_responses": said}
+        parts = [
+            *({"function_call": call} for call in calls),
+            *({"function_response": answer} for answer in answers),
+            *more,
+        ]
+        return {"invocation_events": [self._event(part) for part in parts]}
 
     def _few(self) -> int:
         return self.random.choice((0, 1, 1, 2, 2, 3, 5))

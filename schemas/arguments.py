@@ -14,17 +14,18 @@ def decoded_arguments(value: JsonValue) -> JsonObject | None:
         value: An object, its JSON text, or any other value of a log.
 
     Returns:
-        None if none are stated; `{}` for an empty text; `{"raw": value}` for any value that is not a JSON
-        object, so that it never equals a call without arguments.
+        None if none are stated; `{}` for an empty text or list (PHP's empty object), and for the text `null`;
+        `{"raw": value}` for any other value that is not a JSON object, so that it never equals a call without
+        arguments.
     """
     if value is None or isinstance(value, dict):
         return value
-    if not isinstance(value, str):
-        return {RAW: value}
-    if not value.strip():
-        return {}
-    try:
-        decoded = from_json(value)
-    except ValueError:
-        return {RAW: value}
-    return decoded if isinstance(decoded, dict) else {RAW: value}
+    decoded = value
+    if isinstance(value, str):
+        try:
+            decoded = from_json(value) if value.strip() else None
+        except ValueError:
+            return {RAW: value}
+    if isinstance(decoded, dict):
+        return decoded
+    return {} if decoded is None or decoded == [] else {RAW: value}

@@ -32,6 +32,7 @@ class ToolCall(CanonicalModel, forbid_unknown_fields=True):
         args: Arguments; None: the log states none.
         id: Id that links the call with its response; may repeat in a conversation.
         resource: Full resource name (a toolset tool: `{toolset}/tools/{toolId}`); None: unknown.
+        display_name: Name of the tool for people; None: not stated.
         compare_args: For an expected call: the arguments to compare (tau2's field); None: all.
     """
 
@@ -40,6 +41,7 @@ class ToolCall(CanonicalModel, forbid_unknown_fields=True):
     id: str | None = None
     resource: str | None = None
     compare_args: list[str] | None = None
+    display_name: str | None = None
 
 
 class ToolResponse(CanonicalModel, forbid_unknown_fields=True):
@@ -47,6 +49,7 @@ class ToolResponse(CanonicalModel, forbid_unknown_fields=True):
 
     Attributes:
         error: Error mark of the log: true, or the error message.
+        display_name: Name of the tool for people; None: not stated.
     """
 
     name: str | None = None
@@ -54,6 +57,7 @@ class ToolResponse(CanonicalModel, forbid_unknown_fields=True):
     response: JsonValue = None
     error: bool | str | None = None
     resource: str | None = None
+    display_name: str | None = None
 
 
 class TimedSpan(CanonicalModel):
@@ -110,7 +114,8 @@ class Expectation(CanonicalModel, forbid_unknown_fields=True):
         tool_response: Expected response (`tool_response`, `mock_tool_response`).
         text: Expected text of the agent (`agent_response`).
         target_agent: Agent that must take over (`agent_transfer`).
-        variables: Expected session variables after the turn (`updated_variables`).
+        variables: Session variables that the agent must update in the turn, with their values
+            (`updated_variables`).
         comparison: How `text` is compared.
         skip: Whether it is skipped, with outcome SKIPPED.
         parameter_threshold: Threshold of this call's parameter correctness, 0..1; None: the case's.
@@ -148,6 +153,7 @@ class ExpectedTurn(CanonicalModel, forbid_unknown_fields=True):
         scripted_transfers: Agents that the script hands over to.
         expectations: CES expectations in step order; empty for other formats.
         adk_text: Final response as google-adk reads it, with thought parts; None: same as `response`.
+        adk_reads: Whether google-adk reads the turn without an error, so that `unread` is nothing to it.
         unread: Further expectations that are not read; None: none.
     """
 
@@ -160,6 +166,7 @@ class ExpectedTurn(CanonicalModel, forbid_unknown_fields=True):
     thresholds: TurnThresholds | None = None
     rubrics: list[Rubric] = []
     adk_text: str | None = None
+    adk_reads: bool = False
     unread: str | None = None
 
 
@@ -174,6 +181,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
             response is logged.
         transfers: Agents that took over in this turn, in order.
         variables: Session variables that changed in this turn.
+        given_variables: Those of them that the user's message or a default set, not the agent.
         payloads: Custom payloads of the agent.
         timestamp: Start of the turn: RFC 3339 text or seconds since the epoch.
         latency_ms: From the user's message to the end of the turn, in milliseconds.
@@ -182,6 +190,8 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
         inference_calls: Number of model calls; None: not logged.
         expected: Golden turn contained in the record.
         adk_text: Final response as google-adk reads it, with thought parts; None: same as `agent`.
+        adk_reads: Whether google-adk reads the turn without an error, so that what is unknown of it is
+            nothing to google-adk.
         grounded: Annotations of an answer engine on `agent`; None: the turn holds no such answer.
         unknown_calls: Why calls, responses or hand-offs may be missing; None: complete.
         unknown_words: Why texts of the agent may be missing; None: complete.
@@ -203,6 +213,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
     user_tool_responses: list[ToolResponse] = []
     transfers: list[str] = []
     variables: JsonObject = {}
+    given_variables: list[str] = []
     payloads: list[JsonObject] = []
     spans: list[TimedSpan] = []
     timestamp: str | float | None = None
@@ -213,6 +224,7 @@ class Turn(CanonicalModel, forbid_unknown_fields=True):
     usage: Usage | None = None
     expected: ExpectedTurn | None = None
     adk_text: str | None = None
+    adk_reads: bool = False
     grounded: GroundedAnswer | None = None
     unknown_calls: str | None = None
     unknown_words: str | None = None

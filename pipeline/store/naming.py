@@ -45,7 +45,8 @@ def marked(name: str, *texts: str) -> str:
 def full_result(row: ResultRow, app: str) -> JsonObject:
     """Returns the EvaluationResult of a row with full names of the result and its run.
 
-    The name differs from results of the same conversation and case in other runs and app versions.
+    The name and the display name differ from those of results of the same conversation and case in other runs
+    and app versions.
 
     Args:
         row: The row; it is not changed.
@@ -59,5 +60,9 @@ def full_result(row: ResultRow, app: str) -> JsonObject:
         own_app = parent.partition("/evaluations/")[0]
         run = run_name(own_app, result["evaluationRun"].removeprefix("evaluationRuns/"))
         result = {**result, "evaluationRun": run}
-    short = result["name"].rsplit("/", 1)[-1]
-    return {**result, "name": marked(f"{parent}/results/{short}", run, result.get("appVersion", ""))}
+    short, version = result["name"].rsplit("/", 1)[-1], result.get("appVersion", "")
+    result = {**result, "name": marked(f"{parent}/results/{short}", run, version)}
+    scored = ", ".join(text.rsplit("/", 1)[-1] for text in (run, version) if text)
+    if scored and "displayName" in result:
+        result["displayName"] += f" ({scored})"
+    return result

@@ -48,7 +48,7 @@ class Candidate(Struct, frozen=True):
         """Digest of what was asked and done: the user's words, but for case and spaces, and the calls."""
         turns = self.conversation.turns
         asked = [" ".join((turn.user or "").casefold().split()) for turn in turns]
-        done = [[[call.name, call.args] for call in turn.tool_calls] for turn in turns]
+        done = [[[call.name, call.args or {}] for call in turn.tool_calls] for turn in turns]
         return blake2b(dump_json([asked, _sorted(done)]), digest_size=12).digest()
 
 

@@ -126,6 +126,15 @@ def needs_hallucination_check(pair: TurnPair) -> bool:
     return called and not switched_off(pair.expected)
 
 
+def hallucination_gates(sample: Sample, pair: TurnPair) -> bool:
+    """Returns whether a hallucination in a golden turn fails the case."""
+    if sample.eval_case is None or not needs_hallucination_check(pair):
+        return False
+    thresholds = pair.expected.thresholds if pair.expected else None
+    own = thresholds.hallucination if thresholds else None
+    return (own or sample.eval_case.thresholds.golden_hallucination) == "ENABLED"
+
+
 def _is_open_answer(outcome: ExpectationOutcome) -> bool:
     expectation = outcome.expectation
     return outcome.outcome is None and expectation is not None and expectation.kind == "agent_response"

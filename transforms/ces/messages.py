@@ -32,6 +32,8 @@ def tool_call(call: ToolCall) -> JsonObject:
         message = tool_reference(call.name, call.resource)
     if call.id:
         message["id"] = call.id
+    if call.display_name:
+        message["displayName"] = call.display_name
     if call.args is not None:
         message["args"] = call.args
     return message
@@ -42,6 +44,8 @@ def tool_response(response: ToolResponse) -> JsonObject:
     message = tool_reference(response.name, response.resource)
     if response.id:
         message["id"] = response.id
+    if response.display_name:
+        message["displayName"] = response.display_name
     answer = response.response
     message["response"] = answer if isinstance(answer, dict) else {"output": answer}
     return message

@@ -14,7 +14,7 @@ from turnwise.schemas.score import Outcome, Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces import messages
 from turnwise.transforms.ces.hallucinations import engine_scores, judged_hallucination
-from turnwise.transforms.ces.judgements import NAMES, UNJUDGED, Judgements
+from turnwise.transforms.ces.judgements import NAMES, UNJUDGED, Judgements, hallucination_gates
 from turnwise.transforms.ces.scenarios import (
     ScenarioSummary,
     hallucination_results,
@@ -23,6 +23,7 @@ from turnwise.transforms.ces.scenarios import (
 )
 from turnwise.transforms.ces.spans import add_spans, latency_parts, nanos
 from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.criteria.ces.hallucination import unjustified_text
 from turnwise.transforms.criteria.ces.items import Statement
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.reasons import calls_text, why_unpaired, words_text
@@ -45,7 +46,7 @@ class TurnResult(msgspec.Struct):
         similarity: A judge's score of the turn's answer, and its outcome.
         hallucination: A judge's or the engine's score, without a value where a judge gave none; None: the
             turn is not checked.
-        unmet: Which expectations of a failed case were not met, in words; "": none, or not stated.
+        unmet: What fails the turn of a failed case, in words; "": nothing, or not stated.
     """
 
     pair: TurnPair
@@ -130,7 +131,7 @@ def _complete_turns(turns: Sequence[TurnResult], result: ConversationResult, jud
         turn.hallucination = turn.hallucination or score
     if result.verdict.status == "FAIL" and sample.eval_case and sample.eval_case.dialect == "ces":
         for turn in turns:
-            turn.unmet = _unmet(turn)
+            turn.unmet = _unmet(turn, sample, judgements)
 
 
 def _measured_turn(sample: Sample, pair: TurnPair) -> TurnResult:
@@ -156,15 +157,18 @@ def _failed_gates(scored: ScoredConversation) -> list[tuple[Criterion, Score]]:
     ]
 
 
-def _unmet(turn: TurnResult) -> str:
-    """Returns which expectations of a turn were not met; one that stands alone says so already."""
+def _unmet(turn: TurnResult, sample: Sample, judgements: Judgements) -> str:
+    """Returns what fails a turn; one that stands alone says so already."""
     failed = [outcome for outcome in turn.outcomes if outcome.outcome == "FAIL"]
-    if turn.pair.label or not failed:
+    if turn.pair.label:
         return ""
     extra = [outcome.observed for outcome in failed if outcome.expectation is None]
     calls = [observed for observed in extra if isinstance(observed, ToolCall)]
     unexpected = [f"Not expected: {calls_text(calls)}."] if calls else []
     unexpected += [f"Answer not expected: {words_text(said)}." for said in extra if isinstance(said, str)]
+    score = judgements.hallucination(turn.pair.index)
+    if score is not None and score.value == 0.0 and hallucination_gates(sample, turn.pair):
+        unexpected.append(unjustified_text(score))
     return " ".join(text for text in (not_met(failed), *unexpected) if text)
 
 

@@ -3,7 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from turnwise.schemas.case import EvalCase
-from turnwise.transforms.ces.judgements import UNJUDGED, Judgements, needs_hallucination_check
+from turnwise.transforms.ces.judgements import (
+    UNJUDGED,
+    Judgements,
+    hallucination_gates,
+    needs_hallucination_check,
+)
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
 from turnwise.transforms.criteria.ces.hallucination import Hallucination
 from turnwise.transforms.criteria.ces.scenario import UserGoalSatisfaction
@@ -46,14 +51,14 @@ def golden_verdict(sample: Sample, judgements: Judgements = UNJUDGED) -> Verdict
     unchecked = [
         pair.index
         for pair in pairs
-        if _hallucination_gates(sample, pair) and _justified(judgements, pair) is None
+        if hallucination_gates(sample, pair) and _justified(judgements, pair) is None
     ]
     if unchecked:
         reasons.append("hallucination needs a judge" + judgements.why(Hallucination.name, unchecked))
     if reasons:
         return Verdict(None, tuple(reasons))
     is_checked = any(o.outcome == "PASS" for found in outcomes for o in found) or any(
-        judgements.similarity(sample, pair) or _hallucination_gates(sample, pair) for pair in pairs
+        judgements.similarity(sample, pair) or hallucination_gates(sample, pair) for pair in pairs
     )
     stated = sample.eval_case.evaluation_expectations if sample.eval_case else ()
     return Verdict("PASS") if is_checked or stated else Verdict(None, ("the golden checks nothing",))
@@ -64,16 +69,8 @@ def _turn_failed(sample: Sample, pair: TurnPair, judgements: Judgements) -> bool
     return (
         sample.replay(pair).tool_outcome == "FAIL"
         or (similarity is not None and similarity[1] == "FAIL")
-        or (_hallucination_gates(sample, pair) and _justified(judgements, pair) is False)
+        or (hallucination_gates(sample, pair) and _justified(judgements, pair) is False)
     )
-
-
-def _hallucination_gates(sample: Sample, pair: TurnPair) -> bool:
-    if sample.eval_case is None or not needs_hallucination_check(pair):
-        return False
-    thresholds = pair.expected.thresholds if pair.expected else None
-    own = thresholds.hallucination if thresholds else None
-    return (own or sample.eval_case.thresholds.golden_hallucination) == "ENABLED"
 
 
 def _justified(judgements: Judgements, pair: TurnPair) -> bool | None:

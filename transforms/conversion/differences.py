@@ -8,6 +8,8 @@ import msgspec
 from turnwise.transforms.conversion.plain import field_defaults
 
 BLANK = (None, "")
+_OF_READING = frozenset(("adk_reads",))
+"""Fields that say how an object was read, and hold nothing of it."""
 
 
 class Differences:
@@ -25,6 +27,8 @@ class Differences:
     def compare(self, before: msgspec.Struct, after: msgspec.Struct, path: str = "") -> "Differences":
         """Adds the fields in which two objects of one class differ, and returns itself."""
         for name, required, default in field_defaults(type(before)):
+            if name in _OF_READING:
+                continue
             left, right = getattr(before, name), getattr(after, name)
             if left is right or (type(left) is type(right) and _is_plainly_equal(left, right)):
                 continue

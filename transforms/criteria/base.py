@@ -121,6 +121,11 @@ class Criterion(BaseModel, ABC):
             CRITERIA.add(cls)
 
     @property
+    def as_adk(self) -> bool:
+        """Whether it gives google-adk's value wherever google-adk has one (`adk_compat`)."""
+        return bool(getattr(self, "adk_compat", False))
+
+    @property
     def lacks_rubrics(self) -> bool:
         """Whether it scores by rubrics, and has none of its own."""
         return False

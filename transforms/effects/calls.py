@@ -41,12 +41,12 @@ class ArgumentComparison(Struct, frozen=True):
     def differences(self, expected: ToolCall, actual: ToolCall) -> list[Difference]:
         """Returns the differences between the arguments of two calls of one tool.
 
-        An expected call without arguments matches any call. If it lists `compare_args`, only those parameters
-        are compared.
+        No arguments, null and `{}` are one thing. If the expected call lists `compare_args`, only those
+        parameters are compared.
         """
-        if expected.args is None or expected.args == actual.args:
+        wanted, given = expected.args or {}, actual.args or {}
+        if wanted == given:
             return []
-        wanted, given = expected.args, actual.args or {}
         if expected.compare_args is not None:
             wanted = {name: wanted.get(name) for name in expected.compare_args}
             given = {name: value for name, value in given.items() if name in wanted}

@@ -161,7 +161,7 @@ def _partners_by_key(
 
 
 def _exact_key(call: ToolCall) -> Hashable:
-    return frozen(call.args)
+    return frozen(call.args or None)
 
 
 def _equivalence_key(call: ToolCall) -> Hashable:

@@ -85,6 +85,11 @@ class Unread:
         """Why calls, results or hand-offs may be missing; None: all are there."""
         return self._calls
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether calls, results, hand-offs or words may be missing."""
+        return bool(self._calls or self._words)
+
     def add(self, kind: str, message: str, calls: bool = False, words: bool = False) -> None:
         """Adds a finding.
 
@@ -138,9 +143,15 @@ class Unread:
                 self.add(UNREAD, said, calls=True, words=by_agent and not works)
         return self
 
-    def add_to(self, turn: Turn) -> Turn:
-        """Returns the turn, with what was found."""
+    def add_to(self, turn: Turn, adk_ignores: bool = False) -> Turn:
+        """Returns the turn, with what was found.
+
+        Args:
+            turn: The turn.
+            adk_ignores: Whether google-adk does not look at what is unread.
+        """
         if self._found:
+            turn.adk_reads = turn.adk_reads and (adk_ignores or not self.has_gaps)
             made = (Problem.of(kind, said) for kind, said in self._found.items())
             turn.findings = [*turn.findings, *(problem for problem in made if problem not in turn.findings)]
             turn.unknown_calls = turn.unknown_calls or self._calls
@@ -152,6 +163,7 @@ class Unread:
         if self._found and turns:
             self.add_to(turns[0])
             for turn in turns[1:]:
+                turn.adk_reads = turn.adk_reads and not self.has_gaps
                 turn.unknown_calls = turn.unknown_calls or self._calls
                 turn.unknown_words = turn.unknown_words or self._words
 
@@ -187,11 +199,11 @@ def check_calls(turns: Iterable[Turn]) -> None:
     for turn in turns:
         said = (turn.user, turn.agent, *turn.agent_messages)
         if any([text and spells_calls(text) for text in said]):
-            gaps(UNREAD, [_SPELT], words=False).add_to(turn)
+            gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
         calls, responses = turn.tool_calls, turn.tool_responses
         without = without_call(calls, responses, earlier) if responses else ()
         if without or not all([call.name for call in calls]):
-            _incomplete_calls(calls, without).add_to(turn)
+            _incomplete_calls(calls, without).add_to(turn, adk_ignores=True)
         earlier.update([call.id or call.name for call in calls])
 
 

@@ -117,6 +117,7 @@ class Question(Struct, Generic[R], frozen=True):
         verdicts: What an answer decides, item by item, None where it abstains; None: it is not known, so that
             verdicts that flip between votes are not counted.
         if_unsure: Whether it is only asked because a first judge is unsure.
+        asks_again: Whether an unusable reply is asked for once more.
 
     >>> import turnwise
     >>> class Grade(turnwise.Reply):
@@ -132,6 +133,7 @@ class Question(Struct, Generic[R], frozen=True):
     local: Callable[[], R] | None = None
     verdicts: VerdictsOf[R] | None = None
     if_unsure: bool = False
+    asks_again: bool = True
 
 
 class JudgeSample(Struct, Generic[R], frozen=True):

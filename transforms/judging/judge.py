@@ -176,11 +176,12 @@ class Judge:
         answers = dict(_recalled(question, kept))
         missing = [number for number in numbers if number not in answers]
         answers.update(await self._replies(question, request, missing))
-        unfit = [number for number in missing if answers[number].fault in _ASKED_AGAIN]
-        for number, again in (await self._replies(question, request, unfit)).items():
-            if again.fault != "budget":
+        again = _ASKED_AGAIN if question.asks_again else frozenset()
+        unfit = [number for number in missing if answers[number].fault in again]
+        for number, second in (await self._replies(question, request, unfit)).items():
+            if second.fault != "budget":
                 self._counts.add_asked_again(request.template.name)
-            answers[number] = _second(answers[number], again)
+            answers[number] = _second(answers[number], second)
         return answers
 
     async def _replies(

@@ -183,18 +183,18 @@ def arguments_match(
 ) -> bool | None:
     """Compares two argument objects as google-adk does, unless a matcher or a directive says otherwise.
 
-    Python's `==` on JSON values: `1 == 1.0 == True`, absent equals null, absent differs from empty.
+    Python's `==` on JSON values: `1 == 1.0 == True`. Unlike there, no arguments, null and `{}` are one thing.
 
     Returns:
         Whether they match; None if only a judge can decide.
     """
-    if expected == actual:
+    wanted, given = expected or {}, actual or {}
+    if wanted == given:
         return True
-    if not expected or (not matchers and not any(map(is_directive, expected.values()))):
-        return not expected and bool(matchers) and _only_ignored(actual or {}, matchers)
-    given = actual or {}
-    verdicts = [_one_matches(name, value, given, matchers) for name, value in expected.items()]
-    extra = {name: value for name, value in given.items() if name not in expected}
+    if not matchers and not any(map(is_directive, wanted.values())):
+        return False
+    verdicts = [_one_matches(name, value, given, matchers) for name, value in wanted.items()]
+    extra = {name: value for name, value in given.items() if name not in wanted}
     if False in verdicts or not _only_ignored(extra, matchers):
         return False
     return None if None in verdicts else True

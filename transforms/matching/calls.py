@@ -28,7 +28,7 @@ def same_tool(left: ToolCall | ToolResponse, right: ToolCall | ToolResponse) -> 
 
 def call_key(call: ToolCall) -> Hashable:
     """Returns what is equal for calls of one tool with equal arguments."""
-    return tool_identity(call), frozen(call.args)
+    return tool_identity(call), frozen(call.args or None)
 
 
 def pair_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> list[int | None]:
@@ -62,7 +62,7 @@ def equal_calls(expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> boo
 
 
 def _values(calls: Sequence[ToolCall]) -> JsonValue:
-    return [[call.name, call.resource, call.args] for call in calls]
+    return [[call.name, call.resource, call.args or None] for call in calls]
 
 
 def _places(calls: Sequence[ToolCall], has_resources: bool) -> dict[str | None, list[int]]:

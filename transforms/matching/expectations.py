@@ -51,9 +51,9 @@ class TurnChecker:
     Only texts may answer several, because an agent may say in one message what a golden expects in two.
     """
 
-    def __init__(self, case: EvalCase, expected: ExpectedTurn, turn: Turn, state: JsonObject) -> None:
+    def __init__(self, case: EvalCase, expected: ExpectedTurn, turn: Turn, updates: JsonObject) -> None:
         """Pairs the calls of the turn with the expected ones."""
-        self.case, self.turn, self.state = case, turn, state
+        self.case, self.turn, self.updates = case, turn, updates
         self.expectations = expectations = turn_expectations(expected)
         self.counted = [e.tool_call for e in expectations if e.tool_call is not None and not e.skip]
         self._has_skipped = any([e.skip for e in expected.expectations])
@@ -94,14 +94,17 @@ class TurnChecker:
     def _tool_call(self, expectation: Expectation) -> ExpectationOutcome:
         partner = next(self._next_partner)
         wanted = expectation.tool_call.args if expectation.tool_call else None
-        if partner is None:
-            missed = ParameterScore(0, max(1, len(wanted or {})))
-            counts = self.case.tool_correctness_enabled or self.case.step_tool_correctness_enabled
-            outcome: Outcome = "FAIL" if counts else "SKIPPED"
-            return ExpectationOutcome(expectation, outcome, parameters=missed, parameter_outcome=outcome)
-        call = self.turn.tool_calls[partner]
         own = expectation.parameter_threshold
         threshold = self.case.thresholds.parameter if own is None else own
+        if partner is None:
+            missed = ParameterScore(0, max(1, len(wanted or {})))
+            if not (self.case.tool_correctness_enabled or self.case.step_tool_correctness_enabled):
+                return ExpectationOutcome(
+                    expectation, "SKIPPED", parameters=missed, parameter_outcome="SKIPPED"
+                )
+            gate = parameter_outcome(missed, threshold)
+            return ExpectationOutcome(expectation, "FAIL", parameters=missed, parameter_outcome=gate)
+        call = self.turn.tool_calls[partner]
         if self.are_met:
             parameters, gate = met_parameters(len(wanted or ()), threshold)
         else:
@@ -157,8 +160,8 @@ class TurnChecker:
         return ExpectationOutcome(expectation, "PASS", match, "agent")
 
     def _updated_variables(self, expectation: Expectation) -> ExpectationOutcome:
-        wanted = expectation.variables or {}
-        verdicts = {value_matches(v, self.state[k]) if k in self.state else False for k, v in wanted.items()}
+        wanted, made = expectation.variables or {}, self.updates
+        verdicts = {value_matches(v, made[k]) if k in made else False for k, v in wanted.items()}
         return ExpectationOutcome(
             expectation, _outcome(False if False in verdicts else None if None in verdicts else True)
         )
@@ -235,20 +238,29 @@ def turn_expectations(expected: ExpectedTurn) -> list[Expectation]:
     return made
 
 
-def replay_turn(case: EvalCase, expected: ExpectedTurn, actual: Turn | None, state: JsonObject) -> TurnReplay:
+def agent_updates(turn: Turn | None) -> JsonObject:
+    """Returns the session variables that the agent updated in a turn, with their last values."""
+    if turn is None or not turn.variables:
+        return {}
+    return {name: value for name, value in turn.variables.items() if name not in turn.given_variables}
+
+
+def replay_turn(
+    case: EvalCase, expected: ExpectedTurn, actual: Turn | None, updates: JsonObject
+) -> TurnReplay:
     """Checks everything that a golden turn expects.
 
     Args:
         case: The golden case; its gates and switches apply.
         expected: The golden turn.
         actual: The recorded turn; None: it is missing, so that nothing expected was observed.
-        state: Session variables after the turn.
+        updates: Session variables that the agent updated in the turn.
 
     Returns:
         The outcomes; comparisons of meaning are left undecided, unless the texts are identical.
     """
     turn = actual or _NO_TURN
-    checker = TurnChecker(case, expected, turn, state)
+    checker = TurnChecker(case, expected, turn, updates)
     replay = TurnReplay(checker.outcomes())
     replay.outcomes += _unexpected(case, expected, checker)
     if counted := checker.counted:

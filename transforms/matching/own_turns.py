@@ -51,6 +51,7 @@ def _joined(case: ExpectedTurn, own: ExpectedTurn) -> ExpectedTurn:
         user=case.user if own.user is None else own.user,
         response=words.response,
         adk_text=words.adk_text,
+        adk_reads=words.adk_reads and calls.adk_reads,
         tool_calls=calls.tool_calls,
         expectations=_expectations(case, own, stated),
         thresholds=own.thresholds or case.thresholds,

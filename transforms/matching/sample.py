@@ -11,7 +11,12 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.matching.alignment import align
-from turnwise.transforms.matching.expectations import ExpectationOutcome, TurnReplay, replay_turn
+from turnwise.transforms.matching.expectations import (
+    ExpectationOutcome,
+    TurnReplay,
+    agent_updates,
+    replay_turn,
+)
 from turnwise.transforms.matching.scenario import scenario_outcomes
 
 MISSING_TURN = "MISSING_TURN"
@@ -117,8 +122,8 @@ class Sample:
             if self.eval_case is None:
                 raise ValueError("the conversation is held against no case")
             expected = pair.expected or ExpectedTurn()
-            state = self.state_after(pair) if expected.expectations else {}
-            replay = self._replays[pair.index] = replay_turn(self.eval_case, expected, pair.actual, state)
+            updates = agent_updates(pair.actual) if expected.expectations else {}
+            replay = self._replays[pair.index] = replay_turn(self.eval_case, expected, pair.actual, updates)
         return replay
 
     @cached_property

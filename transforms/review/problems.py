@@ -7,6 +7,7 @@ from turnwise.schemas.harm import HARM_TERMS, HarmTerm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
+from turnwise.transforms.criteria.ces.hallucination import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.reasons import why_unpaired
 from turnwise.transforms.matching.ending import broke_off, end_text
@@ -64,7 +65,7 @@ def problems_of(
     if effects is not None:
         found += _destructive(scored, effects)
     if not found and verdict.status == "FAIL":
-        return [_unmet(scored.sample, verdict)]
+        return [_unmet(scored, verdict)]
     return sorted(found, key=_severity) if len(found) > 1 else found
 
 
@@ -72,9 +73,9 @@ def _severity(problem: ReviewProblem) -> tuple[int, float]:
     return HARM_TERMS.index(problem.term), -problem.gap
 
 
-def _unmet(sample: Sample, verdict: Verdict) -> ReviewProblem:
+def _unmet(scored: ScoredConversation, verdict: Verdict) -> ReviewProblem:
     """Returns the first expectation that is not met, of a case that decides by rules of its own."""
-    problem = ReviewProblem("expectations", 1.0, text=_joined(verdict) or None)
+    sample, problem = scored.sample, ReviewProblem("expectations", 1.0, text=_joined(verdict) or None)
     if verdict.reasons or sample.eval_case is None:
         return problem
     for pair in sample.pairs:
@@ -83,7 +84,7 @@ def _unmet(sample: Sample, verdict: Verdict) -> ReviewProblem:
         found = _first_unmet(sample.replay(pair).outcomes)
         if found is not None:
             return found._replace(turn=pair.index)
-    return _first_unmet(sample.scenario_outcomes) or problem
+    return _first_unmet(sample.scenario_outcomes) or _first_unjustified(scored) or problem
 
 
 def _first_unmet(outcomes: Sequence[ExpectationOutcome]) -> ReviewProblem | None:
@@ -92,6 +93,15 @@ def _first_unmet(outcomes: Sequence[ExpectationOutcome]) -> ReviewProblem | None
             call = outcome.expectation.tool_call
             label = (outcome.expectation.kind, (call.name or "") if call else "")
             return ReviewProblem("expectations", 1.0, text=not_met([outcome]), label=label)
+    return None
+
+
+def _first_unjustified(scored: ScoredConversation) -> ReviewProblem | None:
+    for entry in scored.scores:
+        for turn, score in entry.turns if isinstance(entry.criterion, Hallucination) else ():
+            if in_ces_terms(score).value == 0.0:
+                problem = ReviewProblem(Hallucination.harm, 1.0, Hallucination.name, turn)
+                return problem._replace(text=unjustified_text(score), label=(score.label or "", ""))
     return None
 
 

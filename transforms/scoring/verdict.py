@@ -51,7 +51,8 @@ def conversation_verdict(scored: ScoredConversation, rules: Rules) -> Verdict:
     if conversation.ended == "environment_error":
         return Verdict(None, (end_text(conversation),))
     verdict = decide(scored)
-    doubts = gap_reasons(sample)[:_SHOWN]
+    gates = [result.criterion for result in scored.scores if result.criterion.threshold is not None]
+    doubts = gap_reasons(sample, all(gate.as_adk for gate in gates))[:_SHOWN]
     if end_unclear(conversation):
         doubts = [end_text(conversation), *doubts]
     silence = unanswered_end(sample)

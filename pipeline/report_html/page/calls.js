@@ -17,7 +17,7 @@ export function callCard(call, { expected, match, note } = {}) {
   ];
   return h("div", { class: "call" },
     h("p", { class: "call-name" }, h("code", { dir: "auto" }, shown(call.name ?? "(no name)")), badges),
-    expected && (expected.args || match.isDenied) ? differences(expected.args, call.args, match) : values(call.args),
+    expected && (Object.keys(expected.args ?? {}).length || match.isDenied) ? differences(expected.args, call.args, match) : values(call.args),
     result(call));
 }
 

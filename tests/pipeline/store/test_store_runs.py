@@ -105,10 +105,15 @@ def test_a_store_gets_what_the_files_get(stored_sample: Callable[[str], Any], sa
     store = open_store(store_url)
     results, written = stored(store, RESULTS), done.rows("results")
     assert len(results) == len(written) == 59
-    own, filed = by_conversation(results.values()), by_conversation(written)
-    for conversation, result in filed.items():
-        told = own[conversation]
-        assert {**told, "name": "", "evaluationRun": ""} == {**result, "name": "", "evaluationRun": ""}
+    own, names = (
+        {one["displayName"]: one for one in results.values()},
+        ("name", "evaluationRun", "displayName"),
+    )
+    for result in written:
+        of = (result["evaluationRun"], result.get("appVersion", ""))
+        told = own[f"{result['displayName']} ({', '.join(one.rsplit('/', 1)[-1] for one in of if one)})"]
+        assert told.keys() == result.keys()
+        assert all(told[key] == result[key] for key in result if key not in names)
         assert unmarked(told["name"]) == result["name"].rsplit("/", 1)[1]
         assert EvaluationResult.from_value(told).to_value() == told
     failures = stored(store, FAILURES)
@@ -280,6 +285,23 @@ def test_cases_of_a_store_are_those_of_files(
     assert set(map(unmarked, stored(store, RESULTS))) == {
         result["name"].rpartition("/")[2] for result in files.rows("results")
     }
+
+
+def test_display_names_are_unique_within_an_evaluation(
+    turnwise: Callable[..., Any], store: Store, store_url: str, tmp_path: Path
+) -> None:
+    said = [{"user": "hi", "agent": "hello"}]
+    logs, cases = tmp_path / "log.jsonl", tmp_path / "cases.json"
+    records = [
+        {"conversation_id": "c", "eval_id": "e", "app_version": f"v{i}", "turns": said} for i in (1, 2)
+    ]
+    logs.write_text("".join(json.dumps(record) + "\n" for record in records))
+    cases.write_text(json.dumps({"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}))
+    for place in ("first", "second"):
+        arguments = ("run", "--input", logs, "--eval_cases", cases, *PLAIN, "--store", store_url)
+        assert turnwise(*arguments, output=tmp_path / place).status == 0
+    names = {result["displayName"] for result in stored(store, RESULTS).values()}
+    assert len(names) == 4 and all(name.startswith("e result - c (run-") for name in names)
 
 
 def test_metrics_that_are_read_back_are_those_of_the_run(

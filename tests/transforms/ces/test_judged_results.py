@@ -7,6 +7,7 @@ import pytest
 from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
+import turnwise
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.messages import MESSAGES
@@ -61,7 +62,14 @@ def result_of(case, turns, ask, criteria=CRITERIA):
 
 
 def sample(name, kind):
-    return json.loads((SAMPLES / f"{name}__{kind}.json").read_text())
+    """A sample; without the similarity of turns in which no answer is compared by meaning."""
+    found = json.loads((SAMPLES / f"{name}__{kind}.json").read_text())
+    for turn in found.get("goldenResult", {}).get("turnReplayResults", ()):
+        stated = [outcome.get("expectation", {}) for outcome in turn["expectationOutcome"]]
+        compared = [s.get("comparisonType") for s in stated if "agentResponse" in s]
+        if not {None, "SEMANTIC_SIMILARITY"} & {*compared}:
+            turn.pop("semanticSimilarityResult", None)
+    return found
 
 
 def words_of(message):
@@ -71,7 +79,9 @@ def words_of(message):
 def call_of(message):
     toolset = message.get("toolsetTool")
     resource = f"{toolset['toolset']}/tools/{toolset['toolId']}" if toolset else message["tool"]
-    return {"name": resource.rsplit("/", 1)[-1], "resource": resource, "id": message["id"]}
+    name = resource.rsplit("/", 1)[-1]
+    display_name = message.get("displayName")
+    return {"name": name, "resource": resource, "id": message["id"], "display_name": display_name}
 
 
 def recorded_turn(index, replayed):
@@ -140,7 +150,8 @@ def said_of(outcome):
         found["said"] = words_of(outcome["observedAgentResponse"])
     for key in ("observedToolCall", "observedToolResponse", "observedAgentTransfer"):
         if key in outcome:
-            found[key] = {k: v for k, v in outcome[key].items() if k != "displayName"}
+            is_transfer = key == "observedAgentTransfer"
+            found[key] = {k: v for k, v in outcome[key].items() if k != "displayName" or not is_transfer}
     if "toolInvocationResult" in outcome:
         found["parameters"] = {k: v for k, v in outcome["toolInvocationResult"].items() if k != "explanation"}
     return json.dumps(found, sort_keys=True, ensure_ascii=False)
@@ -374,3 +385,42 @@ def test_judging_changes_no_shared_message(scripted):
         "FAIL",
         None,
     ]
+
+
+@pytest.mark.parametrize(("behaviour", "status"), [("ENABLED", "FAIL"), ("DISABLED", "PASS")])
+def test_a_golden_that_only_a_hallucination_fails_names_the_sentence(behaviour, status):
+    app = "projects/p/locations/us/apps/shop"
+    price = {"tool": f"{app}/tools/price", "displayName": "Price", "args": {"x": 1}}
+    words = {"chunks": [{"text": "Gladly. It costs 20 euros."}]}
+    case = {
+        "name": f"{app}/evaluations/price",
+        "displayName": "price",
+        "golden": {
+            "turns": [
+                {
+                    "steps": [
+                        {"userInput": {"text": "How much?"}},
+                        {"expectation": {"toolCall": {"tool": price["tool"], "args": price["args"]}}},
+                        {"expectation": {"agentResponse": {"role": "agent", **words}}},
+                    ]
+                }
+            ]
+        },
+        "evaluationMetricsThresholdOverride": {"goldenHallucinationMetricBehavior": behaviour},
+    }
+    answer = {"tool": price["tool"], "displayName": "Price", "response": {"output": {"euros": 99}}}
+    messages = [
+        {"role": "user", "chunks": [{"text": "How much?"}]},
+        {"role": "shop", "chunks": [{"toolCall": price}, {"toolResponse": answer}]},
+        {"role": "shop", **words},
+    ]
+    log = {"name": f"{app}/conversations/c", "evaluation": case["name"], "turns": [{"messages": messages}]}
+    found = turnwise.evaluate(log, cases=[case], criteria={"hallucination": {}}, judge="local")
+    assert found.status == status
+    (turn,) = found.results[0]["result"]["goldenResult"]["turnReplayResults"]
+    assert turn["expectationOutcome"][0]["observedToolCall"]["displayName"] == "Price"
+    told = "hallucination: “It costs 20 euros.” is not justified: No evidence holds “20”."
+    wanted = {"errorMessage": f"Turn 0: {told}"} if status == "FAIL" else None
+    assert turn.get("errorInfo") == wanted
+    (row,) = found.conversations
+    assert row["why"] == (f"turn 0: {told}" if wanted else None)

@@ -38,6 +38,8 @@ VALUES = st.recursive(
     max_leaves=5,
 )
 OBJECTS = st.dictionaries(WORDS, VALUES, max_size=3)
+ANSWERS = OBJECTS.filter(lambda answer: "error" not in answer)
+"""Without the key that marks a failed answer in CES."""
 COUNTS = st.integers(0, 10**6)
 
 
@@ -46,7 +48,7 @@ def turns(draw: st.DrawFn, index: int) -> Turn:
     """Draws a turn of which every call has a name, an id and an answer."""
     names = draw(st.lists(st.sampled_from(["find", "book", "tell"]), max_size=3))
     calls = [ToolCall(name, draw(OBJECTS), f"c{index}-{i}") for i, name in enumerate(names)]
-    answers = [ToolResponse(call.name, call.id, draw(OBJECTS)) for call in calls]
+    answers = [ToolResponse(call.name, call.id, draw(ANSWERS)) for call in calls]
     said = draw(WORDS)
     usage = Usage(draw(COUNTS), draw(COUNTS)) if draw(st.booleans()) else None
     return Turn(

@@ -29,7 +29,8 @@ HEAD, *CASES = map(
 )
 STATUSES = {"PASSED": "PASS", "FAILED": "FAIL", "NOT_EVALUATED": None, "INFORMATIONAL": None}
 JUDGED = [case for case in CASES if "verdicts" in case]
-MEASURED = [case for case in CASES if "verdicts" not in case]
+ODD = [case for case in CASES if "is_odd" in case]
+MEASURED = [case for case in CASES if "verdicts" not in case and "is_odd" not in case]
 DIFFERENT = {"response_match_score", "token_usage_v1"}
 """What differs on purpose without `adk_compat`."""
 
@@ -82,6 +83,14 @@ def test_measured_scores_are_bit_equal(number):
         assert_bit_equal(measured(matched, answer, adk_compat=True), case, answer)
         if answer["metric"] not in DIFFERENT:
             assert_bit_equal(measured(matched, answer), case, answer)
+
+
+@pytest.mark.parametrize("number", range(len(ODD)))
+def test_odd_shapes_have_google_adks_scores(number):
+    case = ODD[number]
+    matched = conversation_case(case)
+    for answer in case["answers"]:
+        assert_bit_equal(measured(matched, answer, adk_compat=True), case, answer)
 
 
 @pytest.mark.parametrize("number", range(len(MEASURED)))
@@ -147,6 +156,7 @@ def test_the_recording_covers_what_it_should():
     assert HEAD["google_adk"] == "2.13.0"
     assert len(MEASURED) >= 200
     assert len(JUDGED) >= 50
+    assert len(ODD) >= 200
     answers = [answer for case in CASES for answer in case["answers"]]
     kinds = {(answer["metric"], (answer["criterion"] or {}).get("match_type")) for answer in answers}
     assert {match for name, match in kinds if match} == {"EXACT", "IN_ORDER", "ANY_ORDER"}

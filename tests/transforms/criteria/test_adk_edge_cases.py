@@ -43,6 +43,8 @@ DEVIATIONS = {
     "rouge_final_response_null_both": ([], None, NOTHING_APPLIES),
     # Identical texts without a word: 1.0, where google-adk says 0.0.
     "rouge_emoji_only_identical": ([(1.0, "PASS")], "PASS", ()),
+    # No arguments and {} are one thing, where google-adk says 0.0.
+    "exact_args_empty_vs_null": ([(1.0, "PASS")], "PASS", ()),
 }
 """Name -> ([(score, outcome) per turn], status, reasons): where turnwise differs on purpose."""
 
@@ -104,7 +106,7 @@ def test_service_level_status_is_the_verdict(name, adk_compat):
 
 @pytest.mark.parametrize("name", DEVIATIONS)
 def test_every_deviation_is_one(name):
-    oracle = CASES[name]["oracle"]["evaluator"]["metrics"]["response_match_score"]
+    (oracle,) = CASES[name]["oracle"]["evaluator"]["metrics"].values()
     theirs = [(entry["score"], OUTCOMES[entry["status"]]) for entry in oracle["per_invocation"]]
     assert theirs != DEVIATIONS[name][0]
 

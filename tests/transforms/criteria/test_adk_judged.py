@@ -195,6 +195,13 @@ def test_simulated_users(turns, script, wanted, overall, judged, matched, script
     assert (result.overall.outcome is None) == (None in wanted)
 
 
+def test_with_adk_compat_an_unscored_turn_of_a_simulated_user_counts_as_0(judged, matched, scripted):
+    sample = matched(scenario(), OPENS, GOES_ON, THANKS)
+    script = by_message(AC457="429", Thanks=V)
+    result = judged(PerTurnUserSimulatorQuality(adk_compat=True), sample, scripted(script))
+    assert (result.overall.value, result.overall.outcome) == (2 / 3, "PASS")
+
+
 def test_the_opening_needs_no_judge_and_the_stop_check_does(judged, matched, scripted, sections_of):
     ask = scripted(by_message())
     judged(PerTurnUserSimulatorQuality(), matched(scenario(), OPENS), ask)

@@ -165,12 +165,24 @@ def test_turns_without_anything_to_check(expectations):
     assert (result.turns, result.overall) == ([], None)
 
 
-def test_variables_last_into_later_turns():
-    later = [Expectation("updated_variables", variables={"x": 1, "y": 2})]
-    result = result_of(
-        "expectations_met", golden([], later), Turn(variables={"x": 1}), Turn(variables={"y": 2})
-    )
-    assert [(turn, score.value) for turn, score in result.turns] == [(1, 1.0)]
+UPDATES = [
+    # turns, whether the agent updated x to 1 in the last one
+    ([Turn(variables={"x": 1})], True),
+    ([Turn(variables={"x": 2})], False),
+    ([Turn()], False),
+    ([Turn(variables={"x": 1}), Turn()], False),
+    ([Turn(variables={"x": 2}), Turn(variables={"x": 1})], True),
+    ([Turn(variables={"x": 1}), Turn(variables={"x": 1})], True),
+    ([Turn(variables={"x": 1}, given_variables=["x"])], False),
+    ([Turn(variables={"x": 1, "y": 1}, given_variables=["y"])], True),
+]
+
+
+@pytest.mark.parametrize(("turns", "is_met"), UPDATES)
+def test_a_variable_is_updated_by_the_agent_in_its_turn(turns, is_met):
+    wanted = [Expectation("updated_variables", variables={"x": 1})]
+    result = result_of("expectations_met", golden(*([] for _ in turns[1:]), wanted), *turns)
+    assert [score.value for _, score in result.turns] == [float(is_met)]
 
 
 def test_a_missing_turn_meets_nothing():

@@ -74,8 +74,8 @@ COMPARED = [
     ([says("a", skip=True), says("b")], ["x"], ("b", "x")),
     ([says("a"), says("b")], ["a", "x"], ("a\nb", "a\nx")),
     ([says("a")], ["a"], 4.0),
-    ([says("a", "CONTAINS")], ["b a c"], 4.0),
-    ([says("a", "EQUALS")], ["a"], 4.0),
+    ([says("a", "CONTAINS")], ["b a c"], None),
+    ([says("a", "EQUALS")], ["a"], None),
     ([says("a"), says("z", "EQUALS")], ["a"], 4.0),
     ([says("a", "EQUALS")], ["b"], None),
     ([says("a", "CONTAINS")], ["b"], None),
@@ -97,9 +97,17 @@ def test_what_is_compared(expectations, said, wanted, judged, matched, scripted,
         assert [score.value for _, score in found] == ([] if wanted is None else [wanted])
 
 
-def test_similarity_switched_off(judged, matched, scripted):
+@pytest.mark.parametrize("said", ["a", "b", None])
+def test_similarity_switched_off(said, judged, matched, scripted):
     case = golden(says("a"), similarity_enabled=False)
-    assert judged(SemanticSimilarity(), matched(case, Turn(user="q", agent="b")), scripted([])).turns == []
+    assert judged(SemanticSimilarity(), matched(case, Turn(user="q", agent=said)), scripted([])).turns == []
+
+
+def test_a_missing_turn_without_a_comparison_by_meaning(judged, matched, scripted):
+    turns = [ExpectedTurn(user=str(i), expectations=[says(f"answer {i}", "EQUALS")]) for i in range(2)]
+    case = EvalCase(eval_id="e", dialect="ces", turns=turns)
+    found = judged(SemanticSimilarity(), matched(case, Turn(user="0", agent="answer 0")), scripted([]))
+    assert (found.turns, found.overall) == ([], None)
 
 
 def test_similarity_of_other_formats(judged, matched, scripted):

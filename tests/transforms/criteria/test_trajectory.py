@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import turnwise
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.record import Record
@@ -73,6 +74,47 @@ def test_match_types(expected, actual, wanted):
 def test_ignore_args_compares_names_alone(kind):
     assert value_of(kind, calls("a:1 b:2"), calls("a:3 b"), ignore_args=True) == 1.0
     assert value_of(kind, calls("a:1 b:2"), calls("a:3 c"), ignore_args=True) == 0.0
+
+
+NO_ARGUMENTS = [{}, {"args": None}, {"args": {}}]
+
+
+@pytest.mark.parametrize("made", NO_ARGUMENTS)
+@pytest.mark.parametrize("wanted", NO_ARGUMENTS)
+@pytest.mark.parametrize("by_turn", [True, False])
+def test_no_arguments_null_and_empty_ones_are_one_thing(wanted, made, by_turn):
+    failed = {"name": "set_alarm", "response": {"error": "busy"}}
+    turn = {
+        "user": "x",
+        "agent": "y",
+        "tool_calls": [{"name": "set_alarm", **made}, {"name": "set_alarm", **wanted}],
+        "tool_responses": [failed, {"name": "set_alarm", "response": {"ok": 1}}],
+    }
+    expected = [{"name": "set_alarm", **wanted}]
+    of = {"turns": [{**turn, "expected": {"tool_calls": expected}}]}
+    if not by_turn:
+        of = {"turns": [turn], "expected": {"actions": expected}}
+    criteria = {"tool_trajectory_avg_score": 1.0, "tool_effects_v1": 1.0}
+    found = turnwise.evaluate({"conversation_id": "c", **of}, criteria=criteria)
+    assert found.status == "PASS"
+    extra = {**turn, "tool_calls": [{"name": "set_alarm", "args": {"at": 7}}], "tool_responses": []}
+    of["turns"] = [{**of["turns"][0], **extra}]
+    found = turnwise.evaluate({"conversation_id": "c", **of}, criteria=criteria)
+    assert [row["outcome"] for row in found.scores if row["turn_index"] is None] == ["FAIL", "FAIL"]
+
+
+@pytest.mark.parametrize("match_type", TYPES)
+def test_with_adk_compat_no_arguments_and_empty_ones_differ(match_type):
+    wanted, made = [ToolCall("f"), ToolCall("g", {})], [ToolCall("f", {}), ToolCall("g", {})]
+    assert value_of(match_type, wanted, made) == 1.0
+    assert value_of(match_type, wanted, made, adk_compat=True) == 0.0
+    assert value_of(match_type, wanted, made, adk_compat=True, ignore_args=True) == 1.0
+
+
+def test_with_adk_compat_a_directive_is_a_value():
+    directive = {"x": {"$matchType": "ignore"}}
+    assert value_of("EXACT", one_call(**directive), one_call(x=1)) == 1.0
+    assert value_of("EXACT", one_call(**directive), one_call(x=1), adk_compat=True) == 0.0
 
 
 CALL_LISTS = st.lists(

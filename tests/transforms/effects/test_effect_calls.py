@@ -13,7 +13,8 @@ def differing(expected, actual, compare=None, **fields):
 
 
 CASES = [
-    (None, {"a": 1}, []),
+    (None, {"a": 1}, ["a"]),
+    (None, {}, []),
     ({}, None, []),
     ({}, {"a": 1}, ["a"]),
     ({"a": 1}, None, ["a"]),

@@ -76,6 +76,7 @@ def test_what_was_said_and_done(baggage):
         resource=f"{APP}/tools/search_policy",
         id="adk-77",
         args={"pageSize": 3.0, "query": "beschädigtes Gepäck Erstattung"},
+        display_name="search_policy",
     )
     (answer,) = claim.tool_responses
     assert (answer.name, answer.id, answer.error) == ("search_policy", "adk-77", None)

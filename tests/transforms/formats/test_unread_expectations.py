@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import turnwise
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
@@ -210,6 +211,37 @@ def test_a_result_whose_golden_turn_has_work_that_is_not_read(part: Any) -> None
     result = {"eval_id": "e", "eval_metric_result_per_invocation": [pair], "session_id": "x"}
     found = evaluated({"eval_set_result_id": "r", "eval_case_results": [result]})
     assert (status(found), next(iter(part)) in found.verdict.reasons[0]) == (None, True)
+
+
+ODD_SHAPES = {
+    "a call without a name": ({"function_call": {"args": {"n": 1}}}, {"function_call": {"args": {"n": 1}}}),
+    "a result without its call": ({"function_response": {"name": "g", "response": {}}}, None),
+    "code that ran": (PARTS[0], PARTS[0]),
+    "a text that spells a call": ({"text": '{"tool_calls": [{"name": "book"}]}'}, None),
+}
+
+
+@pytest.mark.parametrize("name", ODD_SHAPES)
+def test_with_adk_compat_what_google_adk_does_not_look_at_is_not_missed(name: str) -> None:
+    made, wanted = ODD_SHAPES[name]
+    pair = {
+        "actual_invocation": invocation(made),
+        "expected_invocation": invocation(*([wanted] if wanted else [])),
+    }
+    result = {"eval_id": "e", "eval_metric_result_per_invocation": [pair], "session_id": "x"}
+    log = {"eval_set_result_id": "r", "eval_case_results": [result]}
+    criteria = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
+    for adk_compat, status, value in ((True, "PASS", 1.0), (False, None, None)):
+        config = turnwise.EvalConfig(criteria=criteria, adk_compat=adk_compat)
+        found = turnwise.evaluate(log, config=config)
+        assert found.status == status
+        calls = [row["value"] for row in found.scores if row["criterion"] == "tool_trajectory_avg_score"]
+        assert calls == [value, value]
+    strange = {"hologram": {"calls": [1]}}
+    pair["actual_invocation"] = invocation(made, strange)
+    assert (
+        turnwise.evaluate(log, config=turnwise.EvalConfig(criteria=criteria, adk_compat=True)).status is None
+    )
 
 
 def test_a_golden_turn_that_is_read_in_full() -> None:

@@ -180,6 +180,10 @@ def result(*parts: Any, **fields: Any) -> Any:
     return {"eval_set_id": "x", "eval_case_results": [case]}
 
 
+def final(*parts: Any) -> Any:
+    return result(final_response={"parts": list(parts)})
+
+
 def ces(*chunks: Any, **fields: Any) -> Any:
     said = [{"role": "user", "chunks": [{"text": "q"}]}, {"role": "agent", "chunks": list(chunks), **fields}]
     return {"name": "projects/p/apps/a/conversations/c", "turns": [{"messages": said}]}
@@ -214,6 +218,13 @@ def answer(action: Any) -> Any:
         (session({"text": "x"}, toolCalls=[{"name": "f"}]), CALLS, "'toolCalls'"),
         (session({"inline_data": {}}, outputTranscription={"text": "hi"}), WORDS, "'inline_data'"),
         (session(outputTranscription={"text": "hi"}), WORDS, "transcription"),
+        (session({"text": "See:"}, {"inline_data": {"mime_type": "image/png"}}), NEITHER, "'inline_data'"),
+        (session({"text": "See:"}, {"fileData": {"mimeType": "application/pdf"}}), NEITHER, "'file_data'"),
+        (session({"text": "Hm"}, {"inlineData": {"mimeType": "audio/pcm"}}), WORDS, "'inline_data'"),
+        (session({"text": "I think", "thought": True}, {"inline_data": {}}), WORDS, "'inline_data'"),
+        (final({"text": "See:"}, {"inline_data": {"mime_type": "image/png"}}), NEITHER, "'inline_data'"),
+        (final({"inline_data": {"mime_type": "image/png"}}), WORDS, "'inline_data'"),
+        (final({"text": "Done."}, {"function_call": {"name": "f"}}), CALLS, "not among the calls"),
         (result({"executable_code": {"code": "delete()"}}), CALLS, "'executable_code'"),
         (result({"function_response": {"name": "f", "response": {}}}), CALLS, "'f' without its call"),
         (result(toolUses=[{"name": "f"}]), CALLS, "'toolUses'"),
@@ -222,6 +233,8 @@ def answer(action: Any) -> Any:
         (ces({}), BOTH, "'an empty chunk'"),
         (ces({"blob": {"mimeType": "audio/wav"}}), WORDS, "'blob'"),
         (ces({"text": "a", "image": None}), NEITHER, ""),
+        (ces({"text": "a"}, {"image": {"mimeType": "image/png"}}), NEITHER, "'image'"),
+        (ces({"text": "a"}, {"blob": {"mimeType": "audio/wav"}}), WORDS, "'blob'"),
         (ces({"text": "a"}, toolCalls=[{"tool": "f"}]), CALLS, "'toolCalls'"),
         (
             ces(ANSWERED),

@@ -7,11 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
+from turnwise.schemas.record import Record
+from turnwise.transforms.criteria.adk.final_response_match import FinalResponseMatch
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.attempts import Attempts
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.setup import check_judge
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
 
 EVERY_WIRE = ["gemini", "chat", "messages"]
 on_every_wire = pytest.mark.parametrize("wire", EVERY_WIRE, indirect=True)
@@ -185,6 +191,21 @@ def test_an_unfit_reply_is_asked_for_once_more(server, open_worker, question, ru
     usage = used(worker)
     assert (usage.calls, usage.asked_again, usage.samples, dict(usage.unusable)) == (2, 1, 1, {kind: 1})
     assert server.stats()["requests"] == 2
+
+
+@pytest.mark.parametrize(("adk_compat", "wanted"), [(True, (1, 0)), (False, (2, 1))])
+def test_with_adk_compat_an_unfit_reply_abstains(server, open_worker, adk_compat, wanted):
+    server.script({"text": "no JSON"})
+    worker = open_worker()
+    case = EvalCase(eval_id="e", turns=[ExpectedTurn(user="q", response="Bonn")])
+    conversation = Conversation(conversation_id="c", turns=[Turn(user="q", agent="In Bonn.")])
+    scored = ScoredConversation(Sample(conversation, case, Record("f", 1, b"{}")), [], [])
+    options = JudgeModelOptions(num_samples=1)
+    criterion = FinalResponseMatch(judge_model_options=options, adk_compat=adk_compat)
+    worker.submit(judge_conversation(scored, [criterion], worker.ask)).result()
+    assert scored.scores[0].overall.value is None
+    usage = used(worker)
+    assert (usage.calls, usage.asked_again) == wanted
 
 
 @on_every_wire

@@ -172,8 +172,10 @@ IGNORE_NOTE = {"note": ArgumentMatcher(match="ignore")}
 NEAR_PRICE = {"price": ArgumentMatcher(match="number", tolerance=1)}
 ARGUMENTS = [
     (None, None, {}, True),
-    (None, {}, {}, False),
-    ({}, None, {}, False),
+    (None, {}, {}, True),
+    ({}, None, {}, True),
+    (None, {"a": 1}, {}, False),
+    ({"a": 1}, None, {}, False),
     ({}, {}, {}, True),
     ({"a": 1}, {"a": 1, "b": 2}, {}, False),
     ({"a": 1, "b": 2}, {"a": 1}, {}, False),
@@ -220,8 +222,8 @@ OBJECTS = st.none() | st.dictionaries(st.sampled_from("abc"), JSON, max_size=3)
 
 
 @given(OBJECTS, OBJECTS)
-def test_without_matchers_it_is_pythons_equality(expected, actual):
-    assert arguments_match(expected, actual, {}) is (expected == actual)
+def test_without_matchers_it_is_pythons_equality_and_no_arguments_are_empty_ones(expected, actual):
+    assert arguments_match(expected, actual, {}) is ((expected or {}) == (actual or {}))
 
 
 @given(JSON, JSON)

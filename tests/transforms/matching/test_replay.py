@@ -379,3 +379,13 @@ def test_the_state_after_a_turn_is_what_the_turns_up_to_it_set(changes):
     for pair, change in zip(sample.pairs, changes, strict=True):
         state |= change or {}
         assert sample.state_after(pair) == {name: state[name] for name in ("x", "y") if name in state}
+
+
+@pytest.mark.parametrize(("gate", "wanted"), [(0.0, "PASS"), (0.1, "FAIL"), (1.0, "FAIL")])
+@pytest.mark.parametrize("args", [{}, {"x": 1}])
+def test_a_missed_call_is_not_met_whatever_the_gate_of_its_parameters(gate, wanted, args):
+    case = EvalCase(eval_id="e", dialect="ces", thresholds=CaseThresholds(parameter=gate))
+    found = replay_turn(case, ExpectedTurn(expectations=[wants_call("a", **args)]), Turn(), {})
+    (outcome,) = found.outcomes
+    assert (outcome.outcome, outcome.parameters.value, outcome.parameter_outcome) == ("FAIL", 0.0, wanted)
+    assert (found.tool_score, found.tool_outcome) == (0.0, "FAIL")

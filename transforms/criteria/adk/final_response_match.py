@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field, StrictBool
+from pydantic import Field
 
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
@@ -32,7 +32,8 @@ class FinalResponseMatch(AdkJudged):
     When to use: A reference answer exists, and its meaning matters and not its wording.
 
     Attributes:
-        adk_compat: Ask about an empty expected answer and an empty answer too, as google-adk does.
+        adk_compat: Ask about an empty expected answer and an empty answer too, as google-adk does; an
+            unusable reply of the judge abstains, and is not asked again.
     """
 
     name: ClassVar[str] = "final_response_match_v2"
@@ -40,8 +41,6 @@ class FinalResponseMatch(AdkJudged):
     harm: ClassVar[CriterionHarm] = "text"
     rests_on: ClassVar[RestsOn] = ("words",)
     default_samples: ClassVar[int] = 5
-
-    adk_compat: StrictBool = False
 
     async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         """Compares the answer of a recorded turn with its golden turn's; None if that expects no answer."""

@@ -1,5 +1,7 @@
 """Base class of google-adk's judged criteria."""
 
+from pydantic import StrictBool
+
 from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.transforms.criteria.base import JudgedCriterion
 
@@ -9,10 +11,12 @@ class AdkJudged(JudgedCriterion):
 
     Attributes:
         include_intermediate_responses_in_final: Judge all messages of the agent in the turn as its answer.
+        adk_compat: An unusable reply of the judge abstains, as in google-adk, and is not asked again.
     """
 
     threshold: float | None = 0.5
     include_intermediate_responses_in_final: bool = False
+    adk_compat: StrictBool = False
 
     def said(self, turn: Turn) -> str:
         """Returns the answer that is judged."""

@@ -22,8 +22,8 @@ class ResponseMatch(ComparesTurns):
     Attributes:
         rouge_type: `rouge1` as google-adk has it, `rouge2` or `rougeL`.
         include_intermediate_responses_in_final: Compare all messages of the agent in the turn.
-        adk_compat: Score a turn without an expected answer, identical texts without words, and thoughts as
-            google-adk does.
+        adk_compat: Score a turn without an expected answer, identical texts without words, thoughts, and what
+            is no text as google-adk does.
     """
 
     name: ClassVar[str] = "response_match_score"

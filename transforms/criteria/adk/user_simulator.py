@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -46,6 +47,8 @@ class PerTurnUserSimulatorQuality(AdkJudged):
 
     Attributes:
         stop_signal: Message of the user that ends the conversation.
+        adk_compat: Count a turn without a score as 0 in a conversation's mean, as google-adk does; an
+            unusable reply of the judge abstains, and is not asked again.
     """
 
     name: ClassVar[str] = "per_turn_user_simulator_quality_v1"
@@ -72,6 +75,13 @@ class PerTurnUserSimulatorQuality(AdkJudged):
             self._ask(sample.eval_case, sample.conversation, place + 1, self.stop_signal, ask),
         )
         return _with_stop(last, stop)
+
+    def overall(self, turns: Sequence[Score]) -> Score | None:
+        """Returns the mean over the turns, with `adk_compat` also over those without a score."""
+        overall = super().overall(turns)
+        if overall is None or overall.value is None or not self.as_adk:
+            return overall
+        return self.gated(Score(sum(score.value or 0.0 for score in turns) / len(turns)))
 
     async def _message(self, sample: Sample, scenario: EvalCase, place: int, ask: Ask) -> Score:
         start, turn = _fact(scenario, "starting_prompt"), sample.conversation.turns[place]

@@ -25,10 +25,15 @@ class ToolCallCount(Figure):
     """Number of the agent's tool calls in a turn.
 
     When to use: Limit or compare how many tools are called.
+
+    Attributes:
+        adk_compat: Count as google-adk does, whatever it does not look at.
     """
 
     name: ClassVar[str] = "tool_call_count_v1"
     rests_on: ClassVar[RestsOn] = ("calls",)
+
+    adk_compat: StrictBool = False
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Counts the calls of a recorded turn."""

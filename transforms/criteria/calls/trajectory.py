@@ -41,6 +41,8 @@ class ToolTrajectory(ComparesTurns):
         argument_matchers: Tool (or `*`) -> parameter -> `exact`, `ignore`, `contains`, `regexp` (`pattern`)
             or `number` (`tolerance`, `relative_tolerance`).
         include_intermediate_responses_in_final: Accepted as in google-adk's config, without effect.
+        adk_compat: Compare as google-adk does: no arguments differ from `{}`, a directive of CES is a value
+            like any other, a call may lack its name, and a retry counts as a call.
     """
 
     name: ClassVar[str] = "tool_trajectory_avg_score"
@@ -54,6 +56,7 @@ class ToolTrajectory(ComparesTurns):
     ignore_args: StrictBool = False
     argument_matchers: dict[str, dict[str, ArgumentMatcher]] = Field(default_factory=dict)
     include_intermediate_responses_in_final: bool = False
+    adk_compat: StrictBool = False
 
     @field_validator("match_type", mode="before")
     @classmethod
@@ -83,7 +86,8 @@ class ToolTrajectory(ComparesTurns):
     def _compare_turns(self, sample: Sample, expected: Sequence[ToolCall], turns: Sequence[Turn]) -> Score:
         made = [call for turn in turns for call in turn.tool_calls]
         score = self._compare(expected, made)
-        if score.value == 1.0 or (sample.eval_case is not None and sample.eval_case.dialect == "adk"):
+        is_adk = self.adk_compat or (sample.eval_case is not None and sample.eval_case.dialect == "adk")
+        if score.value == 1.0 or is_adk:
             return score
         retried = [call for turn in turns for call in retried_calls(turn)]
         if retried:
@@ -112,12 +116,14 @@ class ToolTrajectory(ComparesTurns):
 
     def _needs_rules(self, expected: Sequence[ToolCall]) -> bool:
         """Returns whether calls are compared by matchers or directives, not by equality."""
-        return bool(self.argument_matchers) or any(map(_has_directive, expected))
+        return bool(self.argument_matchers) or (not self.adk_compat and any(map(_has_directive, expected)))
 
     def _keys(self, calls: Sequence[ToolCall]) -> list[_CallKey]:
         if self.ignore_args:
             return [(call.name, None) for call in calls]
-        return [(call.name, call.args) for call in calls]
+        if self.adk_compat:
+            return [(call.name, call.args) for call in calls]
+        return [(call.name, call.args or None) for call in calls]
 
     def _compare_one_by_one(self, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> Score:
         """Compares with matchers and directives; a call that only a judge can compare counts both ways."""
@@ -209,7 +215,7 @@ def retried_calls(turn: Turn) -> list[ToolCall]:
     failed = [has_failed(r, c.name or "") for c, r in zip(calls, responses, strict=True)]
     if not any(failed):
         return []
-    keys = [_hashed((call.name, call.args)) for call in calls]
+    keys = [_hashed((call.name, call.args or None)) for call in calls]
     last_success = {key: i for i, key in enumerate(keys) if not failed[i]}
     return [call for i, call in enumerate(calls) if failed[i] and last_success.get(keys[i], -1) > i]
 

@@ -11,6 +11,7 @@ from turnwise.schemas.conversation import ExpectedTurn
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.effects.wording import value_text
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.render import (
     agent_sections,
@@ -200,6 +201,13 @@ def in_ces_terms(score: Score) -> Score:
     if score.label == UNDECIDED:
         return replace(score, value=None, reason=f"the local judge is undecided, {score.value:.2f}")
     return replace(score, value=float(score.value if score.value < 0 else score.value >= PROBABLE))
+
+
+def unjustified_text(score: Score) -> str:
+    """Returns the sentence that makes a score 0, and why."""
+    claim = (score.details or {}).get("claim_quote")
+    sentence = f"“{value_text(claim)}” is not justified" if claim else "the answer is not justified"
+    return f"hallucination: {sentence}" + (f": {score.explanation}" if score.explanation else ".")
 
 
 def no_claim(explanation: str) -> Score:

@@ -12,7 +12,7 @@ from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import judge_statements, share_score
 from turnwise.transforms.matching.arguments import plain_text, value_matches
-from turnwise.transforms.matching.expectations import ExpectationOutcome
+from turnwise.transforms.matching.expectations import ExpectationOutcome, agent_updates
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 
@@ -31,12 +31,12 @@ class OpenValue(NamedTuple):
     actual: JsonValue
 
 
-def open_values(outcomes: Sequence[ExpectationOutcome], state: JsonObject) -> list[OpenValue]:
-    """Returns the values that code could not compare; `state` holds the variables after the turn."""
+def open_values(outcomes: Sequence[ExpectationOutcome], updates: JsonObject) -> list[OpenValue]:
+    """Returns the values that code could not compare; `updates` holds the agent's changes of variables."""
     found = []
     for place, outcome in enumerate(outcomes):
         if outcome.outcome != "SKIPPED":
-            wanted, actual = _sides(outcome, state)
+            wanted, actual = _sides(outcome, updates)
             found += [
                 OpenValue(place, name, value, actual[name])
                 for name, value in wanted.items()
@@ -45,13 +45,13 @@ def open_values(outcomes: Sequence[ExpectationOutcome], state: JsonObject) -> li
     return found
 
 
-def _sides(outcome: ExpectationOutcome, state: JsonObject) -> tuple[JsonObject, JsonObject]:
+def _sides(outcome: ExpectationOutcome, updates: JsonObject) -> tuple[JsonObject, JsonObject]:
     """Returns the expected and the actual values of an expectation by name."""
     expectation, observed = outcome.expectation, outcome.observed
     if expectation is None:
         return {}, {}
     if expectation.kind == "updated_variables":
-        return expectation.variables or {}, state
+        return expectation.variables or {}, updates
     if expectation.tool_call is not None:
         return expectation.tool_call.args or {}, getattr(observed, "args", None) or {}
     if expectation.tool_response is not None and observed is not None:
@@ -79,7 +79,7 @@ class SemanticMatch(JudgedCriterion):
         """Compares the values of a golden turn; None if there are none."""
         if sample.eval_case is None or pair.expected is None or not pair.expected.expectations:
             return None
-        return await self._ask(ask, open_values(sample.replay(pair).outcomes, sample.state_after(pair)))
+        return await self._ask(ask, open_values(sample.replay(pair).outcomes, agent_updates(pair.actual)))
 
     async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
         """Compares the values of a scenario; None if there are none."""

@@ -43,8 +43,8 @@ class SemanticSimilarity(JudgedCriterion):
     """Similarity in meaning of a golden turn's answers to the expected ones, 0 to 4; median of the samples.
 
     All expected and all observed texts of the turn are compared together. Expectations compared by EQUALS or
-    CONTAINS are left out; a turn with all expected texts word for word scores 4 without a judge. A CES
-    case's thresholds apply unless the config sets one.
+    CONTAINS are left out, and a turn with no others has no score; a turn with all expected texts word for
+    word scores 4 without a judge. A CES case's thresholds apply unless the config sets one.
 
     When to use: CES golden cases whose answers are compared by meaning.
     """
@@ -74,22 +74,17 @@ class SemanticSimilarity(JudgedCriterion):
         return score
 
     async def _score(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
-        wanted = [o for o in sample.replay(pair).outcomes if _is_answer(o)]
-        by_meaning = [
-            o for o in wanted if o.expectation and o.expectation.comparison == "SEMANTIC_SIMILARITY"
-        ]
-        if not wanted:
+        wanted = [o for o in sample.replay(pair).outcomes if _is_by_meaning(o)]
+        if not wanted or not sample.eval_case or not sample.eval_case.similarity_enabled:
             return None
         if pair.actual is None:
             return _unasked(0, None, MISSING_TURN)
         said = turn_texts(pair.actual)
-        if all(o.outcome == "PASS" for o in by_meaning or wanted):
+        if all(o.outcome == "PASS" for o in wanted):
             return _unasked(4, "The expected text was said.")
-        if not by_meaning:
-            return None
         if not said:
             return _unasked(0, "The agent said nothing.")
-        expected = [o.expectation.text or "" for o in by_meaning if o.expectation]
+        expected = [o.expectation.text or "" for o in wanted if o.expectation]
         return await self._ask(ask, "\n".join(expected), "\n".join(said))
 
     async def _ask(self, ask: Ask, expected: str, actual: str) -> Score:
@@ -133,9 +128,11 @@ def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
     return case.thresholds.semantic_similarity if own is None else own
 
 
-def _is_answer(outcome: ExpectationOutcome) -> bool:
+def _is_by_meaning(outcome: ExpectationOutcome) -> bool:
     expectation = outcome.expectation
-    return expectation is not None and expectation.kind == "agent_response" and outcome.outcome != "SKIPPED"
+    if expectation is None or expectation.kind != "agent_response" or outcome.outcome == "SKIPPED":
+        return False
+    return expectation.comparison == "SEMANTIC_SIMILARITY"
 
 
 def _unasked(score: int, explanation: str | None, label: str | None = None) -> Score:

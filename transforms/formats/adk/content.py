@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from turnwise.schemas.adk.eval_sets import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
 from turnwise.schemas.adk.results import AdkEvent
-from turnwise.schemas.conversation import ToolCall, ToolResponse, Usage
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn, Usage
+from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.spellings import spelt, wrong_tokens
 from turnwise.transforms.formats.unread import UNREAD, Unread, is_work, may_hold_work
 
@@ -57,26 +58,50 @@ def tool_responses(contents: Iterable[Content | None]) -> list[ToolResponse]:
     ]
 
 
-def unread_content(content: Content | None, unread: Unread, by_agent: bool) -> None:
-    """Adds the parts of a message that are not read: media, code that ran, server-side tools, others."""
+class AdkUnread:
+    """What is not read of a turn.
+
+    Attributes:
+        ignored: Parts that google-adk's own scores ignore too: media, code that ran, server-side tools.
+        strange: Keys and parts that google-adk 2.13 does not have.
+    """
+
+    def __init__(self) -> None:
+        self.ignored, self.strange = Unread(), Unread()
+
+    def add_to(self, turn: Turn) -> Turn:
+        """Returns the turn, with what was found."""
+        turn.adk_reads = True
+        return self.strange.add_to(self.ignored.add_to(turn, adk_ignores=True))
+
+
+def unread_content(content: Content | None, unread: AdkUnread, by_agent: bool) -> None:
+    """Adds the parts of a message that are not read; a picture or a file beside a text hides no words."""
+    has_text = bool(text(content))
     for part in parts_of(content):
         if part.function_call is not None and not by_agent:
-            unread.add(UNREAD, "a call in a message of the user is not read as the agent's", calls=True)
+            said = "a call in a message of the user is not read as the agent's"
+            unread.ignored.add(UNREAD, said, calls=True)
         if part.text is None and part.function_call is None:
             for name in _NOT_READ:
-                if getattr(part, name) is not None:
-                    unread.part(name, by_agent)
+                if (item := getattr(part, name)) is not None:
+                    unread.ignored.part(name, by_agent and not (has_text and not _may_speak(item)))
         if part.model_extra:
             is_read = part.text is not None or part.function_call or part.function_response
             for name, item in part.model_extra.items():
                 if not is_read or is_work(name) or may_hold_work(name, item):
-                    unread.part(name, by_agent)
+                    unread.strange.part(name, by_agent)
 
 
-def unread_event(event: AdkEvent, unread: Unread, by_agent: bool) -> None:
+def _may_speak(media: JsonObject) -> bool:
+    kind = str(media.get("mime_type") or media.get("mimeType") or "")
+    return kind.startswith(("audio/", "video/"))
+
+
+def unread_event(event: AdkEvent, found: AdkUnread, by_agent: bool) -> None:
     """Adds the unread parts of an event."""
-    unread_content(event.content, unread, by_agent)
-    extra = event.model_extra or {}
+    unread_content(event.content, found, by_agent)
+    extra, unread = event.model_extra or {}, found.strange
     unread.keys(extra, _EVENT_KEYS, by_agent)
     if event.actions.model_extra:
         unread.keys(event.actions.model_extra, _ACTION_KEYS, by_agent)

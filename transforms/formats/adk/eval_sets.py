@@ -16,14 +16,21 @@ from turnwise.schemas.adk.eval_sets import (
     Part,
 )
 from turnwise.schemas.case import EvalCase, UserFact
-from turnwise.schemas.conversation import APP_DETAILS, GROUNDING, ExpectedTurn, Rubric, Turn
+from turnwise.schemas.conversation import APP_DETAILS, GROUNDING, ExpectedTurn, Rubric, ToolCall, Turn
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.adk import content as adk_content
-from turnwise.transforms.formats.adk.content import adk_text, text, tool_calls, tool_responses, unread_content
+from turnwise.transforms.formats.adk.content import (
+    AdkUnread,
+    adk_text,
+    text,
+    tool_calls,
+    tool_responses,
+    unread_content,
+)
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.spellings import length
 from turnwise.transforms.formats.tool_declarations import context_tools
-from turnwise.transforms.formats.unread import Unread
+from turnwise.transforms.formats.unread import UNREAD
 
 
 def eval_cases(value: JsonValue) -> list[EvalCase]:
@@ -44,7 +51,7 @@ def invocation_turn(invocation: Invocation, index: int) -> Turn:
     data = invocation.intermediate_data
     steps = _steps(data)
     events = data.invocation_events if isinstance(data, InvocationEvents) else None
-    calls = tool_calls(step.content for step in steps)
+    calls = _calls(data)
     final = text(invocation.final_response)
     return Turn(
         turn_index=index,
@@ -66,15 +73,18 @@ def invocation_turn(invocation: Invocation, index: int) -> Turn:
 
 def invocation_expected(invocation: Invocation) -> ExpectedTurn:
     """Returns an expected invocation; calls that are absent count as none expected, as in google-adk."""
-    steps = _steps(invocation.intermediate_data)
+    data, unread = invocation.intermediate_data, _unread(invocation)
+    steps, calls = _steps(data), _calls(data)
+    nameless = None if all([call.name for call in calls]) else "an expected call names no tool"
     return ExpectedTurn(
         user=text(invocation.user_content),
         response=text(invocation.final_response) or None,
         adk_text=adk_text(invocation.final_response),
-        tool_calls=tool_calls(step.content for step in steps),
+        tool_calls=calls,
         intermediate_responses=_texts(steps),
         rubrics=rubrics_of(invocation.rubrics),
-        unread=_unread(invocation).calls,
+        adk_reads=not unread.strange.has_gaps,
+        unread=unread.strange.calls or unread.ignored.calls or nameless,
     )
 
 
@@ -114,6 +124,12 @@ def _steps(data: IntermediateData | InvocationEvents | None) -> list[InvocationE
     if isinstance(data, InvocationEvents):
         return data.invocation_events
     return _older_steps(data) if data else []
+
+
+def _calls(data: IntermediateData | InvocationEvents | None) -> list[ToolCall]:
+    """Returns the calls where google-adk looks for them: not those beside older texts."""
+    steps = _steps(data)
+    return tool_calls(s.content for s in (steps[:1] if isinstance(data, IntermediateData) else steps))
 
 
 def _older_steps(data: IntermediateData) -> list[InvocationEvent]:
@@ -193,12 +209,17 @@ def add_unread(invocation: Invocation, turn: Turn) -> None:
     _unread(invocation).add_to(turn)
 
 
-def _unread(invocation: Invocation) -> Unread:
-    unread, data = Unread(), invocation.intermediate_data
+def _unread(invocation: Invocation) -> AdkUnread:
+    unread, data = AdkUnread(), invocation.intermediate_data
     unread_content(invocation.user_content, unread, False)
     unread_content(invocation.final_response, unread, True)
     for step in _steps(data):
         unread_content(step.content, unread, True)
+    known = [(call.name, call.args) for call in _calls(data)]
+    for call in tool_calls([invocation.final_response, *(step.content for step in _steps(data))]):
+        if (call.name, call.args) not in known:
+            said = "a call beside the agent's words is not among the calls of the turn"
+            unread.ignored.add(UNREAD, said, calls=True)
     for holder in (invocation, data):
-        unread.keys((holder.model_extra if holder else None) or {}, frozenset())
+        unread.strange.keys((holder.model_extra if holder else None) or {}, frozenset())
     return unread

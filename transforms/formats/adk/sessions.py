@@ -14,7 +14,7 @@ from turnwise.schemas.adk.eval_sets import (
 from turnwise.schemas.adk.results import AdkEvent, AdkSession
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.values import JsonValue
-from turnwise.transforms.formats.adk.content import parts_of, unread_event
+from turnwise.transforms.formats.adk.content import AdkUnread, parts_of, unread_event
 from turnwise.transforms.formats.adk.end import by_user, is_final, session_end
 from turnwise.transforms.formats.adk.eval_sets import invocation_turn, stated_app_version, turn_context
 from turnwise.transforms.formats.adk.history import history
@@ -89,13 +89,15 @@ def _turn(events: Sequence[AdkEvent], invocation: Invocation, index: int) -> Tur
     handed_over = [e.actions.transfer_to_agent for e in events if e.actions.transfer_to_agent]
     turn.transfers = handed_over or turn.transfers
     turn.variables = {key: item for e in events for key, item in e.actions.state_delta.items()}
+    setters = {key: e for e in events for key in e.actions.state_delta}
+    turn.given_variables = [key for key, event in setters.items() if by_user(event)]
     times = [event.timestamp for event in events if event.timestamp is not None]
     if times:
         turn.timestamp = times[0]
         turn.latency_ms = length(working_seconds(events) * 1000.0) or None
     settle(turn)
     turn.inference_calls = turn.inference_calls or None
-    unread = Unread()
+    unread = AdkUnread()
     for event in events:
         unread_event(event, unread, not by_user(event))
     return unread.add_to(turn)
@@ -112,7 +114,8 @@ def _invocation(events: Sequence[AdkEvent]) -> Invocation:
         if event is final:
             steps.append(_step(event, [part for part in _parts(event) if not part.text]))
         elif by_user(event):
-            steps.append(_step(event, [part for part in _parts(event) if part.function_response]))
+            answers = [Part(function_response=part.function_response) for part in _parts(event)]
+            steps.append(_step(event, [part for part in answers if part.function_response]))
         elif event.grounding_metadata or any(map(_has_content, _parts(event))):
             steps.append(_step(event, _parts(event)))
     said = [part for event in events if by_user(event) for part in _parts(event)]

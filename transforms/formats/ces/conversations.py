@@ -80,14 +80,16 @@ def _unread(raw: JsonObject) -> Unread:
     unread = Unread().keys(raw, _HOLDER_KEYS)
     for message in raw.get("messages") or ():
         unread.keys(message, _HOLDER_KEYS)
-        by_agent = message.get("role") != "user"
-        for chunk in message.get("chunks") or ():
+        by_agent, chunks = message.get("role") != "user", message.get("chunks") or ()
+        has_text = any(chunk.get("text") for chunk in chunks)
+        for chunk in chunks:
             if chunk.keys() <= _READ_KEYS and chunk:
                 continue
             held = [name for name, item in chunk.items() if item is not None]
             for name in held or ["an empty chunk"]:
                 if name not in _READ_KEYS:
-                    unread.part(name, by_agent)
+                    # A picture beside a text hides no words.
+                    unread.part(name, by_agent and not (has_text and name == "image"))
     return unread
 
 
@@ -149,7 +151,11 @@ def _add_message(turn: canonical.Turn, message: ces.ConversationMessage, said: l
             turn.transfers.append(chunk.agent_transfer.target_agent)
         elif chunk.payload is not None and message.role != "user":
             turn.payloads.append(chunk.payload)
-        turn.variables |= chunk.updated_variables or chunk.default_variables or {}
+        if changed := chunk.updated_variables or chunk.default_variables:
+            by_agent = message.role != "user" and chunk.default_variables is None
+            kept = [name for name in turn.given_variables if name not in changed]
+            turn.given_variables = kept if by_agent else [*kept, *changed]
+            turn.variables |= changed
 
 
 def _tool_names(message: ces.CesToolCall | ces.CesToolResponse) -> tuple[str | None, str | None]:
@@ -163,16 +169,27 @@ def _tool_names(message: ces.CesToolCall | ces.CesToolResponse) -> tuple[str | N
 def tool_call(message: ces.CesToolCall) -> canonical.ToolCall:
     """Converts a ToolCall."""
     name, resource = _tool_names(message)
-    return canonical.ToolCall(name=name, resource=resource, id=message.id or None, args=message.args)
+    return canonical.ToolCall(
+        name=name,
+        resource=resource,
+        id=message.id or None,
+        args=message.args,
+        display_name=message.display_name or None,
+    )
 
 
 def tool_response(message: ces.CesToolResponse) -> canonical.ToolResponse:
     """Converts a ToolResponse; the key `error` of its answer marks it as failed."""
     name, resource = _tool_names(message)
     answer = message.response
-    error = str(answer["error"]) if answer and answer.get("error") is not None else None
+    error = str(answer["error"]) if answer and answer.get("error") else None
     return canonical.ToolResponse(
-        name=name, resource=resource, id=message.id or None, response=answer, error=error
+        name=name,
+        resource=resource,
+        id=message.id or None,
+        response=answer,
+        error=error,
+        display_name=message.display_name or None,
     )
 
 

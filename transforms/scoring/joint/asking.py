@@ -92,6 +92,17 @@ class IfUnsure:
         return await self._ask(replace(question, if_unsure=True), samples)
 
 
+class AskedOnce:
+    """Asks without a second try: an unusable reply abstains, as in google-adk."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Asks; see Ask."""
+        return await self._ask(replace(question, asks_again=False), samples)
+
+
 class Spared(Struct):
     """Counts what a judge would have been asked that agrees with the answers of another one.
 

@@ -3,6 +3,7 @@
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.scoring.joint.asking import AskedOnce
 from turnwise.transforms.scoring.joint.cascade import cascade_score
 from turnwise.transforms.scoring.joint.members import Run
 from turnwise.transforms.scoring.joint.panel import panel_score
@@ -20,6 +21,8 @@ async def joint_score(criterion: JudgedCriterion, run: Run, ask: Ask) -> Score |
         BaseException: What the criterion raises.
     """
     options = criterion.judge_model_options
+    if criterion.as_adk:
+        ask = AskedOnce(ask)
     if options.cascade is not None:
         return await cascade_score(criterion, options.cascade, run, ask)
     return await panel_score(criterion, run, ask) if options.panel else await run(criterion, ask)
