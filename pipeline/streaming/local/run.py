@@ -23,6 +23,7 @@ from turnwise.pipeline.io.directory import (
     check_directory,
     clear_directory,
     locked,
+    name_full_disk,
     write_run_file,
 )
 from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
@@ -99,9 +100,12 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         stack.callback(source.close)
         # What an earlier process concluded does not hold any more, also if this one is killed.
         (Path(settings.output) / RUN_FILE).unlink(missing_ok=True)
-        late = _stream(settings, options, store, source, stop)
-        store.compact()
-        return _report(settings, store, late, [*left, *source.unread()])
+        try:
+            late = _stream(settings, options, store, source, stop)
+            store.compact()
+            return _report(settings, store, late, [*left, *source.unread()])
+        except OSError as error:
+            raise name_full_disk(error, settings.output) from None
 
 
 def _source_options(settings: RunSettings) -> SourceOptions:
