@@ -22,6 +22,7 @@ from turnwise.pipeline.io.directory import (
     PROGRESS_FILE,
     check_directory,
     clear_directory,
+    clear_unfinished,
     locked,
     name_full_disk,
     write_run_file,
@@ -79,11 +80,13 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
     keep_inputs(settings)
     open_own_judge(settings)
     stop = Event()
-    with locked(settings.output), ExitStack() as stack:
+    with locked(settings.output, settings.run), ExitStack() as stack:
         stack.enter_context(drained_by_signal(stop.set))
         if settings.overwrite:
             clear_directory(settings.output)
         is_new = not _holds_stream(settings)
+        if is_new:
+            clear_unfinished(settings.output)
         store = _opened_store(settings, stack)
         try:
             settings = _continued(settings, store)

@@ -335,6 +335,20 @@ def test_a_file_that_is_no_spool_is_named(tmp_path: Path, checkpoints: InMemoryC
         open_source(["otlp://127.0.0.1:0"], SourceOptions(LIMIT, None, tmp_path), checkpoints)
 
 
+def test_a_spool_with_damaged_pages_is_named(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+    spool = Spool(tmp_path, "otlp", checkpoints)
+    for number in range(50):
+        spool.add(Export(b"%d" % number * 3000, None))
+    spool.close()
+    path = tmp_path / "received.sqlite"
+    text = path.read_bytes()
+    path.write_bytes(text[:20_000] + b"\xff" * (len(text) - 20_000))
+    for kind in ("otlp://127.0.0.1:0", "-"):
+        given = [kind], SourceOptions(LIMIT, None, tmp_path), checkpoints
+        with pytest.raises(ConfigError, match=r"received\.sqlite: .*(damaged|malformed)"):
+            open_source(*given) if kind != "-" else left_before(*given)
+
+
 def test_a_port_in_use_is_named(receive: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         uri = f"otlp://127.0.0.1:{taken.getsockname()[1]}"
