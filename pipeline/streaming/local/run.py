@@ -28,6 +28,7 @@ from turnwise.pipeline.io.directory import (
     write_run_file,
 )
 from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
+from turnwise.pipeline.io.terminal import counted
 from turnwise.pipeline.report.counts import guesses_by_tool
 from turnwise.pipeline.report.joint import joint_document
 from turnwise.pipeline.report.summary import Figures
@@ -106,7 +107,7 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         try:
             late = _stream(settings, options, store, source, stop)
             store.compact()
-            return _report(settings, store, late, [*left, *source.unread()])
+            return _report(settings, store, late, source.unread(), [*left, *source.refused()])
         except OSError as error:
             raise name_full_disk(error, settings.output) from None
 
@@ -198,14 +199,21 @@ def _build(pipeline: beam.Pipeline, settings: RunSettings, engine: Engine, resto
     build_stream(pipeline, arrivals, [], cases, settings, local, restored)
 
 
-def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequence[str]) -> int:
+def _report(
+    settings: RunSettings, store: StreamStorage, late: int, ends: Sequence[str], refused: Sequence[str]
+) -> int:
+    unread, problems = [*refused, *ends], store.refused_rows()
+    if ends:
+        said = f"{counted(len(ends), 'input')} could not be read to the end"
+        problems.append(
+            f"{said}: an unknown number of records is missing; start again when the rest is there"
+        )
     run_id = settings.run.run_id
     rows = [row for entry in sorted(store.sums.totals.items()) for row in version_rows(entry, run_id)]
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    guesses, not_stored = guesses_by_tool(store.counts), store.refused_rows()
-    joint = joint_document(settings, store.counts)
-    figures = Figures(counts, JUDGING.judged, guesses, unread, not_stored=not_stored, joint=joint)
+    guesses, joint = guesses_by_tool(store.counts), joint_document(settings, store.counts)
+    figures = Figures(counts, JUDGING.judged, guesses, unread, problems=problems, joint=joint)
     document = run_document(settings, figures, rows, {"folder": "."})
     write_run_file(settings.output, document)
     return report(settings, figures, rows, document)

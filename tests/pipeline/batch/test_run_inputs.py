@@ -536,7 +536,7 @@ def test_an_input_that_breaks_off_fails_the_run_whatever_may_fail(
     assert turnwise("gate", tmp_path / "out").status == 1
     result = evaluate([str(path) for path in given], config=COVERED)
     assert not result.passed and any("could not be read to the end" in each for each in result.problems)
-    assert turnwise("inspect", *given).status == 1
+    assert turnwise("inspect", *given).status == turnwise("tools", *given).status == 1
     for command in (["convert", *given], ["cases", "--from", *given, "--select", "sample", "--to"]):
         options = ["--to", "turnwise"] if command[0] == "convert" else []
         written = turnwise(*command, tmp_path / f"{command[0]}.jsonl", *options)

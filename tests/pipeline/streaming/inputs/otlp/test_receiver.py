@@ -162,7 +162,7 @@ def test_log_records_are_received_and_those_without_a_trace_refused(receive: Any
     (read,) = otlp_spans(json.loads(item.data))
     assert (read.trace, read.id, read.is_log, read.end) == (TRACE, SPAN, True, END)
     assert (read.events[0].name, read.events[0].body) == ("gen_ai.choice", {"content": "Hello"})
-    assert source.unread() == []
+    assert source.refused() == []
 
 
 def test_spans_without_ids_are_refused_and_named(receive: Any) -> None:
@@ -177,7 +177,7 @@ def test_spans_without_ids_are_refused_and_named(receive: Any) -> None:
     answer = post(source.url, "/v1/traces", request, PROTOBUF)
     assert ExportTraceServiceResponse.FromString(answer.body).partial_success.rejected_spans == 1
     assert source.poll(9) == []
-    assert source.unread() == ["otlp: 4 spans were refused: they lack ids"]
+    assert source.refused() == ["otlp: 4 spans were refused: they lack ids"]
 
 
 def test_refused_spans_are_counted_over_a_crash(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
