@@ -22,6 +22,7 @@ _NO_CELL = "no cell"
 """Stands for a cell that a row of a CSV file does not have."""
 _SAMPLES, _HEADERS = "samples/", ("header.json", "_journal/start.json")
 _MEMBERS = (".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".csv")
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".eval", ".avro", ".parquet", ".db")
 
 
 def container(path: str, head: bytes) -> Callable[[str, Any, int], Texts] | None:
@@ -126,6 +127,11 @@ def _zip_texts(path: str, file: Any, limit: int) -> Texts:
             return
         for info in members:
             yield f"{path}!{info.filename}", _content(archive, file, info, limit)
+        packed = [info.filename for info in archive.infolist() if info.filename.lower().endswith(_PACKED)]
+        if packed:
+            raise ValueError(
+                f"{packed[0]} in the archive is not read: unpack it there, or beside the archive"
+            )
 
 
 def _json(text: bytes) -> Any:

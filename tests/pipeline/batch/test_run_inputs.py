@@ -496,6 +496,7 @@ BROKEN_OFF: dict[str, bytes] = {
     "member_document.eval": zipped("last.json", PRETTY[:-30]),
     "member_utf_16.eval": zipped("last.jsonl", lines(*MANY).decode().encode("utf-16")),
     "member_spoilt.eval": spoilt(zipped("last.jsonl", lines(*MANY)), b"last.jsonl"),
+    "member_packed.eval": zipped("last.jsonl.gz", gzip.compress(lines(*MANY))),
     "rows.parquet": parquet()[:-30],
     "pages.parquet": spoilt(parquet(), b"p2000"),
     "cut.avro": avro(50)[:-30],
