@@ -10,11 +10,13 @@ from turnwise.schemas.failure import KEPT_RECORD_BYTES, RAISED, Failure, record_
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.formats.base import record_place
 from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
+from turnwise.transforms.formats.faults import is_on_purpose, located
 from turnwise.transforms.formats.lending import NoConversation
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.readers import CaseReader, LogReader
 
 _PLACES_SHOWN = 3
+_MOST_TRIED = 100
 
 
 class LoggedConversation(NamedTuple):
@@ -38,7 +40,7 @@ def parse_record(
         return [record_failure("check", error, record)]
     except RAISED as error:
         counts["lost_records"] += 1
-        return [record_failure("parse", error, record)]
+        return [record_failure("parse", located(error, reader.read, record), record)]
     counts["parsed_records"] += 1
     parts: list[LoggedConversation | ConversationEvent | Failure] = []
     for part, one in enumerate(found):
@@ -87,9 +89,21 @@ def join_session(
         add_clashes(conversation, given, events)
     except RAISED as error:
         counts["lost_conversations"] += 1
-        return [record_failure("parse", error, event.record, session_id) for event in given]
+        why = error if is_on_purpose(error) else ValueError(_unjoinable(session_id, given))
+        return [record_failure("parse", why, event.record, session_id) for event in given]
     counts["joined_entries"] += len(given)
     return [LoggedConversation(conversation, events[0].record)]
+
+
+def _unjoinable(session_id: str, given: Sequence[ConversationEvent]) -> str:
+    """Returns which event cannot be joined with the others: the first without which they can."""
+    for place, event in enumerate(given[:_MOST_TRIED]):
+        try:
+            join_events(session_id, in_order(distinct([*given[:place], *given[place + 1 :]])))
+        except RAISED:
+            continue
+        return f"{record_place(event.record)}: this event holds a value of another type than its format"
+    return f"the events of {session_id!r} hold a value of another type than their format"
 
 
 def parse_case(
@@ -103,7 +117,7 @@ def parse_case(
     try:
         cases = reader.read(record)
     except RAISED as error:
-        cases = [error]
+        cases = [located(error, reader.read, record)]
     held = record._replace(data=record.data[: KEPT_RECORD_BYTES // max(1, len(cases))])
     for case in cases:
         if isinstance(case, BaseException):
