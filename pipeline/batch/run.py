@@ -45,7 +45,7 @@ from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.settings.remote_workers import are_elsewhere
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_runner_access
 from turnwise.pipeline.settings.rows_address import shown_address
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.settings.staging import try_staging
@@ -101,6 +101,7 @@ def _run_here(pipeline: beam.Pipeline) -> None:
 
 
 def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[[], None]) -> int:
+    check_runner_access(pipeline.runner)
     check_directory(settings.output, replaces_earlier(settings), settings.is_distributed)
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from turnwise.pipeline.io.containers import check_container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
-from turnwise.pipeline.io.listing import buffered
+from turnwise.pipeline.io.listing import buffered, check_google_path
 from turnwise.pipeline.io.records import (
     GZIP_MAGIC,
     OTHER_SUFFIXES,
@@ -69,6 +69,7 @@ def _patterns_of(path: str) -> list[str]:
         check_database(path)
         return [path]
     if not is_local(path):
+        check_google_path(path)
         return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
     if not path.strip():
         raise ValueError("an empty path")

@@ -34,6 +34,14 @@ def join_path(directory: str, name: str) -> str:
     return f"{directory.rstrip('/')}/{name}" if directory.strip("/") else f"/{name}"
 
 
+def check_google_path(path: str) -> None:
+    """Raises ConfigError if a path is Google's and this process has no access to Google."""
+    if path.startswith("gs://"):
+        from turnwise.pipeline.settings.extras import check_google
+
+        check_google(path)
+
+
 def list_files(directory: str) -> list[FolderFile]:
     """Returns the files in a directory, without those in folders of it; none if it does not exist.
 
@@ -77,6 +85,7 @@ def _local_files(directory: Path) -> Iterator[FolderFile]:
 def _matched(directory: str, pattern: str) -> Iterator[tuple[str, FolderFile]]:
     from apache_beam.io.filesystems import FileSystems
 
+    check_google_path(directory)
     (found,) = FileSystems.match([join_path(directory, pattern)])
     for file in found.metadata_list:
         name = file.path.rsplit("/", 1)[-1]
@@ -89,6 +98,7 @@ def path_exists(path: str) -> bool:
         return Path(path).exists()
     from apache_beam.io.filesystems import FileSystems
 
+    check_google_path(path)
     with _os_errors():
         return bool(FileSystems.exists(path))
 
@@ -99,6 +109,7 @@ def open_path(path: str) -> BinaryIO:
         return open(path, "rb")
     from apache_beam.io.filesystems import FileSystems
 
+    check_google_path(path)
     with _os_errors():
         return buffered(FileSystems.open(path))
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from turnwise.pipeline.settings.extras import check_google
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.schemas.paths import is_local
 from turnwise.transforms.scoring.config import parse_config
@@ -30,6 +31,8 @@ def read_config(path: str | None) -> EvalConfig:
 def _content(path: str) -> bytes:
     if is_local(path):
         return Path(path).read_bytes()
+    if path.startswith("gs://"):
+        check_google(f"--config {path}")
     from apache_beam.io.filesystems import FileSystems
 
     with FileSystems.open(path) as file:

@@ -1,6 +1,9 @@
-"""Checks that the optional packages that an option needs are installed."""
+"""Checks that the optional packages and the credentials that an option needs are there."""
 
+import logging
+import os
 from collections.abc import Sequence
+from functools import cache, partial
 from importlib.util import find_spec
 
 from turnwise.pipeline.settings.rows_address import is_bigquery, parse_address
@@ -55,6 +58,49 @@ def check_store(option: str, url: str) -> None:
     """Raises ConfigError if the packages for a store are not installed."""
     extra = "store" if is_sqlite_url(url) else "postgres"
     check_extra(f"{option} {shown_url(url)}", f"turnwise[{extra}]")
+
+
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_HOW_TO = "run `gcloud auth application-default login`, or name a key file in GOOGLE_APPLICATION_CREDENTIALS"
+_TOKEN_SECONDS = 5.0
+
+
+def check_google(what: str) -> None:
+    """Raises ConfigError, in seconds, if this process has no credentials of Google, or they are refused.
+
+    Google's own clients, and Beam's, would try for minutes.
+
+    Args:
+        what: What needs them, such as `--input gs://bucket/logs`.
+    """
+    if not os.environ.get("STORAGE_EMULATOR_HOST") and (problem := _google_problem()):
+        raise ConfigError(f"{what}: {problem}; {_HOW_TO}")
+
+
+@cache
+def _google_problem() -> str:
+    """Returns why there is no access to Google, in one line; "": there is."""
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, TransportError
+    from google.auth.transport.requests import Request
+
+    logging.getLogger("google.auth").setLevel(logging.ERROR)  # a missing project is none of ours
+    try:
+        credentials, _ = google.auth.default(scopes=[_SCOPE])
+        if not credentials.valid:
+            credentials.refresh(partial(Request(), timeout=_TOKEN_SECONDS))
+    except DefaultCredentialsError as error:
+        found = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+        return f"the credentials cannot be used ({_short(error)})" if found else "no credentials of Google"
+    except TransportError as error:
+        return f"Google's server of tokens cannot be reached ({_short(error)})"
+    except (GoogleAuthError, OSError, ValueError) as error:
+        return f"the credentials are refused ({_short(error)})"
+    return ""
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error.args[0] if error.args else error).split())[:160]
 
 
 def check_places(option: str, paths: Sequence[str]) -> None:

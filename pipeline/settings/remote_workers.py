@@ -15,6 +15,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineRunner
 from msgspec.structs import replace
 
+from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.judge import DEFAULT_CACHE
 from turnwise.pipeline.settings.packages import check_package
 from turnwise.pipeline.settings.run import RunSettings
@@ -61,6 +62,13 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
     if kind == "SparkRunner":
         return not re.match(r"local(\[.+\])?$", options.view_as(SparkRunnerOptions).spark_master_url)
     return kind != "PrismRunner"
+
+
+def check_runner_access(runner: PipelineRunner) -> None:
+    """Raises ConfigError, in seconds, if a runner of Google's would find no credentials."""
+    kind = type(runner).__name__
+    if kind in _HAVE_AN_IDENTITY:
+        check_google(f"--runner={kind}")
 
 
 def fit_workers(

@@ -9,7 +9,7 @@ from turnwise.pipeline.batch.execution import only_translates, run_to_the_end, t
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.io.case_book import case_places, worker_cases
 from turnwise.pipeline.io.sinks.base import prepare_service
-from turnwise.pipeline.settings.remote_workers import are_elsewhere
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_runner_access
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.settings.staging import try_staging
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
@@ -60,6 +60,7 @@ def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOption
         translate(pipeline)
         print("the pipeline was translated; nothing was run")
         return 0
+    check_runner_access(pipeline.runner)
     if are_elsewhere(pipeline.runner, options):
         try_staging(options)
     try_judge(settings)

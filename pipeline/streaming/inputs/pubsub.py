@@ -1,6 +1,7 @@
 """Reads a Google Cloud Pub/Sub subscription or topic."""
 
 import contextlib
+import os
 import re
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
@@ -9,7 +10,7 @@ from threading import Lock
 from typing import Any
 from uuid import uuid4
 
-from turnwise.pipeline.settings.extras import check_extra
+from turnwise.pipeline.settings.extras import check_extra, check_google
 from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_item, message_position
 from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
 from turnwise.schemas.config import ConfigError
@@ -172,6 +173,8 @@ def connect(uri: str) -> tuple[Any, str]:
     """
     name, is_topic = pubsub_name(uri)
     check_extra(f"--input {uri}", "turnwise[gcp]")
+    if not os.environ.get("PUBSUB_EMULATOR_HOST"):
+        check_google(f"--input {uri}")
     from google.api_core.exceptions import PermissionDenied
     from google.cloud.pubsub_v1 import SubscriberClient
 

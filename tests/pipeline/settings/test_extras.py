@@ -1,12 +1,17 @@
 """Without the extras the main job runs; what needs one ends with a line that names it."""
 
+import http.server
 import json
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.schemas.config import ConfigError
@@ -110,3 +115,59 @@ def test_what_needs_an_extra_names_it(refused: list[Refused], number: int) -> No
 def test_an_unknown_file_system_is_refused(path: str) -> None:
     with pytest.raises(ConfigError, match="unknown file system"):
         check_places("--input", [path])
+
+
+GOOGLES = (
+    ["run", "--input", "gs://b/x.jsonl", "--output", "out"],
+    ["run", "--input", "x.jsonl", "--output", "gs://b/out"],
+    ["run", "--input", "x.jsonl", "--config", "gs://b/c.json", "--output", "out"],
+    ["run", "--streaming", "--input", "pubsub:projects/p/subscriptions/s", "--output", "out"],
+    ["compare", "gs://b/x", "gs://b/y"],
+    ["inspect", "gs://b/x.jsonl"],
+)
+
+
+@pytest.mark.parametrize("arguments", GOOGLES, ids=" ".join)
+def test_without_credentials_of_google_one_line_says_what_to_do(tmp_path, arguments):
+    (tmp_path / "x.jsonl").write_text('{"conversation_id": "c", "turns": [{"user": "a", "agent": "b"}]}\n')
+    environ = {name: value for name, value in os.environ.items() if "EMULATOR" not in name}
+    environ |= {"NO_GCE_CHECK": "true", "HOME": str(tmp_path), "CLOUDSDK_CONFIG": str(tmp_path / "none")}
+    environ.pop("GOOGLE_APPLICATION_CREDENTIALS", None)
+    command = [sys.executable, "-m", "turnwise", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "no credentials of Google; run `gcloud auth application-default login`" in line
+
+
+@pytest.mark.parametrize("status", [400, 401])
+def test_credentials_that_are_refused_are_one_line(tmp_path, status):
+    class Refusing(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b'{"error": "invalid_grant"}')
+
+        def log_message(self, *arguments):
+            pass
+
+    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    thread = threading.Thread(target=served.serve_forever)
+    thread.start()
+    try:
+        pem = rsa.generate_private_key(65537, 2048).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        held = {"type": "service_account", "client_email": "a@b.c", "private_key": pem.decode()}
+        held["token_uri"] = f"http://127.0.0.1:{served.server_port}/token"
+        (tmp_path / "key.json").write_text(json.dumps(held))
+        environ = os.environ | {"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "key.json")}
+        command = [sys.executable, "-m", "turnwise", "run", "--input", "gs://b/x.jsonl", "--output", "out"]
+        done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=300)
+    finally:
+        served.shutdown()
+        thread.join()
+        served.server_close()
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "refused" in done.stderr and "gcloud auth application-default login" in done.stderr
+    assert "PRIVATE" not in done.stderr
