@@ -90,7 +90,7 @@ _COUNTED = (
 _IN_CHARACTERS = re.compile(
     r"(?<![\d.,])[〇零一二三四五六七八九十百千万萬億亿两兩]{1,24}"
     rf"|(?<![가-힣\d])(?P<tens>{'|'.join(_NATIVE_TENS)})?(?P<ones>{'|'.join(_NATIVE)})?(?=\s?(?:{_COUNTED}))"
-    rf"|(?<![가-힣\d])[일이삼사오육칠팔구십백천만억]{1, 24}(?=\s?(?:{_COUNTED}))"
+    rf"|(?<![가-힣\d])[일이삼사오육칠팔구십백천만억]{{1,24}}(?=\s?(?:{_COUNTED}))"
 )
 _NUMERALS = frozenset("十百千万萬億亿兆十백천만억조십半반")
 # Kinds of words: u below ten, t from ten, T whole tens, h hundred, m larger ones.
