@@ -73,7 +73,7 @@ def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
         return True
     if not (may_be_reworded(left) or may_be_reworded(right)):
         return False
-    return prose in ("ignored", "free") or (prose == "met" and left is None)
+    return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
 
 
 def _is_nothing(value: JsonValue) -> bool:
