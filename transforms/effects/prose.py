@@ -181,8 +181,15 @@ def compare_structured(expected: str, actual: str) -> Likeness:
 _MATTERING_SPACE = re.compile(r"\n[ \t]|[\"'`]")
 
 
-def _without_spaces(text: str) -> str:
-    return "".join(text.casefold().split()).rstrip(";")
+def _without_spaces(query: str) -> str:
+    """Returns a query without white space and case, but for what it quotes."""
+    parts = _QUOTED.split(query.strip().rstrip(";"))
+    return "".join(
+        part if place % 2 else "".join(part.casefold().split()) for place, part in enumerate(parts)
+    )
+
+
+_QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
 
 
 @lru_cache(maxsize=256)
@@ -204,11 +211,11 @@ def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
         return "same"
     if max(len(expected), len(actual)) > _LONGEST:
         return "unclear"
-    language = guessed_language(expected) or guessed_language(actual)
+    language = guessed_language(f"{expected} {actual}")
     wanted, made = _TextReading(expected, language), _TextReading(actual, language)
-    if _are_same(wanted.tokens, made.tokens):
+    if _are_same(wanted.tokens, made.tokens, language or "en"):
         return "same"
-    if wanted.order == made.order or _values_differ(wanted, made):
+    if _are_replaced(wanted.tokens, made.tokens) or _values_differ(wanted, made):
         return "different"
     shared = common_content(expected, actual)
     if not shared and max(len(text.split()) for text in (expected, actual)) <= _PHRASE_WORDS:
@@ -250,29 +257,37 @@ def _denials(text: str) -> int:
     )
 
 
-_ARTICLES = word_set(
-    "a an the der die das den dem des ein eine einen einem einer eines le la les l un une el los las uno",
-    "una unos unas il lo gli os um uma de het een",
-)
-_OPTIONAL = _ARTICLES | word_set(
-    "this that these those my your his her its our their please kindly just also very really",
-    "mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen seinem seiner",
-    "unser unsere unseren diese dieser dieses diesen diesem bitte",
-    "ce cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs",
-    "este esta estos estas mi mis tu tus su sus nuestro nuestra seu sua seus suas",
-)
-"""Determiners and polite words, which change nothing where one text leaves them out."""
+_ARTICLES = {
+    "en": word_set("a an the"),
+    "de": word_set("der die das den dem des ein eine einen einem einer eines"),
+    "fr": word_set("le la les l un une des"),
+    "es": word_set("el la los las un una unos unas"),
+    "it": word_set("il lo la i gli le un una uno l"),
+    "pt": word_set("o a os as um uma"),
+    "nl": word_set("de het een"),
+}
+_DETERMINERS = {
+    "en": word_set("this that these those my your his her its our their please kindly just also very really"),
+    "de": word_set(
+        "mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen seinem",
+        "seiner unser unsere unseren diese dieser dieses diesen diesem bitte",
+    ),
+    "fr": word_set("ce cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs"),
+    "es": word_set("este esta estos estas mi mis tu tus su sus nuestro nuestra"),
+    "pt": word_set("este esta seu sua seus suas"),
+}
+"""Language -> determiners and polite words, which change nothing where one text leaves them out."""
 _DROPPED = re.compile(
-    r"(?<=[^\W\d_])-(?=[^\W_])|[.,;:!…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*_]+"
+    r"(?<=[^\W\d_])-(?=[^\W_])"
+    r"|[.,;:!…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
 )
 _ABBREVIATED = (
     (re.compile(r"\bcan(?:['’]t|not)\b", re.IGNORECASE), "can not"),
     (re.compile(r"\bwon['’]t\b", re.IGNORECASE), "will not"),
     (re.compile(r"n['’]t\b", re.IGNORECASE), " not"),
 )
-_TOKEN = re.compile(
-    rf"[{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]|(?:(?![{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}])[^\W_])+(?:['’][^\W_]+)*|[^\w\s]"
-)
+_CHARACTER = f"[{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
+_TOKEN = re.compile(rf"{_CHARACTER}|(?:(?!{_CHARACTER})[^\W_])+(?:['’][^\W_]+)*|[^\w\s]|_")
 _NAME = re.compile(r"(?<=[^\W_] )[A-Z][\w-]+")
 _NO_NAMES = word_set("mr mrs ms miss dr prof sir madam monsieur madame señor señora herr frau herrn")
 _THOUSANDS = re.compile(r"\d[.,'’ ]\d{3}(?!\d)")
@@ -363,15 +378,6 @@ class _TextReading:
             if _MARKED.fullmatch(token)
         }
 
-    @property
-    def order(self) -> list[object]:
-        """The words in order, with one sign in place of any value."""
-        is_value = [
-            not isinstance(token, str) or token in _ONES or any(map(str.isdecimal, token))
-            for token in self.tokens
-        ]
-        return ["#" if value else token for token, value in zip(self.tokens, is_value, strict=True)]
-
     def names(self) -> set[str]:
         """Capitalised words inside sentences, where the language does not write all nouns so."""
         found = set() if self.is_german else set(_NAME.findall(self.text))
@@ -389,30 +395,41 @@ def _value(mention: Mention, spelled: str) -> _TextValue:
     return _TextValue(mention, spelled, "".join(filter(str.isdecimal, spelled)), kind)
 
 
-def _are_same(wanted: Sequence[object], made: Sequence[object]) -> bool:
+def _are_same(wanted: Sequence[object], made: Sequence[object], language: str) -> bool:
     """Returns whether texts are equal but for determiners that one of them leaves out.
 
     A determiner in the place of another one (`my` for `your`) is a difference, unless both are articles.
     """
-    (left, gaps), (right, others) = _apart(wanted), _apart(made)
+    (left, gaps), (right, others) = _apart(wanted, language), _apart(made, language)
     if not left or left != right:
         return False
     return all(not one or not other or one == other for one, other in zip(gaps, others, strict=True))
 
 
-def _apart(tokens: Sequence[object]) -> tuple[list[object], list[tuple[object, ...]]]:
+def _apart(tokens: Sequence[object], language: str) -> tuple[list[object], list[list[object]]]:
     """Returns the tokens that count, and before each of them and at the end the determiners but articles."""
+    articles, determiners = _ARTICLES.get(language, ()), _DETERMINERS.get(language, ())
     kept: list[object] = []
-    gaps: list[tuple[object, ...]] = []
-    gap: list[object] = []
+    gaps: list[list[object]] = [[]]
     for token in tokens:
-        if token in _OPTIONAL:
-            gap += [] if token in _ARTICLES else [token]
-        else:
+        if token in determiners:
+            gaps[-1].append(token)
+        elif token not in articles:
             kept.append(token)
-            gaps.append(tuple(gap))
-            gap = []
-    return kept, [*gaps, tuple(gap)]
+            gaps.append([])
+    return kept, gaps
+
+
+def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:
+    """Returns whether texts are equal but for values, which differ or stand in each other's places."""
+    apart = [pair for pair in zip(wanted, made, strict=False) if pair[0] != pair[1]]
+    if len(wanted) != len(made) or not any(map(_is_value, (token for pair in apart for token in pair))):
+        return False
+    return all(token in _ONES or _is_value(token) for pair in apart for token in pair)
+
+
+def _is_value(token: object) -> bool:
+    return not isinstance(token, str) or any(map(str.isdecimal, token))
 
 
 def _values_differ(wanted: _TextReading, made: _TextReading) -> bool:
