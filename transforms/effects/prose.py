@@ -323,7 +323,8 @@ class _TextValue(NamedTuple):
         if "code" in (self.kind, other.kind):
             short, long = sorted((_compact(self.spelled), _compact(other.spelled)), key=len)
             in_parts = sorted(self.parts) == sorted(other.parts)
-            is_part = (len(short) > 2 and short in long) or short.lstrip("0") == long.rstrip(
+            is_end = long.endswith(short) or ("number" in (self.kind, other.kind) and long.startswith(short))
+            is_part = (len(short) > 2 and is_end) or short.lstrip("0") == long.rstrip(
                 "abcdefghijklmnopqrstuvwxyz"
             )
             return (
@@ -350,6 +351,17 @@ class _TextValue(NamedTuple):
         return found
 
 
+def _version(found: re.Match[str]) -> str:
+    """Returns a version as an identifier: 2.1 and 2.10 are two of them."""
+    return f"{found[1]}v{found[2].replace('.', '_')}"
+
+
+_VERSION = re.compile(
+    r"(?i)(\b(?:v|ver|version|release|build|update|chapter|kapitel|chapitre|section|abschnitt|python|java|ios"
+    r"|android|macos|ubuntu)\.? ?)(\d+(?:\.\d+)+)"
+)
+
+
 def _compact(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
@@ -362,7 +374,7 @@ class _TextReading:
         spelled = text
         for found, full in _ABBREVIATED if "n" in text else ():
             spelled = found.sub(full, spelled)
-        spelled = with_digits(normalize("NFKC", spelled))
+        spelled = _VERSION.sub(_version, with_digits(normalize("NFKC", spelled)))
         passage, shown = read_passage(spelled, language), normalized(spelled, language)
         self.values = [_value(mention, shown[mention.start : mention.end]) for mention in passage.mentions]
         self.tokens: list[object] = []
