@@ -101,7 +101,8 @@ class RunSettings(Struct, frozen=True):
     def judged(self) -> tuple[JudgedCriterion, ...]:
         """The criteria that may ask the judge."""
         selection = self.selection
-        return (*selection.judged, *(selection.of_dialects if self.eval_cases else ()))
+        comparers = (selection.comparer,) if selection.comparer else ()
+        return (*selection.judged, *(selection.of_dialects if self.eval_cases else ()), *comparers)
 
     @property
     def judged_models(self) -> list[str]:
@@ -119,7 +120,7 @@ class RunSettings(Struct, frozen=True):
         has_judge = self.judge.kind.is_judging
         by_dialect = {"ces": CES_CRITERIA} if has_judge else None
         asks_models = self.judge.kind.connect is not None
-        return select(self.criteria, self.sample_rate, by_dialect, self.judge.config, asks_models)
+        return select(self.criteria, self.sample_rate, by_dialect, self.judge.config, asks_models, has_judge)
 
 
 def _check_batch_options(options: RawOptions) -> None:

@@ -82,7 +82,7 @@ class JudgeFn(ScoringDoFn):
         except RAISED as error:
             yield self.lost(sample, error)
             return
-        if not asked:
+        if not asked and scored.comparer is None:
             yield from self.outputs(scored, timestamp)
             return
         answered = self._judge.submit(judge_conversation(scored, asked, self._judge.ask))

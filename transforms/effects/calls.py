@@ -8,7 +8,13 @@ from msgspec import Struct, field, structs
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.effects.equivalence import Prose, equivalent, pair_equivalent
-from turnwise.transforms.matching.arguments import ArgumentMatcher, is_directive, value_matches
+from turnwise.transforms.matching.arguments import (
+    ArgumentMatcher,
+    directive_text,
+    is_directive,
+    plain_text,
+    value_matches,
+)
 
 ANY_TOOL = "*"
 
@@ -21,6 +27,18 @@ class Difference(NamedTuple):
     actual: JsonValue
 
 
+class OpenPair(NamedTuple):
+    """Two values that only a judge can compare, as text.
+
+    Attributes:
+        name: What they are values of: `reason of cancel_order`.
+    """
+
+    name: str
+    expected: str
+    actual: str
+
+
 class ArgumentComparison(Struct, frozen=True):
     """Rules for comparing arguments, beside the default equivalence.
 
@@ -29,7 +47,9 @@ class ArgumentComparison(Struct, frozen=True):
         ordered: Tool or `*` -> parameters whose lists are compared in order.
         undecided: Result for a value that only a judge can compare: a directive, or prose.
         ignores_prose: Whether prose is not compared at all.
-        free_tools: Names of the tools whose prose is not compared: hand-offs, whose texts are for a person.
+        free_tools: Names of the tools whose prose is not compared, unless it contradicts: hand-offs, whose
+            texts are for a person.
+        answers: What a judge said of values that only it can compare: whether they are the same.
     """
 
     matchers: Mapping[str, Mapping[str, ArgumentMatcher]] = field(default_factory=dict)
@@ -37,6 +57,7 @@ class ArgumentComparison(Struct, frozen=True):
     undecided: bool = False
     ignores_prose: bool = False
     free_tools: frozenset[str | None] = frozenset()
+    answers: Mapping[OpenPair, bool] = field(default_factory=dict)
 
     def differences(self, expected: ToolCall, actual: ToolCall) -> list[Difference]:
         """Returns the differences between the arguments of two calls of one tool.
@@ -50,7 +71,21 @@ class ArgumentComparison(Struct, frozen=True):
         if expected.compare_args is not None:
             wanted = {name: wanted.get(name) for name in expected.compare_args}
             given = {name: value for name, value in given.items() if name in wanted}
-        return self._compare(expected.name or "", wanted, given)
+        tool = expected.name or ""
+        found = self._compare(tool, wanted, given)
+        if not self.answers:
+            return found
+        apart = {difference.parameter for difference in found}
+        strict = structs.replace(self, undecided=False)._compare(tool, wanted, given)
+        return [d for d in strict if not self.answers.get(_open_pair(tool, d), d.parameter not in apart)]
+
+    def open_pairs(self, expected: ToolCall, actual: ToolCall) -> list[OpenPair]:
+        """Returns the arguments of two calls that only a judge can compare, where the case states any."""
+        strict, lenient = (structs.replace(self, undecided=undecided) for undecided in (False, True))
+        apart = {difference.parameter for difference in lenient.differences(expected, actual)}
+        found = strict.differences(expected, actual)
+        tool = expected.name or ""
+        return [_open_pair(tool, d) for d in found if d.parameter not in apart and d.expected is not None]
 
     def not_compared(self, expected: ToolCall, actual: ToolCall) -> list[str]:
         """Returns the parameters of two calls that are equal only because their prose is not compared."""
@@ -102,6 +137,12 @@ class ArgumentComparison(Struct, frozen=True):
         if matcher is not None and is_given and want is not None:
             return matcher.matches(want, value)
         return None
+
+
+def _open_pair(tool: str, difference: Difference) -> OpenPair:
+    wanted = difference.expected
+    text = directive_text(wanted) if is_directive(wanted) else plain_text(wanted)
+    return OpenPair(f"{difference.parameter} of {tool}", text, plain_text(difference.actual))
 
 
 def _parallel_lists(wanted: JsonObject, names: set[str]) -> list[list[str]]:

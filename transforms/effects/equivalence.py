@@ -7,7 +7,14 @@ from typing import Literal
 
 from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.values import JsonValue
-from turnwise.transforms.effects.prose import compare_texts, is_exact, is_structured, may_be_reworded
+from turnwise.transforms.effects.prose import (
+    compare_structured,
+    compare_texts,
+    contradicts,
+    is_structured,
+    may_be_reworded,
+)
+from turnwise.transforms.effects.statements.written_words import with_digits
 from turnwise.transforms.matching.assignment import count_matches, equal_matches
 from turnwise.transforms.text.dates import DateReading, epoch_date, read_dates, same_date
 from turnwise.transforms.text.values import Amount, amount, plain, same_amount
@@ -66,7 +73,7 @@ def _nothing_equals(left: JsonValue, right: JsonValue, prose: Prose) -> bool:
         return True
     if not (may_be_reworded(left) or may_be_reworded(right)):
         return False
-    return prose in ("ignored", "free") or (prose == "met" and left is None)
+    return prose == "ignored" or (prose == "met" and left is None) or (prose == "free" and is_empty(left))
 
 
 def _is_nothing(value: JsonValue) -> bool:
@@ -136,27 +143,37 @@ def _structure(value: JsonValue) -> JsonValue:
 
 def _scalars_equivalent(left: JsonValue, right: JsonValue, prose: Prose, name: str) -> bool:
     if isinstance(left, str) and isinstance(right, str) and (may_be_reworded(left) or may_be_reworded(right)):
-        is_whole = prose != "free" and (is_structured(left, name) or is_structured(right, name))
-        if prose in ("ignored", "free") and not is_whole:
-            return True
-        likeness = compare_texts(left, right, name)
-        return likeness == "same" or (likeness == "unclear" and prose == "met")
-    if isinstance(left, str) and isinstance(right, str) and (is_exact(left, name) or is_exact(right, name)):
-        return left.split() == right.split()
+        return _texts_equivalent(left, right, prose, name)
     if isinstance(left, bool) or isinstance(right, bool):
         truth = _truth(left)
         return truth is not None and truth == _truth(right)
     first, second = amount(left), amount(right)
     if first and second:
         return same_amount(first, second)
-    return _without_end(plain(left)) == _without_end(plain(right)) or same_date(
-        _dates(left, first), _dates(right, second)
-    )
+    if same_date(_dates(left, first), _dates(right, second)):
+        return True
+    if isinstance(left, str) and isinstance(right, str):
+        if is_structured(left, name) or is_structured(right, name):
+            likeness = compare_structured(left, right)
+            return likeness == "same" or (likeness == "unclear" and prose == "met")
+        if _spelled(left) == _spelled(right):
+            return True
+        return " " in left and " " in right and compare_texts(left, right, name) == "same"
+    return plain(left) == plain(right)
 
 
-def _without_end(text: str) -> str:
-    """Returns a text without the sign that ends a sentence."""
-    return text.rstrip(".!。！") or text
+def _texts_equivalent(left: str, right: str, prose: Prose, name: str) -> bool:
+    if prose == "free":
+        return not contradicts(left, right)
+    if prose == "ignored" and not (is_structured(left, name) or is_structured(right, name)):
+        return True
+    likeness = compare_texts(left, right, name)
+    return likeness == "same" or (likeness == "unclear" and prose == "met")
+
+
+def _spelled(text: str) -> str:
+    """Returns a short text with its numbers in digits, and without the sign that ends a sentence."""
+    return with_digits(plain(text).rstrip(".!。！")) or text
 
 
 def _dates(value: JsonValue, number: Amount | None) -> tuple[DateReading, ...]:

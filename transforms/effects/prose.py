@@ -1,74 +1,37 @@
 """Compares texts that people and agents write freely: the same, different, or unclear."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
+from itertools import groupby
+from typing import Literal, NamedTuple
+from unicodedata import normalize
 
-from turnwise.transforms.effects.statements.mentions import Mention, read_passage
+from turnwise.transforms.effects.statements.mentions import Mention, normalized, read_passage
 from turnwise.transforms.effects.statements.stated_codes import addresses_in
-from turnwise.transforms.effects.statements.written_words import NUMBERS_IN_WORDS, number_in_words
-from turnwise.transforms.local_judge.negations import is_denied
-from turnwise.transforms.text.function_words import FUNCTION_WORDS, KOREAN_GRAMMAR, NEGATIONS, word_set
+from turnwise.transforms.effects.statements.written_words import NUMBERS_IN_WORDS, with_digits
+from turnwise.transforms.local_judge.named_values import mark_named_values
+from turnwise.transforms.local_judge.negations import replace_idioms, with_single_negations
+from turnwise.transforms.text.features import CHARACTER_SCRIPTS, UNSPACED_SCRIPTS
+from turnwise.transforms.text.function_words import FUNCTION_WORDS, KOREAN_GRAMMAR, NEGATING, word_set
 from turnwise.transforms.text.languages import guessed_language
-from turnwise.transforms.text.values import Amount, plain
-from turnwise.transforms.text.weekdays import weekdays_in
-from turnwise.transforms.text.words import Word, words
+from turnwise.transforms.text.values import plain
+from turnwise.transforms.text.words import weigh, words
 
 Likeness = Literal["same", "different", "unclear"]
 
 _PROSE_WORDS = 6
+_SENTENCE_WORDS = 4
 _PHRASE_WORDS = 3
-_LITTLE_IN_COMMON = 12
-"""Content words from which on two texts that share none of them are different."""
-_SAME_CONTENT = 0.6
-"""Share of common content words from which on one negation makes the difference."""
-_COMPARED = 1_000
-_OPTIONAL = word_set(
-    "a an the this that these those my your his her its our their please kindly just also very really",
-    "der die das den dem des ein eine einen einem einer eines mein meine meinen meinem meiner dein deine ihr",
-    "ihre ihren ihrem ihrer sein seine seinen seinem seiner unser unsere unseren diese dieser dieses diesen",
-    "diesem bitte",
-    "le la les l un une des ce cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs",
-    "el los las una unos unas este esta estos estas mi mis tu tus su sus nuestro nuestra",
-    "il lo gli uno os as um uma seu sua seus suas",
-)
-"""Determiners and polite words, which change nothing where one text leaves them out."""
-_ONES = word_set("one ein eine einen einem einer un une una uno um uma 한 하나 一 一つ 1つ")
-_DROPPED = re.compile(r"[.,;:!…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*_]+")
-_NUMBER_WORD = f"(?:{'|'.join(sorted(NUMBERS_IN_WORDS, key=len, reverse=True))}|hundred|thousand|million)"
-_NUMBER_RUN = re.compile(rf"(?<![^\W_]){_NUMBER_WORD}(?:[ -](?:and )?{_NUMBER_WORD})*(?![^\W_])")
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
-_RUNS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-_DIGITS = {char: value for value, char in enumerate("一二三四五六七八九", 1)} | {"两": 2, "兩": 2}
-_CHARACTER_NUMBER = re.compile(
-    "[一二三四五六七八九两兩]?十[一二三四五六七八九]?"
-    "|[一二三四五六七八九两兩](?=[天日个個月年名件次小分元円人枚本錠片粒回杯台週周つ])"
-)
-_LONG_RUN = re.compile(rf"{_RUNS.pattern[:-1]}{{8}}")
-_VERSION = re.compile(
-    r"(?i)(\b(?:v|ver|version|release|build|update|chapter|kapitel|chapitre|section|abschnitt|python|java|ios"
-    r"|android|macos|ubuntu)\.? ?)(\d+(?:\.\d+)+)"
-)
-_HANGUL = re.compile(r"[\uac00-\ud7a3]")
-_NAME = re.compile(r"(?<=[^\W_] )[A-Z][\w-]+")
+_LONGEST = 20_000
+_NOTHING_IN_COMMON = 8
+"""Content words from which on two texts that share none are different: shorter ones may be reworded."""
+_SAME_CONTENT = 0.8
+"""Share of common content from which on two texts say the same, so that a negation makes them different."""
 
-_EXACT_NAMES = word_set(
-    "cmd command commands cron expr expression file filename filepath formula id ids path paths pattern",
-    "regex regexp script selector shell sql uri url urls xpath",
-)
-_STRUCTURED_NAMES = _EXACT_NAMES | word_set("code html json key statement xml yaml")
-_STRUCTURE = re.compile(
-    r"\w\s*(?:[=!<>]=|=|<>)|\w\s+[<>]\s+\S|</?[a-z]|[{}\\|^~]|\$[a-z_{(]|&&|\w\("
-    r"|(?:^|\s)--?[a-z][\w-]*|(?:^|[\s\"'])\.{0,2}/(?:\w|$|\s)|^\s*\w+/\w+"
-    r"|^\s*(?:select\s.+\sfrom|insert\s+into|update\s+\S+\s+set|delete\s+from|create\s+table|alter\s+table"
-    r"|drop\s+table|truncate\s+table|with\s+\w+\s+as)\b"
-    r"|^\s*(?:sudo|git|docker|kubectl|curl|wget|npm|npx|pip|apt|apt-get|systemctl|chmod|chown|rm|rmdir|mkdir|ssh"
-    r"|scp|grep|sed|awk|psql|mysql|aws|gcloud|terraform|ansible|helm|def|class|import)\s",
-    re.IGNORECASE,
-)
-_MONEY_OR_TAG = re.compile(r"[$#]\s?\d|\$\d")
+_RUNS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_LONG_RUN = re.compile(rf"{_RUNS.pattern[:-1]}{{8}}")
+_HANGUL = re.compile(r"[\uac00-\ud7a3]")
 
 
 def is_prose(value: object) -> bool:
@@ -86,36 +49,112 @@ def is_prose(value: object) -> bool:
             for word in found
             for i in range(0, len(word), 4 if _RUNS.search(word) else len(word))
         ]
-    small = sum(word[0].isalpha() and not word[0].isupper() for word in found)
-    return len(found) >= _PROSE_WORDS and 2 * small > len(found)
+    return len(found) >= _PROSE_WORDS and _are_small(found)
+
+
+def _are_small(found: Sequence[str]) -> bool:
+    return 2 * sum(word[0].isalpha() and not word[0].isupper() for word in found) > len(found)
 
 
 def may_be_reworded(value: object) -> bool:
-    """Returns whether other words may mean the same: prose, and phrases of three words.
+    """Returns whether other words may mean the same: prose, and phrases of four words in lower case.
 
-    One of the words must be a function word, or end as Korean does; in scripts without spaces, eight
-    characters are enough. `round trip` and `Main Street 5` are names, which are compared as they are.
+    Three words are enough if one is a function word or a number, or if they end as Korean does; in scripts
+    without spaces, eight characters. `round trip` and `Main Street 5` are names, which are compared as they
+    are.
     """
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) < _PHRASE_WORDS:
         return False
     if is_prose(value) or (not value.isascii() and _LONG_RUN.search(value)):
         return True
     found = [word.strip(".,;:!?") for word in value.split() if word[0].isalpha()]
-    if len(found) < _PHRASE_WORDS:
+    found = [word for word in found if word]
+    if len(found) < _PHRASE_WORDS or not (_are_small(found) or _is_german(value, found)):
         return False
-    grammar = sum(word.lower() in FUNCTION_WORDS or word.lower() in NEGATIONS for word in found)
-    if 2 * sum(not word[0].isupper() for word in found) <= len(found):
-        return 3 * grammar >= len(found)  # as in German, which writes nouns with capitals
     if _HANGUL.search(value):
         return 2 * sum(word[-1:] in KOREAN_GRAMMAR for word in found) >= len(found)
-    return grammar > 0
+    lower = {word.lower() for word in found}
+    return len(found) >= _SENTENCE_WORDS or not lower.isdisjoint(_PHRASE)
 
 
-def is_exact(text: str, name: str) -> bool:
-    """Returns whether a short text is an identifier, a path, an address of the internet or the like."""
-    if _last_word(name) in _EXACT_NAMES:
+def _is_german(text: str, found: Sequence[str]) -> bool:
+    """Returns whether a text is a German sentence, in which nouns are in capitals."""
+    small = sum(not word[0].isupper() for word in found)
+    return len(found) >= _SENTENCE_WORDS and 4 * small >= len(found) and guessed_language(text) == "de"
+
+
+_PHRASE = FUNCTION_WORDS | NUMBERS_IN_WORDS.keys() | {"no", "not", "nicht", "kein", "keine"}
+
+_EXACT_NAMES = word_set(
+    "cmd command commands cron expr expression file filename filepath formula id ids path paths pattern",
+    "regex regexp script selector shell sql uri url urls xpath",
+)
+_SQL = re.compile(
+    r"\s*(?:select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\s*\([^()]*\))?(?:\s+as\s+\w+)?"
+    r"(?:\s*,\s*[\w.*]+(?:\s*\([^()]*\))?)*)"
+    r"\s+from\s+[\w.\"`\[]+\s*"
+    r"(?:$|;|where|join|left|inner|order|group|limit|as|,|\w+\s+(?:join|where))"
+    r"|insert\s+into\s+\S+\s*[(vs]|update\s+\S+\s+set\s+\S+\s*=|delete\s+from\s+\S+\s*(?:$|;|where)"
+    r"|(?:create|drop|alter|truncate)\s+(?:table|view|index|database|schema)\s+\S+\s*"
+    r"(?:$|[(;]|add|drop|as|cascade)"
+    r"|with\s+\w+\s+as\s*\()",
+    re.IGNORECASE,
+)
+_COMMANDS = word_set(
+    "apt apt-get awk aws bash chmod chown cp curl docker gcloud git grep kubectl ls mkdir mv mysql npm npx",
+    "pip psql python python3 rm rmdir rsync scp ssh sudo systemctl terraform wget",
+)
+_MAY_BE_COMMANDS = _COMMANDS | word_set(
+    "ansible cat cd class def echo export find for from helm import kill let ln make node sed service sh tar",
+    "touch var while yarn",
+)
+_SIGN = re.compile(
+    r"^--?[a-z][\w-]*(?:=.*)?$|^[=<>+*|&/]+$|[!=<>]=|[-=]>|&&|\|\||[{}\\^~|]|\w=\w|=$|^=|\$[a-z_{(]"
+    r"|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]|\w;$"
+    r"|\w\.[a-z]\w{0,4}[,;:\"')]*$",
+    re.IGNORECASE,
+)
+_NOT_A_SIGN = re.compile(r"[$#]\s?\d\S*|</?[a-z][^<>]{0,200}>|[\"“”]")
+_PATH = re.compile(
+    r"(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}",
+    re.IGNORECASE,
+)
+_LONGEST_PATH = 1_000
+_MOST_VALUES, _MOST_COMPARED = 100, 1_000
+_SIGNS_IN_CODE = 0.25
+
+
+def is_structured(text: str, name: str = "") -> bool:
+    """Returns whether a text is a command, code, a query or a path, where every sign counts.
+
+    Prose with a sign, an option or a path in it is prose.
+
+    Args:
+        text: The text.
+        name: Name of the parameter; "": unknown. A `command` may also be given in prose.
+    """
+    text = text[:_LONGEST]
+    if _SQL.match(text) or (len(text) <= _LONGEST_PATH and _PATH.fullmatch(text.strip())):
         return True
-    return len(text) > 1 and _STRUCTURE.search(_MONEY_OR_TAG.sub("", text)) is not None
+    bare = _NOT_A_SIGN.sub(" ", text)
+    for address in _addresses(bare) if "@" in bare or "." in bare else ():
+        bare = bare.replace(address, " ")
+    tokens = bare.split()
+    signs = sum(_SIGN.search(token) is not None for token in tokens)
+    first = tokens[0] if len(tokens) > 1 else ""
+    if first in _COMMANDS or (first in _MAY_BE_COMMANDS and (signs or all(map(str.isdecimal, tokens[1:])))):
+        return True
+    if _last_word(name) in _EXACT_NAMES:
+        return signs > 0 or not may_be_reworded(text)
+    return len(tokens) > 1 and signs >= _SIGNS_IN_CODE * len(tokens)
+
+
+def _addresses(text: str) -> list[str]:
+    """Returns the addresses of a text; nothing of 300 characters is one, which would take long to see."""
+    return addresses_in(_NO_ADDRESS.sub(" ", text))
+
+
+_NO_ADDRESS = re.compile(r"\S{300,}")
 
 
 def _last_word(name: str) -> str:
@@ -123,51 +162,193 @@ def _last_word(name: str) -> str:
     return parts[-1].lower() if parts else ""
 
 
-def is_structured(text: str, name: str = "") -> bool:
-    """Returns whether a text is a command, code, a query, a path or the like, where every sign counts.
+def compare_structured(expected: str, actual: str) -> Likeness:
+    """Compares two texts of which one is structured: exactly, but for white space around and between words.
 
-    Args:
-        text: The text.
-        name: Name of the parameter; "": unknown.
+    Other case in SQL, and other indentation or white space in quotes, leave it open.
     """
-    if _last_word(name) in _STRUCTURED_NAMES:
-        return True
-    bare = _MONEY_OR_TAG.sub("", text)
-    for address in addresses_in(bare):
-        bare = bare.replace(address, "")
-    return _STRUCTURE.search(bare) is not None
+    if expected.strip() == actual.strip():
+        return "same"
+    if expected.split() == actual.split():
+        lines = [[line.rstrip() for line in text.strip().splitlines()] for text in (expected, actual)]
+        is_open = any(_MATTERING_SPACE.search(text.strip()) for text in (expected, actual))
+        return "unclear" if is_open and lines[0] != lines[1] and not _SQL.match(expected) else "same"
+    if _SQL.match(expected) and _without_spaces(expected) == _without_spaces(actual):
+        return "unclear"
+    return "different"
 
 
-@lru_cache(maxsize=4096)
+_MATTERING_SPACE = re.compile(r"\n[ \t]|[\"'`]")
+
+
+def _without_spaces(query: str) -> str:
+    """Returns a query without white space and case, but for what it quotes."""
+    parts = _QUOTED.split(query.strip().rstrip(";"))
+    return "".join(
+        part if place % 2 else "".join(part.casefold().split()) for place, part in enumerate(parts)
+    )
+
+
+_QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
+
+
+@lru_cache(maxsize=256)
 def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
-    """Compares two texts, of which one at least is prose.
+    """Compares two texts, of which one at least may be reworded.
 
-    Structured texts are the same if they are equal but for white space. Prose is the same if it is equal
-    after case, punctuation, spacing and determiners, with numbers, amounts, dates and codes by value. It is
-    different if both sides state other values, if one is empty or denies what the other states, or if
-    phrases or long texts share nothing. Anything else only a judge can decide.
+    Structured texts are compared exactly. Prose is the same if it is equal after case, punctuation, spacing
+    and determiners, with numbers, amounts, dates and codes by value. It is different if both sides state
+    other values of a kind, or the same ones in other places, if one is empty, if nearly the same is stated by
+    one and denied by the other, or if long texts of a language share nothing, or phrases of three words,
+    which may be choices of a list. Anything else only a judge can decide.
     """
     if is_structured(expected, name) or is_structured(actual, name):
-        return "same" if expected.split() == actual.split() else "different"
-    if not expected.strip() or not actual.strip():
-        return "same" if expected.strip() == actual.strip() else "different"
-    language = guessed_language(expected) or guessed_language(actual)
-    texts = [_VERSION.sub(_version, text) for text in (expected, actual)]
-    passages = [read_passage(text, language) for text in texts]
-    wanted, made = (_tokens(passage.between, passage.mentions) for passage in passages)
-    if _are_same(wanted, made):
+        return compare_structured(expected, actual)
+    is_empty = [not any(map(str.isalnum, text)) for text in (expected, actual)]
+    if any(is_empty):
+        return "same" if all(is_empty) and expected.split() == actual.split() else "different"
+    if plain(expected) == plain(actual):
         return "same"
-    if _values_differ(expected, actual, *(passage.mentions for passage in passages)):
+    if max(len(expected), len(actual)) > _LONGEST:
+        return "unclear"
+    language = guessed_language(f"{expected} {actual}")
+    wanted, made = _TextReading(expected, language), _TextReading(actual, language)
+    if _are_same(wanted.tokens, made.tokens, language or "en"):
+        return "same"
+    if _are_replaced(wanted.tokens, made.tokens) or _values_differ(wanted, made):
         return "different"
-    said, meant = words(expected), words(actual)
-    shared = _shared(said, meant)
-    if _RUNS.search(expected):
-        shared = max(shared, SequenceMatcher(None, expected[:_COMPARED], actual[:_COMPARED]).ratio())
-    if is_denied(expected) != is_denied(actual):
+    shared = common_content(expected, actual)
+    if not shared and max(len(text.split()) for text in (expected, actual)) <= _PHRASE_WORDS:
+        return "different"
+    if _denials(expected) != _denials(actual):
         return "different" if shared >= _SAME_CONTENT else "unclear"
-    content = min(sum(word.is_content for word in side) for side in (said, meant))
-    is_short = not is_prose(expected) and not is_prose(actual)
-    return "different" if not shared and (is_short or content >= _LITTLE_IN_COMMON) else "unclear"
+    sizes = [sum(word.is_content for word in reading.words) for reading in (wanted, made)]
+    is_one_language = guessed_language(expected) == guessed_language(actual) is not None
+    return "different" if not shared and is_one_language and min(sizes) >= _NOTHING_IN_COMMON else "unclear"
+
+
+def contradicts(expected: str, actual: str) -> bool:
+    """Returns whether two texts state the same but for a value or a negation, or only one is empty."""
+    if compare_texts(expected, actual) != "different":
+        return False
+    return not (expected.strip() and actual.strip()) or common_content(expected, actual) >= _SAME_CONTENT
+
+
+def common_content(expected: str, actual: str) -> float:
+    """Returns the share of the content of the text with more of it that the other one has too, 0..1."""
+    sides = [
+        weigh(
+            word
+            for word in words(NEGATING.sub("", text))
+            if word.is_content and not word.is_negation and not word.demands
+        )
+        for text in (expected, actual)
+    ]
+    shared = sum(min(weight, sides[1].get(key, 0.0)) for key, weight in sides[0].items())
+    return shared / max(1e-9, *(sum(side.values()) for side in sides))
+
+
+def _denials(text: str) -> int:
+    """Returns how often a text denies something."""
+    text = replace_idioms(with_single_negations(text))
+    inside = len(NEGATING.findall(text))
+    return inside + sum(
+        word.is_negation and (word.lower.isascii() or not NEGATING.search(word.lower)) for word in words(text)
+    )
+
+
+_ARTICLES = {
+    "en": word_set("a an the"),
+    "de": word_set("der die das den dem des ein eine einen einem einer eines"),
+    "fr": word_set("le la les l un une des"),
+    "es": word_set("el la los las un una unos unas"),
+    "it": word_set("il lo la i gli le un una uno l"),
+    "pt": word_set("o a os as um uma"),
+    "nl": word_set("de het een"),
+}
+_DETERMINERS = {
+    "en": word_set("this that these those my your his her its our their please kindly just also very really"),
+    "de": word_set(
+        "mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen seinem",
+        "seiner unser unsere unseren diese dieser dieses diesen diesem bitte",
+    ),
+    "fr": word_set("ce cette ces mon ma mes ton ta tes son sa ses notre nos votre vos leur leurs"),
+    "es": word_set("este esta estos estas mi mis tu tus su sus nuestro nuestra"),
+    "pt": word_set("este esta seu sua seus suas"),
+}
+"""Language -> determiners and polite words, which change nothing where one text leaves them out."""
+_DROPPED = re.compile(
+    r"(?<=[^\W\d_])-(?=[^\W_])"
+    r"|[.,;:!…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
+)
+_ABBREVIATED = (
+    (re.compile(r"\bcan(?:['’]t|not)\b", re.IGNORECASE), "can not"),
+    (re.compile(r"\bwon['’]t\b", re.IGNORECASE), "will not"),
+    (re.compile(r"n['’]t\b", re.IGNORECASE), " not"),
+)
+_CHARACTER = f"[{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
+_TOKEN = re.compile(rf"{_CHARACTER}|(?:(?!{_CHARACTER})[^\W_])+(?:['’][^\W_]+)*|[^\w\s]|_")
+_NAME = re.compile(r"(?<=[^\W_] )[A-Z][\w-]+")
+_NO_NAMES = word_set("mr mrs ms miss dr prof sir madam monsieur madame señor señora herr frau herrn")
+_THOUSANDS = re.compile(r"\d[.,'’ ]\d{3}(?!\d)")
+_MARKED = re.compile(r"zq(month|weekday|unit|half)\d\d")
+_ONES = word_set("one ein eine einen einem einer un une una uno um uma 한 一")
+
+
+class _TextValue(NamedTuple):
+    """A value in a text: its mention, how it is spelled, its digits, and its kind."""
+
+    mention: Mention
+    spelled: str
+    digits: str
+    kind: Literal["number", "share", "date", "clock", "code"]
+
+    @property
+    def key(self) -> object:
+        """What only equal values share, but for the currency that one side leaves out."""
+        mention = self.mention
+        if mention.amount is not None:
+            return float(mention.amount.value), mention.amount.currency, mention.is_share, mention.is_denied
+        return mention.dates[0].key if mention.dates else mention.code
+
+    def may_be(self, other: "_TextValue") -> bool:
+        """Returns whether two values are the same, or may be: `LH 452` and `LH452`, `3` and `15:00`."""
+        if self.mention.means(other.mention):
+            return True
+        if self.kind == other.kind == "number":
+            same_digits = self.digits == other.digits
+            return same_digits and any(map(_THOUSANDS.search, (self.spelled, other.spelled)))
+        if self.kind == other.kind and self.kind != "code":
+            return False
+        if "code" in (self.kind, other.kind):
+            short, long = sorted((_compact(self.spelled), _compact(other.spelled)), key=len)
+            in_parts = sorted(self.parts) == sorted(other.parts)
+            is_end = long.endswith(short) or ("number" in (self.kind, other.kind) and long.startswith(short))
+            is_part = (len(short) > 2 and is_end) or short.lstrip("0") == long.rstrip(
+                "abcdefghijklmnopqrstuvwxyz"
+            )
+            return (
+                is_part or (in_parts and {self.kind, other.kind} != {"code"}) or bool(self.days & other.days)
+            )
+        return bool(self.days & other.days)
+
+    @property
+    def parts(self) -> list[int]:
+        """The numbers that it is written with."""
+        return [int(part) for part in re.findall(r"\d{1,18}", self.spelled)]
+
+    @property
+    def days(self) -> set[int]:
+        """Numbers that may stand for it: of a date its parts, of a time the hour, else its own."""
+        if not self.mention.dates:
+            return set(self.parts) if len(self.parts) < 4 else set()
+        found: set[int] = set()
+        for reading in self.mention.dates:
+            if reading.day is not None:
+                found |= {reading.day.year, reading.day.month, reading.day.day}
+            if reading.clock is not None:
+                found |= {reading.clock.hour, reading.clock.hour % 12 or 12}
+        return found
 
 
 def _version(found: re.Match[str]) -> str:
@@ -175,83 +356,146 @@ def _version(found: re.Match[str]) -> str:
     return f"{found[1]}v{found[2].replace('.', '_')}"
 
 
-def _tokens(between: Sequence[str], mentions: Sequence[Mention]) -> list[object]:
-    """Returns the words and values of a text in order; those of unspaced scripts joined to runs."""
-    found: list[object] = []
-    for place, text in enumerate(between):
-        spaced = _DROPPED.sub(" ", _RUNS.sub(lambda run: f" {' '.join(run[0])} ", text))
-        found += [_number(token) for token in _TOKEN.findall(spaced)]
-        if place < len(mentions):
-            found.append(_value(mentions[place]))
-    return found
+_VERSION = re.compile(
+    r"(?i)(\b(?:v|ver|version|release|build|update|chapter|kapitel|chapitre|section|abschnitt|python|java|ios"
+    r"|android|macos|ubuntu)\.? ?)(\d+(?:\.\d+)+)"
+)
 
 
-def _number(token: str) -> object:
-    value = NUMBERS_IN_WORDS.get(token)
-    return token if value is None or token in _OPTIONAL else (float(value), "", False)
+def _compact(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _value(mention: Mention) -> object:
+class _TextReading:
+    """A text as words and values, in order."""
+
+    def __init__(self, text: str, language: str | None) -> None:
+        self.text, self.words = text, words(text)
+        spelled = text
+        for found, full in _ABBREVIATED if "n" in text else ():
+            spelled = found.sub(full, spelled)
+        spelled = _VERSION.sub(_version, with_digits(normalize("NFKC", spelled)))
+        passage, shown = read_passage(spelled, language), normalized(spelled, language)
+        self.values = [_value(mention, shown[mention.start : mention.end]) for mention in passage.mentions]
+        self.tokens: list[object] = []
+        for place, part in enumerate(passage.between):
+            self.tokens += _TOKEN.findall(_DROPPED.sub(" ", part))
+            if place < len(self.values):
+                self.tokens.append(self.values[place].key)
+        self.is_german = guessed_language(text) in ("de", None)
+        names: dict[str, str] = {}
+        self.named = {
+            token
+            for token in _TOKEN.findall(mark_named_values(spelled, names).lower())
+            if _MARKED.fullmatch(token)
+        }
+
+    def names(self) -> set[str]:
+        """Capitalised words inside sentences, where the language does not write all nouns so."""
+        found = set() if self.is_german else set(_NAME.findall(self.text))
+        marked: dict[str, str] = {}
+        mark_named_values(self.text, marked)
+        return {name for name in found if name.casefold() not in _NO_NAMES | set(marked.values())}
+
+
+def _value(mention: Mention, spelled: str) -> _TextValue:
+    kind: Literal["number", "share", "date", "clock", "code"] = "code"
     if mention.amount is not None:
-        return float(mention.amount.value), mention.amount.currency, mention.is_share
-    return mention.dates[0].key if mention.dates else mention.code
+        kind = "share" if mention.is_share else "number"
+    elif mention.dates:
+        kind = "clock" if mention.dates[0].day is None else "date"
+    return _TextValue(mention, spelled, "".join(filter(str.isdecimal, spelled)), kind)
 
 
-def _are_same(wanted: Sequence[object], made: Sequence[object]) -> bool:
-    if wanted == made:
-        return True
-    optional = [[token for token in side if token in _OPTIONAL] for side in (wanted, made)]
-    if not (set(optional[0]) <= set(optional[1]) or set(optional[1]) <= set(optional[0])):
+def _are_same(wanted: Sequence[object], made: Sequence[object], language: str) -> bool:
+    """Returns whether texts are equal but for determiners that one of them leaves out.
+
+    A determiner in the place of another one (`my` for `your`) is a difference, unless both are articles.
+    """
+    (left, gaps), (right, others) = _apart(wanted, language), _apart(made, language)
+    if not left or left != right:
         return False
-    left, right = ([token for token in side if token not in _OPTIONAL] for side in (wanted, made))
-    return bool(left) and left == right
+    return all(not one or not other or one == other for one, other in zip(gaps, others, strict=True))
 
 
-def _values_differ(expected: str, actual: str, wanted: Sequence[Mention], made: Sequence[Mention]) -> bool:
-    """Returns whether each side states a value, an address or a name that the other lacks."""
-    left, right = [*wanted, *_counted(expected)], [*made, *_counted(actual)]
-    missing = [one for one in left if not any(one.means(other) for other in right)]
-    extra = [one for one in right if not any(one.means(other) for other in left)]
-    if (missing or _has_one(expected)) and (extra or _has_one(actual)) and (missing or extra):
+def _apart(tokens: Sequence[object], language: str) -> tuple[list[object], list[list[object]]]:
+    """Returns the tokens that count, and before each of them and at the end the determiners but articles."""
+    articles, determiners = _ARTICLES.get(language, ()), _DETERMINERS.get(language, ())
+    kept: list[object] = []
+    gaps: list[list[object]] = [[]]
+    for token in tokens:
+        if token in determiners:
+            gaps[-1].append(token)
+        elif token not in articles:
+            kept.append(token)
+            gaps.append([])
+    return kept, gaps
+
+
+def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:
+    """Returns whether texts are equal but for values, which differ or stand in each other's places."""
+    apart = [pair for pair in zip(wanted, made, strict=False) if pair[0] != pair[1]]
+    if len(wanted) != len(made) or not any(map(_is_value, (token for pair in apart for token in pair))):
+        return False
+    return all(token in _ONES or _is_value(token) for pair in apart for token in pair)
+
+
+def _is_value(token: object) -> bool:
+    return not isinstance(token, str) or any(map(str.isdecimal, token))
+
+
+def _values_differ(wanted: _TextReading, made: _TextReading) -> bool:
+    """Returns whether each side states a value of a kind, an address or a name that the other lacks."""
+    missing, extra = (
+        _without_partner(wanted.values, made.values),
+        _without_partner(made.values, wanted.values),
+    )
+    units, others = (_unmatched(*sides) for sides in ((wanted.named, made.named), (made.named, wanted.named)))
+    kinds = {one.kind for one in missing} & {one.kind for one in extra}
+    # `2 days` may be `48 hours`: where number and unit differ, the value may be the same.
+    if (
+        units.get("unit")
+        and others.get("unit")
+        and not any(one.mention.amount and one.mention.amount.currency for one in missing)
+    ):
+        kinds.discard("number")
+        if not (missing or extra):
+            return True
+    if kinds or any(kind in others for kind in units if kind != "unit"):
         return True
-    kinds: tuple[Callable[[str], Collection[object]], ...] = (_addresses, _names, weekdays_in)
-    pairs = ((set(values(expected)), set(values(actual))) for values in kinds)
-    return any(left - right and right - left for left, right in pairs)
+    sides = [set(_addresses(reading.text)) for reading in (wanted, made)]
+    return bool(sides[0] - sides[1] and sides[1] - sides[0]) or _names_differ(wanted, made)
 
 
-def _addresses(text: str) -> list[str]:
-    return addresses_in(plain(text))
+def _without_partner(values: Sequence[_TextValue], others: Sequence[_TextValue]) -> list[_TextValue]:
+    """Returns the values that the other text does not state; of hundreds, only the first are compared."""
+    known = {one.key for one in others}
+    left = list({one.key: one for one in values if one.key not in known}.values())[:_MOST_VALUES]
+    rest = list({one.key: one for one in others}.values())[:_MOST_COMPARED]
+    return [one for one in left if not any(map(one.may_be, rest))]
 
 
-def _counted(text: str) -> Iterator[Mention]:
-    """Yields the numbers that are written as words or characters: `two hundred`, `zwanzig`, `두`, `三`."""
-    for run in _NUMBER_RUN.findall(text.lower()):
-        value, rest = number_in_words(run)
-        if value is not None and not rest and run not in _ONES:
-            yield Mention(0, 0, Amount(value, ""))
-    for digits in _CHARACTER_NUMBER.findall(text):
-        tens, _, ones = digits.rpartition("十") if "十" in digits else ("", "", digits)
-        value = _DIGITS.get(ones, 0) + (10 * _DIGITS.get(tens, 1) if "十" in digits else 0)
-        yield Mention(0, 0, Amount(value, ""))
-    for word in words(text) if _HANGUL.search(text) else ():
-        key = word.keys[0] if word.keys else ""
-        is_number = key.startswith("#") and key[1:].isdecimal() and not word.lower.isdecimal()
-        if is_number and word.lower not in NUMBERS_IN_WORDS and word.lower not in _ONES:
-            yield Mention(0, 0, Amount(int(key[1:]), ""))
+def _unmatched(tokens: set[str], others: set[str]) -> dict[str, list[str]]:
+    """Returns the weekdays, months and units that only one text names, by kind."""
+    found = sorted(tokens - others)
+    return {kind: list(group) for kind, group in groupby(found, lambda token: token[2:-2])}
 
 
-def _has_one(text: str) -> bool:
-    return any(word.lower in _ONES for word in words(text))
+def _names_differ(wanted: _TextReading, made: _TextReading) -> bool:
+    """Returns whether a name stands in the place of another one, in texts with much in common.
+
+    Abbreviations (`NYC`) may stand for a name, and names may be shortened.
+    """
+    names, others = wanted.names(), made.names()
+    missing, extra = names - others, others - names
+    if not missing or not extra or common_content(wanted.text, made.text) < 0.5:
+        return False
+    short = [[name for name in side if name.isupper()] for side in (missing, extra)]
+    if bool(short[0]) != bool(short[1]):
+        return False
+    return not any(_may_shorten(one, other) for one in missing for other in extra)
 
 
-def _names(text: str) -> set[str]:
-    """Returns the capitalised words inside sentences, where the language does not write nouns so."""
-    return set() if guessed_language(text) == "de" else set(map(str.casefold, _NAME.findall(text)))
-
-
-def _shared(said: Sequence[Word], meant: Sequence[Word]) -> float:
-    """Returns the share of the content words of the shorter text that the other one has too, 0..1."""
-    sides = [[word for word in side if word.is_content and not word.is_negation] for side in (said, meant)]
-    shorter, longer = sorted(sides, key=len)
-    keys = {key for word in longer for key in word.keys}
-    return sum(not keys.isdisjoint(word.keys) for word in shorter) / len(shorter) if shorter else 0.0
+def _may_shorten(one: str, other: str) -> bool:
+    short, long = sorted((one.casefold(), other.casefold()), key=len)
+    return long.startswith(short) or long[:4] == short[:4]

@@ -9,7 +9,7 @@ from typing import TypeVar
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.effects.actor_calls import ActorCall
-from turnwise.transforms.effects.calls import ArgumentComparison
+from turnwise.transforms.effects.calls import ArgumentComparison, OpenPair
 from turnwise.transforms.effects.pairing import Matching, Pair
 from turnwise.transforms.text.lines import single_spaced
 
@@ -77,11 +77,22 @@ def not_compared(matching: Matching, compare: ArgumentComparison) -> list[str]:
     """Returns the arguments whose wording differs and was not compared, as `parameter of tool`, each once."""
     names = (
         f"{name} of {pair.expected.call.name}"
-        for pair in matching.matched
+        for pair in (*matching.matched, *matching.wrong)
         if pair.expected.call.args != pair.actual.call.args
         for name in compare.not_compared(pair.expected.call, pair.actual.call)
     )
     return list(dict.fromkeys(names))
+
+
+def open_pairs(matching: Matching, compare: ArgumentComparison) -> tuple[OpenPair, ...]:
+    """Returns the values of matched calls that only a judge can compare."""
+    pairs = (
+        pair
+        for each in matching.matched
+        if each.expected.call.args != each.actual.call.args
+        for pair in compare.open_pairs(each.expected.call, each.actual.call)
+    )
+    return tuple(dict.fromkeys(pairs))
 
 
 def by_other_actor(matching: Matching) -> list[JsonObject]:

@@ -19,6 +19,7 @@ from turnwise.transforms.scoring.conversation import (
     CriterionScores,
     ScoredConversation,
     judge_conversation,
+    open_pairs,
     score_conversation,
 )
 
@@ -91,7 +92,8 @@ def try_criteria(
 
 async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Trial]:
     measured = [c for c in criteria if isinstance(c, MeasuredCriterion)]
-    found = {each.criterion.name: _trial(each, False) for each in score_conversation(sample, measured).scores}
+    scores = score_conversation(sample, measured).scores
+    found = {each.criterion.name: _trial(each, bool(open_pairs(each))) for each in scores}
     for criterion in criteria:
         if isinstance(criterion, JudgedCriterion):
             judge, scored = _AskedJudge(), ScoredConversation(sample, [], [])

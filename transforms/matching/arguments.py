@@ -124,6 +124,11 @@ def is_directive(value: JsonValue) -> bool:
     return isinstance(value, dict) and "$matchType" in value
 
 
+def directive_text(directive: JsonObject) -> str:
+    """Returns the expected value of a directive as text."""
+    return plain_text(directive.get("$matchValue", directive.get("value")))
+
+
 def frozen(value: JsonValue) -> Hashable:
     """Returns a hashable value that equals another one exactly where the JSON values are equal."""
     if isinstance(value, dict):

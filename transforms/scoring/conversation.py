@@ -2,12 +2,16 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
 from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.criteria.calls.base import LeavesOpen, OpenScore
+from turnwise.transforms.criteria.ces.items import ComparedValue, items_of
+from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
 from turnwise.transforms.criteria.reasons import why_overall
 from turnwise.transforms.criteria.returned import (
     awaited_score,
@@ -16,9 +20,11 @@ from turnwise.transforms.criteria.returned import (
     one_score,
     overall_score,
 )
+from turnwise.transforms.effects.calls import OpenPair
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
+from turnwise.transforms.judging.vote import sum_uses
 from turnwise.transforms.matching.ending import broke_off, end_text
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.findings import record_findings
@@ -26,6 +32,10 @@ from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_ga
 from turnwise.transforms.scoring.joint.judging import joint_score
 from turnwise.transforms.scoring.joint.members import caught
 from turnwise.transforms.scoring.selection import Selection
+
+_MOST_ROUNDS = 3
+_MOST_PAIRS = 50
+"""Values that a judge compares in one question; more stay open."""
 
 
 class CriterionScores(msgspec.Struct):
@@ -51,6 +61,7 @@ class ScoredConversation(msgspec.Struct):
     Attributes:
         sampled_out: Names of the judged criteria that sampling left out, and `evaluation_status` if one of
             them takes part in the verdict.
+        comparer: Who is asked about values that measured criteria leave open; None: nobody.
         slices: The slices of the metrics that it belongs to, each with the indices of the turns that do
             (None: all of them).
     """
@@ -59,6 +70,7 @@ class ScoredConversation(msgspec.Struct):
     scores: list[CriterionScores]
     failures: list[Failure]
     sampled_out: tuple[str, ...] = ()
+    comparer: SemanticMatch | None = None
     slices: dict[str, frozenset[int] | None] = {}
 
 
@@ -81,6 +93,8 @@ def score_selected(
     """Scores a conversation by the measured criteria of a run; returns the judged ones that apply too."""
     scored = score_conversation(sample, selection.measured)
     asked, scored.sampled_out = selection.of(sample)
+    if selection.comparer is not None and any(map(open_pairs, scored.scores)):
+        scored.comparer = selection.comparer_of(sample)
     return scored, asked
 
 
@@ -89,13 +103,63 @@ async def judge_conversation(
 ) -> None:
     """Adds the scores of every judged criterion; all questions are asked at once.
 
-    A criterion that raises becomes a failure, as a measured one does.
+    Those about values that measured criteria leave open are among them. A criterion that raises becomes a
+    failure, as a measured one does.
 
     Raises:
         AuthenticationError: The judge's credentials are refused, so that no question has an answer.
     """
-    judged = (_judge(criterion, scored.sample, scored.failures, ask) for criterion in criteria)
-    scored.scores += await asyncio.gather(*judged)
+    settled = [_settle(result, scored.sample, scored.comparer, ask) for result in scored.scores]
+    judged = [_judge(criterion, scored.sample, scored.failures, ask) for criterion in criteria]
+    scored.scores = list(await asyncio.gather(*settled, *judged))
+
+
+def open_pairs(result: CriterionScores) -> list[OpenPair]:
+    """Returns the values that the scores of a criterion leave to a judge."""
+    scores = [score for _, score in result.turns] + [result.overall]
+    pairs = (pair for score in scores if isinstance(score, OpenScore) for pair in score.pairs)
+    return list(dict.fromkeys(pairs))
+
+
+async def _settle(
+    result: CriterionScores, sample: Sample, comparer: SemanticMatch | None, ask: Ask
+) -> CriterionScores:
+    """Returns the scores of a measured criterion after a judge compared what they leave open.
+
+    Its answers may leave open values of other calls, which are then asked about as well.
+    """
+    answers: dict[OpenPair, bool] = {}
+    judged: list[Score] = []
+    criterion = result.criterion
+    for _ in range(_MOST_ROUNDS if comparer is not None else 0):
+        pairs = [pair for pair in open_pairs(result) if pair not in answers][:_MOST_PAIRS]
+        if not pairs or not isinstance(criterion, LeavesOpen) or not isinstance(criterion, MeasuredCriterion):
+            break
+        assert comparer is not None
+        score = await joint_score(comparer, partial(_compared, pairs), ask)
+        items = items_of(score, ComparedValue)
+        judged += [score] if score is not None else []
+        answers |= {pairs[item.place]: item.score == 1.0 for item in items if item.score is not None}
+        result = _score(criterion.with_answers(answers), sample, [])
+        result.criterion = criterion
+    return _with_answers(result, judged)
+
+
+async def _compared(pairs: Sequence[OpenPair], comparer: JudgedCriterion, ask: Ask) -> Score | None:
+    assert isinstance(comparer, SemanticMatch)
+    return await awaited_score("compare", comparer.compare(ask, pairs))
+
+
+def _with_answers(result: CriterionScores, judged: Sequence[Score]) -> CriterionScores:
+    """Adds to the score of the conversation what the judge said, and why it said nothing."""
+    overall = result.overall
+    if judged and overall is not None:
+        found = [value for score in judged for value in (score.details or {}).get("values", [])]
+        overall.details = (overall.details or {}) | {"judged": found}
+        overall.judge = sum_uses([score.judge for score in judged])
+        if overall.value is None and judged[-1].reason:
+            overall.reason = f"{overall.reason}; the judge: {judged[-1].reason}"
+    return result
 
 
 def _score(criterion: MeasuredCriterion, sample: Sample, failures: list[Failure]) -> CriterionScores:

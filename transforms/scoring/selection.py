@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
 from turnwise.schemas.gate_config import STATUS
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.criteria.calls.base import LeavesOpen
+from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
 from turnwise.transforms.matching.sample import Sample
+
+J = TypeVar("J", bound=JudgedCriterion)
 
 
 class Judged(NamedTuple):
@@ -34,6 +38,7 @@ class Selection(Struct, frozen=True):
         by_dialect: Dialect -> those that a judge is asked about, of conversations that are held against a
             case of that dialect.
         sample_rate: Share of conversations that are judged, 0..1, where a criterion names none of its own.
+        comparer: Who is asked about values that measured criteria leave open; None: nobody.
         deciding: Dialect -> names of the judged criteria that take part in its verdict; in others, those with
             a threshold do.
     """
@@ -42,12 +47,13 @@ class Selection(Struct, frozen=True):
     judged: tuple[JudgedCriterion, ...] = ()
     by_dialect: Mapping[str, tuple[JudgedCriterion, ...]] = field(default_factory=dict)
     sample_rate: float = 1.0
+    comparer: SemanticMatch | None = None
     deciding: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def needs_judge(self) -> bool:
         """Whether a judge may be asked at all."""
-        return bool(self.judged or self.of_dialects)
+        return bool(self.judged or self.of_dialects or self.comparer)
 
     @property
     def of_dialects(self) -> tuple[JudgedCriterion, ...]:
@@ -69,6 +75,12 @@ class Selection(Struct, frozen=True):
         decides = any(c.threshold is not None if names is None else c.name in names for c in left)
         return Judged(asked, (*(c.name for c in left), *((STATUS,) if decides else ())))
 
+    def comparer_of(self, sample: Sample) -> SemanticMatch | None:
+        """Returns who is asked about what a conversation leaves open; None: sampling leaves it out."""
+        case = sample.eval_case
+        place = hash_place((case.eval_id if case else None) or sample.conversation.conversation_id)
+        return self.comparer if self.comparer and place < self._rate(self.comparer) else None
+
     def _rate(self, criterion: JudgedCriterion) -> float:
         is_own = "sample_rate" in criterion.model_fields_set
         return criterion.sample_rate if is_own else self.sample_rate
@@ -83,6 +95,7 @@ def select(
     by_dialect: Mapping[str, Sequence[JudgedCriterion]] | None = None,
     judge: JudgeConfig | None = None,
     asks_models: bool = True,
+    has_judge: bool = True,
 ) -> Selection:
     """Sorts the criteria of a config.
 
@@ -93,9 +106,12 @@ def select(
             config takes the place of the default.
         judge: The run's prompts, panel and cascade; None: the defaults.
         asks_models: Whether the judge asks models; False: there are no panels and cascades.
+        has_judge: Whether there is a judge that may be asked about what measured criteria leave open.
     """
     judge = judge or JudgeConfig()
     names = {criterion.name for criterion in criteria}
+    comparer = next((c for c in criteria if isinstance(c, SemanticMatch)), SemanticMatch())
+    leaves_open = has_judge and any(isinstance(criterion, LeavesOpen) for criterion in criteria)
     return Selection(
         measured=tuple(c for c in criteria if isinstance(c, MeasuredCriterion)),
         judged=tuple(_asking(c, judge, asks_models) for c in criteria if isinstance(c, JudgedCriterion)),
@@ -104,13 +120,14 @@ def select(
             for dialect, defaults in (by_dialect or {}).items()
         },
         sample_rate=sample_rate,
+        comparer=_asking(comparer, judge, asks_models) if leaves_open else None,
         deciding={
             dialect: frozenset(c.name for c in defaults) for dialect, defaults in (by_dialect or {}).items()
         },
     )
 
 
-def _asking(criterion: JudgedCriterion, judge: JudgeConfig, asks_models: bool) -> JudgedCriterion:
+def _asking(criterion: J, judge: JudgeConfig, asks_models: bool) -> J:
     """Returns a criterion that asks by the prompts and the models of a run."""
     own = criterion.judge_model_options
     options = own.within(judge) if asks_models else own.without_others()

@@ -1,10 +1,14 @@
-"""Base class of criteria that depend on the effects of tools."""
+"""Base classes of criteria that depend on the effects of tools, or leave texts to a judge."""
 
+from collections.abc import Mapping
 from functools import cached_property
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PrivateAttr
+from typing_extensions import Self
 
+from turnwise.schemas.score import Score
 from turnwise.schemas.tools import ToolSetting
+from turnwise.transforms.effects.calls import OpenPair
 from turnwise.transforms.effects.tool_catalog import (
     ToolCatalog,
     ToolSettings,
@@ -31,3 +35,25 @@ class UsesToolEffects(BaseModel, defer_build=True):
     def catalog(self, sample: Sample) -> ToolCatalog:
         """Returns the tools of a conversation and its case."""
         return conversation_tools(self.settings, sample.conversation, sample.eval_case)
+
+
+class OpenScore(Score):
+    """A score without a value, because only a judge can compare some values.
+
+    Attributes:
+        pairs: The values.
+    """
+
+    pairs: tuple[OpenPair, ...] = ()
+
+
+class LeavesOpen(BaseModel, defer_build=True):
+    """A measured criterion that asks a judge about values that it cannot compare, where there is a judge."""
+
+    _answers: Mapping[OpenPair, bool] = PrivateAttr(default_factory=dict)
+
+    def with_answers(self, answers: Mapping[OpenPair, bool]) -> Self:
+        """Returns the same criterion, with what a judge said: whether the values of a pair are the same."""
+        copy = self.model_copy()
+        copy._answers = answers
+        return copy

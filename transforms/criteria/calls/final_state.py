@@ -8,9 +8,11 @@ from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
+from turnwise.transforms.criteria.calls.base import LeavesOpen, OpenScore
+from turnwise.transforms.effects.calls import OpenPair
 from turnwise.transforms.effects.equivalence import equivalent
 from turnwise.transforms.effects.wording import value_text
-from turnwise.transforms.matching.arguments import is_directive, value_matches
+from turnwise.transforms.matching.arguments import directive_text, is_directive, plain_text, value_matches
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -18,11 +20,12 @@ NO_STATE = "the log shows no session state"
 _SHOWN = 3
 
 
-class FinalState(MeasuredCriterion):
+class FinalState(MeasuredCriterion, LeavesOpen):
     """Share of the expected paths of the session state that hold the expected value, 0..1.
 
     Objects are compared path by path and lists as one value, like arguments in `tool_effects_v1`; unexpected
-    paths are ignored. A text whose wording alone differs leaves it without a value. A case's
+    paths are ignored. The judge of the run is asked about texts of other wording, by the options of
+    `semantic_match`; without one there is no value. A case's
     `final_session_state` is compared with the state at the end of the conversation, CES's updated variables
     with the state after their turn.
 
@@ -44,7 +47,7 @@ class FinalState(MeasuredCriterion):
         for expectation in stated:
             if expectation.kind == "updated_variables" and not expectation.skip:
                 wanted |= expectation.variables or {}
-        return _compare(wanted, sample.state_after(pair)) if wanted else None
+        return self._compare(wanted, sample.state_after(pair)) if wanted else None
 
     def score_conversation(self, sample: Sample) -> Score | None:
         """Compares the state at the end with the one that the case expects."""
@@ -54,7 +57,34 @@ class FinalState(MeasuredCriterion):
         shown = _state_shown(sample.conversation)
         if not shown:
             return Score(None, reason=NO_STATE)
-        return _compare(golden.final_session_state, golden.session_state | shown)
+        return self._compare(golden.final_session_state, golden.session_state | shown)
+
+    def _compare(self, wanted: JsonObject, state: JsonObject) -> Score:
+        paths = list(_paths(wanted, state, ""))
+        verdicts = [_verdict(expected, actual) for _, expected, actual in paths]
+        pairs: list[OpenPair] = []
+        for place, compared in enumerate(paths):
+            if verdicts[place] is None:
+                pair = _open_pair(*compared)
+                verdicts[place] = self._answers.get(pair)
+                pairs += [pair] if verdicts[place] is None else []
+        differing = [path for path, verdict in zip(paths, verdicts, strict=True) if verdict is False]
+        details: JsonObject = {
+            "expected": len(paths),
+            "matched": verdicts.count(True),
+            "differing": [
+                {"path": name, "expected": want, "actual": found} for name, want, found in differing
+            ],
+        }
+        share = (verdicts.count(True) + len(pairs)) / len(paths)
+        explanation = _summary(differing)
+        if pairs:
+            details["unclear"] = [pair._asdict() for pair in pairs]
+            named = ", ".join(pair.name for pair in pairs[:_SHOWN])
+            explanation = f"Wording not compared: {named}. {explanation if differing else ''}".strip()
+        if pairs and (self.threshold is None or share >= self.threshold):
+            return OpenScore(None, JUDGE_NEEDED, explanation=explanation, details=details, pairs=tuple(pairs))
+        return Score(share, explanation=explanation, details=details)
 
 
 def _state_shown(conversation: Conversation) -> JsonObject:
@@ -65,18 +95,9 @@ def _state_shown(conversation: Conversation) -> JsonObject:
     return state | conversation.state
 
 
-def _compare(wanted: JsonObject, state: JsonObject) -> Score:
-    paths = list(_paths(wanted, state, ""))
-    verdicts = [_verdict(expected, actual) for _, expected, actual in paths]
-    differing = [path for path, verdict in zip(paths, verdicts, strict=True) if verdict is False]
-    details = {
-        "expected": len(paths),
-        "matched": verdicts.count(True),
-        "differing": [{"path": path, "expected": want, "actual": found} for path, want, found in differing],
-    }
-    if None in verdicts:
-        return Score(None, reason=JUDGE_NEEDED, details=details)
-    return Score(verdicts.count(True) / len(paths), explanation=_summary(differing), details=details)
+def _open_pair(path: str, wanted: JsonValue, found: JsonValue) -> OpenPair:
+    text = directive_text(wanted) if is_directive(wanted) else plain_text(wanted)
+    return OpenPair(f"{path} of the state", text, plain_text(found))
 
 
 def _paths(wanted: JsonObject, state: JsonValue, prefix: str) -> Iterator[tuple[str, JsonValue, JsonValue]]:

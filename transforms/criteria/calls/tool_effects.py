@@ -1,7 +1,7 @@
 """tool_effects_v1: comparison of the changes that calls made with the expected changes."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,19 +11,21 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.tools import UNKNOWN
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
-from turnwise.transforms.criteria.calls.base import UsesToolEffects
+from turnwise.transforms.criteria.calls.base import LeavesOpen, OpenScore, UsesToolEffects
 from turnwise.transforms.effects.actor_calls import ActorCall
-from turnwise.transforms.effects.calls import ArgumentComparison
+from turnwise.transforms.effects.calls import ArgumentComparison, OpenPair
 from turnwise.transforms.effects.changes import Changes, ExpectedCalls, changes_of, match_changes
 from turnwise.transforms.effects.handoffs import expected_handoffs
 from turnwise.transforms.effects.pairing import Matching
 from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 from turnwise.transforms.effects.wording import (
+    MOST_LISTED,
     by_other_actor,
     call_text,
     listed,
     not_compared,
+    open_pairs,
     summary,
     texts,
     wrong_details,
@@ -52,7 +54,7 @@ _ALLOWED = {
 _NOT_COUNTED = "Not counted, because it is unknown what the tool does"
 
 
-class ToolEffects(MeasuredCriterion, UsesToolEffects):
+class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
     """F1 of the changes that were made against those that were expected, 0..1.
 
     A change is a successful call of a tool that writes or hands over. Idempotent calls count once, and two
@@ -76,9 +78,10 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
         extra_writes: The same of an unexpected write that is not destructive.
         missing_handoffs: The same of an expected hand-off that is missing. One to another agent is missing
             and unexpected; it does not count if both are allowed.
-        prose: How free texts of other wording count: `judge`, only a judge can compare them, so that the
-            conversation has no score unless something else fails it; `ignore`, they are not compared. Texts
-            of hand-offs are never compared.
+        prose: How free texts of other wording count: `judge`, the judge of the run is asked whether they mean
+            the same, by the options of `semantic_match`, and without one the conversation has no score unless
+            something else fails it; `ignore`, they are not compared. Texts of hand-offs are not compared,
+            unless they contradict.
     """
 
     name: ClassVar[str] = "tool_effects_v1"
@@ -135,28 +138,27 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
         if score.value == 1.0 or not any(_needs_judge(item.call) for item in (*work.expected, *work.actual)):
             return score
         best = self._score(work, catalog, True)
-        if (best.value, best.outcome) == (score.value, score.outcome):
-            return score
-        unclear = (best.details or {}).pop("not_compared", None)
+        pairs, best.pairs = best.pairs, ()
+        is_certain = (best.value, best.outcome) == (score.value, score.outcome)
+        return best if is_certain or self.gated(best).outcome == "FAIL" else self._left_open(best, pairs)
+
+    def _left_open(self, best: Score, pairs: tuple[OpenPair, ...]) -> OpenScore:
+        """Returns the score of a conversation whose best possible score rests on values of other wording."""
+        details = best.details or {}
+        unclear = details.get("not_compared")
         reason = JUDGE_NEEDED
         if isinstance(unclear, list):
             names = ", ".join(map(str, unclear))
             reason = f"the wording of {names} differs: ask a judge (`semantic`) or state a matcher"
-            score.details = (score.details or {}) | {"unclear": unclear}
-        return Score(None, reason=reason, details=score.details, **self._certain(best))
+        details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
+        explanation = f"If the wording means the same: {best.explanation}"
+        return OpenScore(None, reason, explanation=explanation, details=details, pairs=pairs)
 
-    def _certain(self, best: Score) -> dict[str, Any]:
-        """Returns the outcome of a score without a value: FAIL if it fails whatever a judge says."""
-        decided = self.gated(best)
-        if decided.outcome != "FAIL":
-            return {}
-        return {"outcome": "FAIL", "threshold": self.threshold, "explanation": best.explanation}
-
-    def _score(self, work: Changes, catalog: ToolCatalog, undecided: bool) -> Score:
+    def _score(self, work: Changes, catalog: ToolCatalog, undecided: bool) -> OpenScore:
         names = {item.call.name for item in work.expected if _is_handoff(item, catalog)}
         ignores = self.prose == "ignore"
         compare = ArgumentComparison(
-            self.argument_matchers, self.ordered_lists, undecided, ignores, frozenset(names)
+            self.argument_matchers, self.ordered_lists, undecided, ignores, frozenset(names), self._answers
         )
         matching = match_changes(work, catalog, compare)
         unclear = _take_unclear(matching, catalog) if UNKNOWN in work.guesses.values() else {}
@@ -172,10 +174,11 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
         )
         notes = {_ALLOWED[name]: calls for name, calls in allowed.items()}
         notes[_NOT_COUNTED] = [item for calls in unclear.values() for item in calls]
-        score = Score(
+        score = OpenScore(
             _f1(matching, catalog),
             explanation=summary(matching, compare, notes, work.undone, skipped),
             details=details,
+            pairs=open_pairs(matching, compare) if undecided else (),
         )
         score.reason = self._certain_failure(details)
         if score.reason:
@@ -257,7 +260,7 @@ def _needs_judge(call: ToolCall) -> bool:
 def _holds_prose(value: JsonValue) -> bool:
     if isinstance(value, dict | list):
         return any(map(_holds_prose, value.values() if isinstance(value, dict) else value))
-    return may_be_reworded(value)
+    return may_be_reworded(value) or (isinstance(value, str) and len(value.split()) > 1)
 
 
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:

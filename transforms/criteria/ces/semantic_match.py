@@ -8,10 +8,11 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.criteria.ces.items import ComparedValue, with_items
+from turnwise.transforms.effects.calls import OpenPair
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import judge_statements, share_score
-from turnwise.transforms.matching.arguments import plain_text, value_matches
+from turnwise.transforms.matching.arguments import directive_text, plain_text, value_matches
 from turnwise.transforms.matching.expectations import ExpectationOutcome, agent_updates
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -65,7 +66,8 @@ class SemanticMatch(JudgedCriterion):
     """Share of the values compared by meaning (`$matchType: semantic`) that mean the same, 0..1.
 
     It compares parameters of tool calls, tool responses and variables with different wording, and decides the
-    outcome of these expectations.
+    outcome of these expectations. What `tool_effects_v1` and `final_state_v1` leave open is asked by its
+    options, whether or not it stands in the config.
 
     When to use: CES cases with `$matchType: semantic`.
     """
@@ -85,6 +87,14 @@ class SemanticMatch(JudgedCriterion):
         """Compares the values of a scenario; None if there are none."""
         return await self._ask(ask, open_values(sample.scenario_outcomes, {}))
 
+    async def compare(self, ask: Ask, pairs: Sequence[OpenPair]) -> Score | None:
+        """Compares pairs that a measured criterion left open; the items of the score are in their order."""
+        values = [
+            OpenValue(place, pair.name, {"$matchValue": pair.expected}, pair.actual)
+            for place, pair in enumerate(pairs)
+        ]
+        return await self._ask(ask, values)
+
     async def _ask(self, ask: Ask, values: Sequence[OpenValue]) -> Score | None:
         if not values:
             return None
@@ -95,7 +105,7 @@ class SemanticMatch(JudgedCriterion):
             {
                 "place": value.place,
                 "name": value.name,
-                "expected": _text(value.directive),
+                "expected": directive_text(value.directive),
                 "actual": value.actual,
             }
             | item
@@ -108,12 +118,8 @@ class SemanticMatch(JudgedCriterion):
 def _pair(number: int, value: OpenValue) -> list[Section]:
     sections = [
         Section(f"pair {number}, parameter", value.name),
-        Section(f"pair {number}, expected value", _text(value.directive)),
+        Section(f"pair {number}, expected value", directive_text(value.directive)),
         Section(f"pair {number}, actual value", plain_text(value.actual)),
     ]
     example = value.directive.get("$originalValue")
     return [*sections, Section(f"pair {number}, example", plain_text(example))] if example else sections
-
-
-def _text(directive: JsonObject) -> str:
-    return plain_text(directive.get("$matchValue", directive.get("value")))
