@@ -43,7 +43,9 @@ CRITERIA: dict[str, list[MeasuredCriterion]] = {
     "ANY_ORDER": [ToolTrajectory(match_type="ANY_ORDER")],
     "names only (ANY_ORDER)": [ToolTrajectory(match_type="ANY_ORDER", ignore_args=True)],
     "effects": [ToolEffects()],
+    "effects, `prose: ignore`": [ToolEffects(prose="ignore")],
     "effects, `extra_handoffs: weigh`": [ToolEffects(extra_handoffs="weigh")],
+    "effects, `extra_writes: allow`": [ToolEffects(extra_writes="allow")],
     "verdict of effects and `expectations_met`": [ToolEffects(), ExpectationsMet()],
 }
 _ROUNDS = 1_000

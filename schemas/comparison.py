@@ -223,7 +223,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         margin: Largest difference of shares and scores (0..1 of their scale) that does not matter.
         alpha: Level of significance of what decides.
         q: Level of the false discovery rate of what points.
-        seed_of: The run ids that the random numbers depend on.
         criteria: One entry per criterion that both have, the verdicts first.
         not_compared: Criterion -> why it is not compared.
         slices: Slice by criterion; those that stand out first.
@@ -239,7 +238,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     margin: float
     alpha: float
     q: float
-    seed_of: list[str]
     criteria: list[CriterionComparison]
     not_compared: dict[str, str]
     slices: list[SliceDifference]

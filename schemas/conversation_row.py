@@ -45,7 +45,8 @@ class ConversationRow(TypedDict):
         unclear_tools: Tools of successful calls of the agent that may have destroyed something without being
             expected: destructive calls for which no calls are stated, and writes that were not expected and
             are told by the name of their tool alone. At most 100.
-        guessed_tools: Tools that the agent called and whose effect is guessed from the name. At most 100.
+        guessed_tools: Tools that the agent called and whose effect is guessed from the name or unknown. At
+            most 100.
         unknown_calls: Why calls of the agent may be missing in the log; null: it states all.
         latency_seconds: Sum over the turns; null: not logged of every turn.
         tokens_in: Tokens read by the agent's models; null: not logged of every turn.

@@ -13,6 +13,23 @@ RAISED = (Exception, SystemExit, GeneratorExit)
 """What code of a plugin, or an object that was handed in, may raise: all but signals and cancellations."""
 
 
+_UNKNOWN = "; an unknown number of records is missing"
+
+
+class IncompleteReadError(ValueError):
+    """A file, member of an archive or other source broke off, or was not read at all.
+
+    Nobody knows how many of its records are missing, so it never counts as one lost record: a run with such a
+    failure fails.
+    """
+
+    def __init__(self, why: BaseException | str) -> None:
+        """Creates an error of what happened; one line."""
+        own = why if isinstance(why, str | ValueError | OSError) else f"{type(why).__name__}: {why}"
+        said = str(own)
+        super().__init__(said if said.endswith(_UNKNOWN) else said + _UNKNOWN)
+
+
 class Failure(Struct):
     """One failure; the run continues.
 

@@ -117,7 +117,8 @@ class MetricRow(TypedDict):
         pass_count: Scores with the outcome PASS.
         fail_count: Scores with the outcome FAIL.
         pass_rate: Share of PASS in all outcomes, 0 to 1; null: there is no outcome.
-        pass_rate_low: Lower bound of the 95 % Wilson interval of the pass rate.
+        pass_rate_low: Lower bound of the 95 % Wilson interval of the pass rate; a case counts once,
+            however often it was recorded.
         pass_rate_high: Upper bound of that interval.
         p50: Median, of latencies only. Quantiles are within 0.1 % of the value.
         p90: 90th percentile, of latencies only.

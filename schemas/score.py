@@ -38,7 +38,7 @@ class Score(Struct):
 
     Attributes:
         value: Value on the criterion's scale, finite; None: unscored.
-        reason: Why there is no value or no outcome.
+        reason: Why there is no value or no outcome, or an outcome that the value alone does not give.
         label: Label of the value, or the measured item (a tool, a model).
         explanation: One sentence for a reviewer.
         details: Details of the value.

@@ -1,6 +1,6 @@
 """Effects of tools: reading, writing, handing the conversation over."""
 
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -8,30 +8,33 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from turnwise.schemas.values import JsonValue
 
 Effect = Literal["read", "write", "handoff"]
+InferredEffect = Literal["read", "write", "handoff", "unknown"]
 
 
 class ToolEffect(NamedTuple):
     """Effect of one tool.
 
     Attributes:
-        effect: `read` changes nothing, `write` changes something, `handoff` hands the conversation over.
-        idempotent: Whether repeating a call has no further effect.
-        destructive: Whether it deletes something irreversibly.
+        effect: `read` changes nothing, `write` changes something, `handoff` hands the conversation over;
+            `unknown`: neither the config nor a declaration nor the name says which.
+        idempotent: Whether repeating a call is known to have no further effect.
+        destructive: Whether it is known to delete something irreversibly.
         source: Where `effect` comes from: `config`, the kind of a declaration (`mcp`, `openapi`), or `guess`.
     """
 
-    effect: Effect
+    effect: InferredEffect
     idempotent: bool
     destructive: bool
     source: str
 
     @property
     def is_guess(self) -> bool:
-        """Whether the effect is inferred from the tool's name or description."""
+        """Whether the effect is inferred from the tool's name or description, or unknown."""
         return self.source == GUESS
 
 
 GUESS = "guess"
+UNKNOWN: Final = "unknown"
 
 
 class ToolDeclaration(msgspec.Struct):

@@ -16,7 +16,7 @@ class TranscriptCall(TypedDict):
         args: Arguments; null: the log states none, or there are none.
         result: Response of the tool; null: not logged.
         error: Error message, or true; null: the call did not fail.
-        effect: `read`, `write`, `handoff` or `destructive` (a write that cannot be undone).
+        effect: `read`, `write`, `handoff`, `destructive` (a write that cannot be undone) or `unknown`.
         seconds: Duration; null: not logged.
     """
 

@@ -20,7 +20,13 @@ from turnwise.pipeline.batch.remote import RemoteRunError
 from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import begun_document, conclude, report_batch
 from turnwise.pipeline.batch.workers import run_in_workers
-from turnwise.pipeline.io.directory import check_directory, clear_unfinished, folder_name, locked
+from turnwise.pipeline.io.directory import (
+    check_directory,
+    clear_unfinished,
+    folder_name,
+    locked,
+    name_full_disk,
+)
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.input_files import list_inputs
 from turnwise.pipeline.io.listing import is_local
@@ -94,7 +100,7 @@ def _run_here(pipeline: beam.Pipeline) -> None:
 
 
 def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[[], None]) -> int:
-    check_directory(settings.output, replaces_earlier(settings))
+    check_directory(settings.output, replaces_earlier(settings), settings.is_distributed)
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)
     if settings.place:
@@ -103,7 +109,7 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
     keep_inputs(settings)
     open_own_judge(settings)
     with locked(settings.output):
-        check_directory(settings.output, replaces_earlier(settings))
+        check_directory(settings.output, replaces_earlier(settings), settings.is_distributed)
         _clear(settings)
         try:
             with _recorded(settings), interrupted_by_signal():
@@ -118,6 +124,11 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
                 raise
             parts = filter(None, (f"{error}{_kept(settings)}", _left(settings)))
             raise RemoteRunError("; ".join(parts)) from None
+        except OSError as error:
+            named = name_full_disk(error, settings.output)
+            if not settings.is_distributed:
+                _clear(settings)
+            raise named from None
         except (KeyboardInterrupt, AuthenticationError):
             _clear(settings)
             raise

@@ -16,7 +16,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.schemas.failure import Failure
-from turnwise.schemas.tools import ToolEffect
+from turnwise.schemas.tools import UNKNOWN, ToolEffect
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.effects.tool_catalog import (
     ToolCatalog,
@@ -51,8 +51,11 @@ def list_tools(argv: Sequence[str]) -> int:
         for item in whole_items(reads):
             listing.add(item)
     say(_text(listing.tools))
-    guessed = sum(tool.is_guess for tool in listing.tools.values())
+    unknown = [name for name, tool in listing.tools.items() if tool.effect == UNKNOWN]
+    guessed = sum(tool.is_guess for tool in listing.tools.values()) - len(unknown)
     print(f"{counted(len(listing.tools), 'tool')}, {guessed} of them guessed by name", file=sys.stderr)
+    if unknown:
+        say(f"unknown, set `effect`: {printable(', '.join(sorted(unknown)))}", sys.stderr)
     if listing.problems:
         unread = counted(len(listing.problems), "record")
         say(f"{unread} not read: {printable(listing.problems[0])}", sys.stderr)
@@ -89,13 +92,13 @@ def _json(value: str | JsonObject) -> str:
 
 
 def _setting(tool: ToolEffect) -> JsonObject:
-    """Returns the config entry of a tool; only its effect and source if it changes nothing."""
-    setting = {"effect": tool.effect, "source": tool.source}
-    return setting if tool.effect == "read" else {**tool._asdict()}
+    """Returns the config entry of a tool; of one that is not known to change something, effect and source."""
+    setting: JsonObject = {"effect": None if tool.effect == UNKNOWN else tool.effect, "source": tool.source}
+    return setting if tool.effect in ("read", UNKNOWN) else {**tool._asdict()}
 
 
 class _ToolCollector:
-    """Collects tools. A declared effect takes precedence over a guess."""
+    """Collects tools. A declared effect takes precedence over a guess, and that over an unknown one."""
 
     def __init__(self, settings: ToolSettings) -> None:
         self._settings = settings
@@ -122,8 +125,14 @@ class _ToolCollector:
     def _add(self, catalog: ToolCatalog, calls: Iterable[ToolCall]) -> None:
         for name in dict.fromkeys([*catalog.declared, *map(called_tool, calls)]):
             tool, known = catalog.effect(name), self.tools.get(name)
-            if name and (known is None or (known.is_guess and not tool.is_guess)):
+            if name and (known is None or _says_more(tool, known)):
                 self.tools[name] = tool
+
+
+def _says_more(tool: ToolEffect, known: ToolEffect) -> bool:
+    if not known.is_guess:
+        return False
+    return not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN)
 
 
 def _calls_made(conversation: Conversation) -> Iterator[ToolCall]:

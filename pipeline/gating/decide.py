@@ -54,7 +54,7 @@ def gate_report(
     compared = {} if comparison is None else {comparison.b.app_versions[0]: comparison}
     state = NO_BASELINE if against is None else against.state
     tables, run_id = (run.scores(), _conversations(run), failures), run.document.run_id
-    found = gated_versions(*tables, run_id, compared, state, run.calibration())
+    found = gated_versions(*tables, compared, state, run.calibration())
     what = (run.document.counts, failures)
     lost = lost_of_run(*what, found)
     found = [version for version in found if not compared or version.app_version in compared]
@@ -163,7 +163,7 @@ def rows_problems(
     unused: Iterable[str],
 ) -> list[str]:
     """Returns what `rule_problems` does, of rows that were not written to files and without a baseline."""
-    versions = gated_versions(scores, rows, failures, settings.run.run_id)
+    versions = gated_versions(scores, rows, failures)
     found = apply_rules(settings.config.gate, versions, lost_of_run(counts, failures, versions, unused))
     return [f"{GATE_PROBLEM}{rule_line(rule)}" for rule in found if rule.status != "passed"]
 

@@ -20,7 +20,6 @@ def gated_versions(
     scores: Iterable[ScoreRow],
     rows: Iterable[ConversationRow],
     failures: Sequence[FailureRow],
-    run_id: str,
     comparisons: Mapping[str | None, Comparison] | None = None,
     baseline: BaselineState = NO_BASELINE,
     calibration: Calibration | None = None,
@@ -31,7 +30,6 @@ def gated_versions(
         scores: Its score rows, those of one conversation in a row.
         rows: Its rows of conversations.
         failures: Its failures.
-        run_id: Its id.
         comparisons: App version -> its comparison with the baseline; None: there is no baseline.
         baseline: The baseline itself.
         calibration: What human labels say of the run; None: it has no labels.
@@ -49,7 +47,6 @@ def gated_versions(
             by_version[version],
             [row for row in latest if row["app_version"] == version],
             (comparisons or {}).get(version),
-            run_id,
             baseline,
             calibration,
             unrecorded.get(version, ()),

@@ -6,6 +6,7 @@ from gzip import GzipFile
 from typing import BinaryIO, NamedTuple
 
 from turnwise.pipeline.io.array_text import ArrayPart, ArrayText
+from turnwise.schemas.failure import IncompleteReadError
 from turnwise.schemas.jsonio import dump_json, key_twice
 from turnwise.schemas.values import JsonValue
 
@@ -27,7 +28,7 @@ def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | Ar
     for part in ArrayText(file, limit).parts():
         if is_ended:
             if part.text:
-                yield _fault(part.text, f"what follows the end of the array (element {number}) is not read")
+                yield _broken_off(part.text, f"what follows the array's end (element {number}) is not read")
             return
         found = list(_whole_ones(part, limit))
         number += len(found)
@@ -38,6 +39,10 @@ def array_elements(file: BinaryIO | GzipFile, limit: int) -> Iterator[bytes | Ar
 
 def _fault(text: bytes, problem: str) -> ArrayFault:
     return ArrayFault(text, ValueError(problem))
+
+
+def _broken_off(text: bytes, problem: str) -> ArrayFault:
+    return ArrayFault(text, IncompleteReadError(problem))
 
 
 def _whole_ones(part: ArrayPart, limit: int) -> Iterator[bytes | ArrayFault]:
@@ -63,7 +68,7 @@ def _written(text: bytes, value: JsonValue) -> bytes | ArrayFault:
 def _faults(part: ArrayPart, number: int, found: int) -> Iterator[ArrayFault]:
     if not part.ends_at:
         what = f"from element {number + 1} on nothing was read"
-        yield _fault(part.text, f"the array is cut off, or a bracket or a quote is missing: {what}")
+        yield _broken_off(part.text, f"the array is cut off, or a bracket or a quote is missing: {what}")
     elif found > 1:
         yield _fault(part.text, f"a comma is missing before element {number}; both sides were read")
     elif not found and (part.ends_at == "," or number):

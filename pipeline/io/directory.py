@@ -9,8 +9,11 @@ import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from errno import EDQUOT, EFBIG, ENOSPC
 from itertools import chain
 from pathlib import Path
+from shutil import disk_usage
+from tempfile import gettempdir
 from typing import TextIO
 from uuid import uuid4
 
@@ -163,16 +166,41 @@ def _remove_local(paths: Sequence[str]) -> None:
                 folder.rmdir()
 
 
-def check_directory(directory: str, overwrite: bool) -> None:
-    """Raises ConfigError if a directory cannot be used, or holds an earlier run and `overwrite` is false."""
+def check_directory(directory: str, overwrite: bool, may_go_on: bool = False) -> None:
+    """Raises ConfigError if a directory cannot be used, or holds an earlier run and `overwrite` is false.
+
+    What a run left in a local directory that was killed, or met a full disk, is no earlier run: the directory
+    names no finished one, and one that still writes is found by `locked`.
+
+    Args:
+        directory: The output directory.
+        overwrite: Whether an earlier run may be replaced.
+        may_go_on: Whether a run may go on although its process ended, as a job on other machines does.
+    """
     if is_local(directory) and Path(directory).exists() and not Path(directory).is_dir():
         raise ConfigError(f"--output {directory}: is not a directory")
     if any(char in directory for char in "*?[]"):
         raise ConfigError(f"--output {directory}: must not contain the characters * ? [ ]")
     found = [] if overwrite else earlier_files(directory)
+    if not may_go_on and is_local(directory) and not path_exists(join_path(directory, RUN_FILE)):
+        found = [path for path in found if not _is_left(Path(path))]
     if found:
         name = found[0].removeprefix(directory).strip("/")
         raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
+
+
+def _is_left(path: Path) -> bool:
+    """Returns whether a file of a directory without `run.json` was left by a run that did not finish."""
+    return bool(RUN_FOLDER.fullmatch(path.parent.name) or re.fullmatch(_PARTIAL, path.name))
+
+
+def name_full_disk(error: OSError, directory: str) -> OSError:
+    """Returns an error of a full disk with the directory that is full: of output or temporary files."""
+    if error.filename is not None or error.errno not in (ENOSPC, EDQUOT, EFBIG):
+        return error
+    places = [path for path in (directory, gettempdir()) if os.path.isdir(path)]
+    full = min(places, key=lambda path: disk_usage(path).free, default=directory)
+    return OSError(error.errno, error.strerror, full)
 
 
 def write_run_file(directory: str, document: JsonObject, folder: str = "") -> None:

@@ -13,6 +13,7 @@ from turnwise.pipeline.io.records import (
     OTHER_SUFFIXES,
     SUFFIXES,
     contained_records,
+    reading_error,
     split_records,
     unzipped,
 )
@@ -20,7 +21,7 @@ from turnwise.pipeline.io.walking import Unreadable, files_at, look_at, name_pro
 from turnwise.pipeline.settings.rows_address import is_bigquery
 from turnwise.pipeline.store.urls import StoreError, is_sqlite_url, is_store_url, shown_place
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.failure import Failure, Stage, record_failure
+from turnwise.schemas.failure import Failure, IncompleteReadError, Stage, record_failure
 from turnwise.schemas.paths import is_local
 from turnwise.schemas.record import Record
 
@@ -107,11 +108,7 @@ def check_file(path: str) -> None:
         check_text(head)
 
 
-class ShortenedFileError(ValueError):
-    """A file became shorter while it was read, so that an unknown number of its records is missing."""
-
-    def __init__(self) -> None:
-        super().__init__("the file became shorter while it was read; its last records may be missing")
+SHORTENED = "the file became shorter while it was read"
 
 
 class SizedPath(NamedTuple):
@@ -136,7 +133,8 @@ def listed_files(patterns: list[str]) -> list[SizedPath | Failure]:
     inodes = set[tuple[int, int]]()
     for path, seen in sorted(local.items()):
         if isinstance(seen, Unreadable):
-            failures[path] = record_failure("read", seen.error, Record(shown_path(path), 0, b""))
+            error = IncompleteReadError(seen.error)
+            failures[path] = record_failure("read", error, Record(shown_path(path), 0, b""))
         elif (identity := (seen.stat.st_dev, seen.stat.st_ino)) not in inodes:
             inodes.add(identity)
             sizes[path] = seen.stat.st_size
@@ -161,7 +159,7 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
         size: Bytes of the file when it was listed; 0: unknown.
 
     Raises:
-        ShortenedFileError: It has become shorter since it was listed or opened.
+        IncompleteReadError: It has become shorter since it was listed or opened.
     """
     if is_store_url(path):
         from turnwise.pipeline.io.database_sessions import database_texts
@@ -177,7 +175,7 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
         size = max(size, _local_size(path, whole))
         yield from split_records(path, file, limit)
         if _local_size(path, whole) < size and is_local(path):
-            raise ShortenedFileError
+            raise IncompleteReadError(SHORTENED)
 
 
 def _local_size(path: str, file: BinaryIO) -> int:
@@ -198,7 +196,7 @@ def opened(path: str) -> BinaryIO:
 def file_records(
     path: str | SizedPath | Failure, limit: int, stage: Stage = "read"
 ) -> Iterator[Record | Failure]:
-    """Yields the records of one of the `listed_files`; an unreadable file is a failure of `stage`."""
+    """Yields the records of one of the `listed_files`; one that breaks off is a failure of `stage`."""
     if isinstance(path, Failure):
         yield path
         return
@@ -206,7 +204,12 @@ def file_records(
     try:
         yield from read_records(file.path, limit, file.size)
     except Exception as error:
-        yield record_failure(stage, error, Record(shown_place(file.path), 0, b""))
+        yield unread_rest(stage, error, shown_place(file.path))
+
+
+def unread_rest(stage: Stage, error: Exception, place: str) -> Failure:
+    """Returns the failure of a file that cannot be read, or not to its end."""
+    return record_failure(stage, reading_error(error), Record(place, 0, b""))
 
 
 def named_records(

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple
 
-from turnwise.pipeline.io.files import ShortenedFileError, SizedPath, listed_files, opened
+from turnwise.pipeline.io.files import SHORTENED, SizedPath, listed_files, opened, unread_rest
 from turnwise.pipeline.io.records import holds_lines, line_records, named_as_lines
-from turnwise.schemas.failure import Failure, record_failure
+from turnwise.schemas.failure import Failure, IncompleteReadError
 from turnwise.schemas.record import Record
 
 _RANGES = 64
@@ -111,7 +111,7 @@ def range_records(
             lines = _ClaimedLines(file, offset, claim)
             yield from line_records(part.path, lines, limit, before + passed)
     except Exception as error:
-        yield record_failure("read", error, Record(part.path, 0, b""))
+        yield unread_rest("read", error, part.path)
         claim(part.stop)
 
 
@@ -156,7 +156,7 @@ class _ClaimedLines:
         if not piece:
             self._is_over = True
             if self._begins or self._claim(self._offset):
-                raise ShortenedFileError
+                raise IncompleteReadError(SHORTENED)
         self._offset += len(piece)
         self._begins = piece.endswith(b"\n")
         return piece

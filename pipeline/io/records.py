@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Protocol
 from turnwise.pipeline.io.arrays import ArrayFault, array_elements
 from turnwise.pipeline.io.containers import Texts, container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
-from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
+from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, IncompleteReadError, record_failure
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
@@ -41,8 +41,17 @@ class Lines(Protocol):
         """Returns at most so many bytes of the current line; b"": there is no further line."""
 
 
+class EmptyFileError(ValueError):
+    """A file that should hold one JSON text holds none: one record is missing."""
+
+
 class OversizedRecordError(ValueError):
     """A record is larger than the limit."""
+
+
+def reading_error(error: Exception) -> Exception:
+    """Returns the error of a file that raised while it was read: unless it is empty, its rest is unknown."""
+    return error if isinstance(error, EmptyFileError) else IncompleteReadError(error)
 
 
 def unzipped(file: BinaryIO) -> BinaryIO | gzip.GzipFile:
@@ -59,7 +68,7 @@ def split_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
 
     Raises:
         NotTextError: The file is of a known binary format.
-        ValueError: The file is empty where its suffix requires content.
+        EmptyFileError: The file is empty where its suffix requires content.
     """
     if path.endswith(".avro"):
         return _avro_records(path, file)
@@ -89,8 +98,8 @@ def contained_records(texts: Texts, limit: int) -> Iterator[Record | Failure]:
                     if isinstance(record, Record)
                     else record
                 )
-        except ValueError as error:
-            yield record_failure("read", error, Record(place, 0, text[:KEPT_RECORD_BYTES]))
+        except Exception as error:
+            yield record_failure("read", reading_error(error), Record(place, 0, text[:KEPT_RECORD_BYTES]))
 
 
 def holds_lines(path: str, file: BinaryIO, limit: int) -> bool:
@@ -208,7 +217,7 @@ def _text_records(path: str, text: bytes, limit: int) -> Iterator[Record | Failu
     elif text and not text.isspace():
         yield Record(path, 1, text)
     else:
-        raise ValueError("the file holds no JSON text")
+        raise EmptyFileError("the file holds no JSON text")
 
 
 def _event(path: str, position: int, event: JsonObject, limit: int) -> Record | Failure:

@@ -10,6 +10,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.matching.cases import USED_CASE
 from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
+from turnwise.transforms.scoring.joint.counting import LEFT_BY_BUDGET
 
 _FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
 
@@ -29,6 +30,7 @@ class _OccasionalCounts(TypedDict, total=False):
     late_conversations: int
     unread_ends: int
     unread_files: int
+    left_by_budget: int
 
 
 class RunCounts(NamedCounts, _OccasionalCounts):
@@ -37,7 +39,8 @@ class RunCounts(NamedCounts, _OccasionalCounts):
     A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
     read). A stream has `replaced` (results that a later revision replaced), `repeated`
     (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
-    while it runs, so `cases` and `unused_cases` are None.
+    while it runs, so `cases` and `unused_cases` are None. `left_by_budget` is the number of conversations
+    without a verdict because a budget of the judge was spent.
     """
 
     records: int
@@ -80,6 +83,7 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         "unused_cases": number["cases"] - len(_of(counts, USED_CASE)),
         "joined_entries": number["joined_entries"],
         "unread_files": number[UNREAD_FILES] + _unread_files(counts),
+        "left_by_budget": number[LEFT_BY_BUDGET],
         "failures": named["failures"],
         "failures_by_version": named["failures_by_version"],
         "findings": named["findings"],

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from turnwise.pipeline.io.files import ShortenedFileError
 from turnwise.pipeline.io.terminal import counted
 from turnwise.pipeline.report.counts import RunCounts
 from turnwise.pipeline.report.table import balance_text
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.failure import IncompleteReadError
 from turnwise.schemas.rows import MetricsByAppVersionRow
 
-_SHORTENED = f"read: {ShortenedFileError.__name__}"
+_INCOMPLETE = f": {IncompleteReadError.__name__}"
 
 
 def gate_problems(
@@ -36,9 +36,10 @@ def gate_problems(
     if files := counts.get("unread_files", 0):
         said = f"{counted(files, 'named file')} could not be read at all"
         problems.append(f"{said}; {_see(settings, 'failures')}")
-    if _SHORTENED in counts["failures"]:
-        said = "an input became shorter while it was read, so that an unknown number of records is missing"
-        problems.append(f"{said}; {_see(settings, 'failures')}")
+    broken = sum(number for kind, number in counts["failures"].items() if kind.endswith(_INCOMPLETE))
+    if broken:
+        said = f"{counted(broken, 'input')} could not be read to the end"
+        problems.append(f"{said}: an unknown number of records is missing; {_see(settings, 'failures')}")
     has_given = settings.eval_cases or counts["lost_cases"]
     if has_given and not counts["cases"] and not settings.is_streaming:
         problems.append(f"no eval case was read: {_why_no_case(settings, counts)}")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, counted, padded, printable
 from turnwise.pipeline.report.counts import RunCounts
 from turnwise.schemas.rows import MetricsByAppVersionRow
+from turnwise.schemas.tools import UNKNOWN
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.sentences import decimals
 from turnwise.transforms.criteria import CRITERIA, Criterion
@@ -16,6 +17,7 @@ from turnwise.transforms.text.natural import natural_order
 _GAP = "  "
 _REASONS_SHOWN = 3
 _VERSIONS_SHOWN = 8
+_MOST_UNKNOWN = 5
 
 
 def version_table(
@@ -167,6 +169,9 @@ def balance_text(counts: RunCounts) -> str:
             f"{late} conversations came later than --allowed_lateness; they were added to their windows "
             "at the end"
         )
+    if left := counts.get("left_by_budget"):
+        who = counted(left, "conversation")
+        lines.append(f"budget: {who} without a verdict, because the judge's budget was spent")
     for name, numbers in (("failures", counts["failures"]), ("findings", counts["findings"])):
         if numbers:
             most = list(numbers.items())[:_REASONS_SHOWN]
@@ -196,7 +201,14 @@ def custom_text(criteria: Sequence[Criterion]) -> str:
 
 
 def guesses_text(guesses: JsonObject) -> str:
-    """Returns the line about tools whose effect was guessed."""
-    by_effect = Counter(tool["effect"] for tool in guesses.values())
-    counts = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items()))
-    return f"tools: the effect of {len(guesses)} is guessed by name ({counts}); `turnwise tools` lists them"
+    """Returns the lines about tools whose effect was guessed or is unknown."""
+    unknown = [printable(name) for name, tool in guesses.items() if tool["effect"] == UNKNOWN]
+    by_effect = Counter(tool["effect"] for tool in guesses.values() if tool["effect"] != UNKNOWN)
+    counts, lines = ", ".join(f"{number} {effect}" for effect, number in sorted(by_effect.items())), []
+    if counts:
+        guessed = f"tools: the effect of {by_effect.total()} is guessed by name ({counts})"
+        lines.append(f"{guessed}; `turnwise tools` lists them")
+    if unknown:
+        shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
+        lines.append(f"tools: the effect of {len(unknown)} is unknown ({shown}); state it in the config")
+    return "\n".join(lines)

@@ -108,10 +108,13 @@ def _summary(figures: Mapping[str, EvaluationFigures], version: str) -> JsonObje
         "undecidedCount": undecided,
     }
     message: JsonObject = {"appVersionId": version, **{name: n for name, n in counts.items() if n}}
-    interval = wilson_interval(passes, passes + fails)
+    decided = passes + fails
+    # An evaluation is one trial, however many results it has.
+    trials = min(decided, sum(1 for f in own if f.versions[version].passes + f.versions[version].fails))
+    interval = wilson_interval(passes * trials / decided, trials) if decided else None
     if interval is not None:
         rates = {
-            "passRate": passes / (passes + fails),
+            "passRate": passes / decided,
             "passRateLow": interval.low,
             "passRateHigh": interval.high,
         }

@@ -22,7 +22,7 @@ from turnwise.transforms.calibration.joining import (
 from turnwise.transforms.calibration.sampling import NoCorrectionError, random_part
 from turnwise.transforms.calibration.scores import CriterionKey, JudgedScore, Ruler
 from turnwise.transforms.calibration.thresholds import ErrorCosts, threshold_advice
-from turnwise.transforms.statistics.resampling import resampling_seed
+from turnwise.transforms.statistics.resampling import SEED
 
 _MOST_SLICES = 100
 
@@ -47,13 +47,12 @@ def calibrate(
     """
     problems = LabelProblems()
     joined = joined_labels(lines, scores, rulers, problems)
-    seed = resampling_seed([run_id])
     by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
     for score in scores:
         if score.key in by_key:
             by_key[score.key].append(score)
     criteria = [
-        _criterion(key, joined, by_key[key], rulers.get(key.criterion, Ruler()), costs, seed)
+        _criterion(key, joined, by_key[key], rulers.get(key.criterion, Ruler()), costs, SEED)
         for key in sorted(joined.groups)
     ]
     return Calibration(

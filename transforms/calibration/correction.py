@@ -61,7 +61,7 @@ class Correction(NamedTuple):
         sample: The random sample.
         is_mean: Whether values are corrected, not outcomes.
         scale: Lowest and highest label; None: not known.
-        seed: Of `resampling_seed`.
+        seed: Seed, such as `SEED`.
     """
 
     sample: RandomPart

@@ -18,7 +18,7 @@ from turnwise.transforms.comparison.side import ComparedSide
 from turnwise.transforms.comparison.side_values import values_of
 from turnwise.transforms.comparison.slices import NO_PARTS, compare_parts
 from turnwise.transforms.scoring.verdict import STATUS
-from turnwise.transforms.statistics.resampling import resampling_seed
+from turnwise.transforms.statistics.resampling import SEED
 
 
 class CompareOptions(Struct, frozen=True):
@@ -51,9 +51,7 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         b: The candidate; at least one conversation.
         options: What is asked for.
     """
-    run_ids = sorted({*a.run_ids, *b.run_ids})
-    seed = resampling_seed([run.rsplit("/", 1)[-1] for run in run_ids])
-    setup = Setup(options.alpha, options.margin, options.q, seed, options.details)
+    setup = Setup(options.alpha, options.margin, options.q, SEED, options.details)
     paired = match(a.conversations, b.conversations, options.by)
     matched, pairing = values_of(paired), paired.pairing
     changes: list[RulerChange] = ruler_changes(a, b)
@@ -72,7 +70,6 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
         margin=options.margin,
         alpha=options.alpha,
         q=options.q,
-        seed_of=run_ids,
         criteria=criteria,
         not_compared=missing,
         slices=parts.slices,

@@ -54,7 +54,7 @@ class Setup(Struct, frozen=True):
         alpha: Level of significance of what decides.
         margin: Largest share of a scale that does not matter.
         q: Level of the false discovery rate of what points.
-        seed: Of `resampling_seed`.
+        seed: Seed, such as `SEED`.
         details: Whether more than the criteria as a whole is asked for: turns, quantiles, votes of judges.
     """
 

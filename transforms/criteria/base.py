@@ -185,6 +185,13 @@ class Criterion(BaseModel, ABC):
             score.outcome = "PASS" if passed else "FAIL"
         return score
 
+    def reaches(self, score: Score) -> bool:
+        """Returns whether a value passes by its threshold, whatever its outcome; True: there is none."""
+        threshold = self.threshold if score.threshold is None else score.threshold
+        if score.value is None or threshold is None:
+            return True
+        return score.value >= threshold if self.gate == "at_least" else score.value <= threshold
+
     def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
         """Returns one sentence on why a score fails; used for scores without an explanation.
 
@@ -193,14 +200,20 @@ class Criterion(BaseModel, ABC):
             pair: The turn; None: the conversation as a whole.
             score: The score; its outcome is FAIL.
         """
-        side = "below" if self.gate == "at_least" else "above"
+        below = "below" if self.gate == "at_least" else "above"
         unit = " s" if self.unit == "seconds" else ""
         what = f"{score.label}: " if score.label else ""
         if score.value is None:
             return f"{what}{score.reason}"
         threshold = self.threshold if score.threshold is None else score.threshold
-        bound = "its bound" if threshold is None else f"the threshold {threshold:g}{unit}"
-        return f"{what}{score.value:.6g}{unit} is {side} {bound}."
+        value = f"{score.value:.6g}"
+        if threshold is None:
+            return f"{what}{value}{unit} is {below} its bound."
+        if self.reaches(score):
+            why = f": {score.reason}" if score.reason else ""
+            return f"{what}{value}{unit} reaches the threshold {threshold:g}{unit}, but it fails{why}."
+        value = repr(score.value) if value == f"{threshold:g}" else value
+        return f"{what}{value}{unit} is {below} the threshold {threshold:g}{unit}."
 
 
 class MeasuredCriterion(Criterion):

@@ -7,10 +7,12 @@ from unicodedata import normalize
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.score import Score
+from turnwise.schemas.values import JsonValue
 from turnwise.transforms.effects.wording import call_text, clipped_value, value_text
 from turnwise.transforms.matching.sample import MISSING_TURN, TurnPair
 
 _MOST_CALLS = 5
+_MOST_MOVED = 3
 
 
 def calls_text(calls: Sequence[ToolCall]) -> str:
@@ -76,10 +78,34 @@ def _turn_text(user: str | None, calls: Sequence[ToolCall], answer: str | None) 
 
 
 def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
-    """Returns the number of failed turns and the first reason; None: no turn failed."""
+    """Returns the number of failed turns, the moved calls and the first reason; None: no turn failed."""
     failed = [(index, score) for index, score in turns if score.outcome == "FAIL"]
     if not failed:
         return None
     index, first = failed[0]
     why, place = first.explanation or "", f"Turn {index}"
-    return f"{len(failed)} of {len(turns)} fail. " + (why if why.startswith(place) else f"{place}: {why}")
+    parts = [f"{len(failed)} of {len(turns)} fail.", *_moved_calls(turns)]
+    return " ".join([*parts, why if why.startswith(place) else f"{place}: {why}"])
+
+
+def _moved_calls(turns: Sequence[tuple[int, Score]]) -> list[str]:
+    """Returns a sentence for each of the first three calls that another turn expects."""
+    calls = [(index, _calls_in(score, "missing"), _calls_in(score, "extra")) for index, score in turns]
+    made: dict[str, list[int]] = {}
+    for index, _, extra in calls:
+        for call in extra:
+            made.setdefault(call, []).append(index)
+    moved = [
+        (call, index, made[call].pop(0)) for index, missing, _ in calls for call in missing if made.get(call)
+    ]
+    return [
+        f"{call} is expected in turn {index} and made in turn {other}."
+        for call, index, other in moved[:_MOST_MOVED]
+    ]
+
+
+def _calls_in(score: Score, key: str) -> list[str]:
+    """Returns the texts of calls with their arguments in the details of a score."""
+    entries: JsonValue = (score.details or {}).get(key)
+    listed = entries if isinstance(entries, list) else []
+    return [entry for entry in listed if isinstance(entry, str) and "(" in entry]

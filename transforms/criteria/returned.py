@@ -52,6 +52,7 @@ def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[in
         check_score(criterion, overall)
         if overall.outcome == "FAIL" and overall.explanation is None:
             overall.explanation = why_overall(turns) or criterion.why_failed(sample, None, overall)
+        _explain_pass(criterion, overall)
     return overall
 
 
@@ -69,6 +70,15 @@ def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, sc
             score.explanation = " ".join(filter(None, (why_unpaired(pair), score.explanation)))
         elif score.explanation is None:
             score.explanation = criterion.why_failed(sample, pair, score)
+    else:
+        _explain_pass(criterion, score)
+
+
+def _explain_pass(criterion: Criterion, score: Score) -> None:
+    """Says of a score without a word that it passes although its value does not."""
+    if score.outcome == "PASS" and score.explanation is None and not criterion.reaches(score):
+        threshold = criterion.threshold if score.threshold is None else score.threshold
+        score.explanation = f"It passes, although {score.value:g} does not reach the threshold {threshold:g}."
 
 
 def one_score(method: str, found: object) -> Score | None:

@@ -8,6 +8,7 @@ from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.effects.equivalence import equivalent, key_of
 from turnwise.transforms.effects.inferred import is_toggle, words_of
+from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 
 Actor = Literal["agent", "user"]
@@ -33,7 +34,7 @@ def without_repeats(calls: Sequence[ToolCall], catalog: ToolCatalog) -> list[Too
     distinct = []
     for call in calls:
         if catalog.effect_of(call).idempotent:
-            key = call_key(call)
+            key = call_key(call, catalog.effect_of(call).effect == "handoff")
             if key in seen:
                 continue
             seen.add(key)
@@ -41,17 +42,17 @@ def without_repeats(calls: Sequence[ToolCall], catalog: ToolCatalog) -> list[Too
     return distinct
 
 
-def call_key(call: ToolCall) -> Hashable:
-    """Returns a key that only equal calls share; lists are compared in order."""
-    return call.name, call.resource, _in_order(call.args or {})
+def call_key(call: ToolCall, is_handoff: bool = False) -> Hashable:
+    """Returns a key that only equal calls share; lists are compared in order, prose of hand-offs is not."""
+    return call.name, call.resource, _in_order(call.args or {}, is_handoff)
 
 
-def _in_order(value: JsonValue) -> Hashable:
+def _in_order(value: JsonValue, is_handoff: bool) -> Hashable:
     if isinstance(value, dict):
-        return frozenset((name, _in_order(item)) for name, item in value.items())
+        return frozenset((name, _in_order(item, is_handoff)) for name, item in value.items())
     if isinstance(value, list):
-        return tuple(map(_in_order, value))
-    return key_of(value)
+        return tuple(_in_order(item, is_handoff) for item in value)
+    return "prose" if is_handoff and may_be_reworded(value) else key_of(value)
 
 
 def without_undone(

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.effects.equivalence import equivalent, pair_equivalent
+from turnwise.transforms.effects.equivalence import Prose, equivalent, pair_equivalent
 from turnwise.transforms.matching.arguments import ArgumentMatcher, is_directive, value_matches
 
 ANY_TOOL = "*"
@@ -27,12 +27,16 @@ class ArgumentComparison(Struct, frozen=True):
     Attributes:
         matchers: Tool or `*` -> parameter -> matcher.
         ordered: Tool or `*` -> parameters whose lists are compared in order.
-        undecided: Result for a value that only a judge can compare.
+        undecided: Result for a value that only a judge can compare: a directive, or prose.
+        ignores_prose: Whether prose is not compared at all.
+        free_tools: Names of the tools whose prose is not compared: hand-offs, whose texts are for a person.
     """
 
     matchers: Mapping[str, Mapping[str, ArgumentMatcher]] = field(default_factory=dict)
     ordered: Mapping[str, Sequence[str]] = field(default_factory=dict)
     undecided: bool = False
+    ignores_prose: bool = False
+    free_tools: frozenset[str | None] = frozenset()
 
     def differences(self, expected: ToolCall, actual: ToolCall) -> list[Difference]:
         """Returns the differences between the arguments of two calls of one tool.
@@ -48,16 +52,37 @@ class ArgumentComparison(Struct, frozen=True):
             given = {name: value for name, value in given.items() if name in wanted}
         return self._compare(expected.name or "", wanted, given)
 
+    def not_compared(self, expected: ToolCall, actual: ToolCall) -> list[str]:
+        """Returns the parameters of two calls that are equal only because their prose is not compared."""
+        strict = structs.replace(self, undecided=False, ignores_prose=False, free_tools=frozenset())
+        apart = {difference.parameter for difference in self.differences(expected, actual)}
+        found = (difference.parameter for difference in strict.differences(expected, actual))
+        wanted = expected.args or {}
+        return [name for name in found if name not in apart and not is_directive(wanted.get(name))]
+
+    def _prose(self, tool: str) -> Prose:
+        if tool in self.free_tools:
+            return "free"
+        if self.ignores_prose:
+            return "ignored"
+        return "met" if self.undecided else "unmet"
+
     def _compare(self, tool: str, wanted: JsonObject, given: JsonObject) -> list[Difference]:
         matchers = {**self.matchers.get(ANY_TOOL, {}), **self.matchers.get(tool, {})}
         ordered = {*self.ordered.get(ANY_TOOL, ()), *self.ordered.get(tool, ())}
         free = {name for name in wanted if name not in matchers and name not in ordered}
         together = [group for group in _parallel_lists(wanted, free) if _all_lists(group, given)]
-        found = [difference for group in together for difference in _rows_differ(group, wanted, given)]
+        prose = self._prose(tool)
+        found = [diff for group in together for diff in _rows_differ(group, wanted, given, prose)]
         done = {name for group in together for name in group}
         for name in (name for name in (*wanted, *(n for n in given if n not in wanted)) if name not in done):
             want, value = wanted.get(name), given.get(name)
-            if not self._is_met(want, value, name in given, matchers.get(name), name in ordered):
+            met = self._is_met(want, value, name in given, matchers.get(name))
+            if met is None and name in ordered and isinstance(want, list) and isinstance(value, list):
+                met = len(want) == len(value) and all(
+                    equivalent(one, other, prose, name) for one, other in zip(want, value, strict=True)
+                )
+            if not (equivalent(want, value, prose, name) if met is None else met):
                 found.append(Difference(name, want, value))
         return found
 
@@ -67,8 +92,8 @@ class ArgumentComparison(Struct, frozen=True):
         value: JsonValue,
         is_given: bool,
         matcher: ArgumentMatcher | None,
-        ordered: bool,
-    ) -> bool:
+    ) -> bool | None:
+        """Returns whether a matcher or directive is met; None: there is none."""
         if matcher is not None and matcher.match == "ignore":
             return True
         if is_directive(want):
@@ -76,9 +101,7 @@ class ArgumentComparison(Struct, frozen=True):
             return self.undecided if verdict is None else verdict
         if matcher is not None and is_given and want is not None:
             return matcher.matches(want, value)
-        if ordered and isinstance(want, list) and isinstance(value, list):
-            return len(want) == len(value) and all(map(equivalent, want, value))
-        return equivalent(want, value)
+        return None
 
 
 def _parallel_lists(wanted: JsonObject, names: set[str]) -> list[list[str]]:
@@ -99,10 +122,14 @@ def _all_lists(group: Sequence[str], given: JsonObject) -> bool:
     return len(lengths) == 1 and -1 not in lengths
 
 
-def _rows_differ(group: Sequence[str], wanted: JsonObject, given: JsonObject) -> list[Difference]:
+def _rows_differ(
+    group: Sequence[str], wanted: JsonObject, given: JsonObject, prose: Prose
+) -> list[Difference]:
     rows = [dict(zip(group, row, strict=True)) for row in zip(*(wanted[n] for n in group), strict=True)]
     made = [dict(zip(group, row, strict=True)) for row in zip(*(given[n] for n in group), strict=True)]
-    if len(rows) == len(made) and None not in pair_equivalent(rows, made):
+    if len(rows) == len(made) and None not in pair_equivalent(rows, made, prose):
         return []
-    alone = [Difference(n, wanted[n], given[n]) for n in group if not equivalent(wanted[n], given[n])]
+    alone = [
+        Difference(n, wanted[n], given[n]) for n in group if not equivalent(wanted[n], given[n], prose, n)
+    ]
     return alone or [Difference(" with ".join(group), rows, made)]

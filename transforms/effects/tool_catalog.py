@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall
-from turnwise.schemas.tools import ToolDeclaration, ToolEffect, ToolSetting
+from turnwise.schemas.tools import UNKNOWN, Effect, ToolDeclaration, ToolEffect, ToolSetting
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.effects.inferred import infer_effect, words_of
 from turnwise.transforms.text.patterns import glob_matches
@@ -67,7 +67,7 @@ class ToolCatalog:
         return self.effect(called_tool(call))
 
     def guesses(self, names: Iterable[str]) -> dict[str, str]:
-        """Returns the tools whose effect is inferred, with the effect."""
+        """Returns the tools whose effect is inferred or unknown, with the effect."""
         found = {name: self.effect(name) for name in names}
         return {name: tool.effect for name, tool in found.items() if tool.is_guess}
 
@@ -84,14 +84,17 @@ class ToolCatalog:
 
 
 def _overridden(base: ToolEffect, stated: ToolDeclaration | ToolSetting, source: str) -> ToolEffect:
-    """Returns an effect with the values that a source of higher precedence states."""
-    if stated.effect is not None and stated.effect != base.effect:
-        base = base._replace(idempotent=stated.effect != "write", destructive=False)
+    """Returns an effect with the values that a source of higher precedence states; what destroys writes."""
+    effect: Effect | None = stated.effect
+    if effect is None and base.effect == UNKNOWN and stated.destructive:
+        effect = "write"
+    if effect is not None and effect != base.effect:
+        base = base._replace(idempotent=effect != "write", destructive=False)
     return ToolEffect(
-        base.effect if stated.effect is None else stated.effect,
+        effect or base.effect,
         base.idempotent if stated.idempotent is None else stated.idempotent,
         base.destructive if stated.destructive is None else stated.destructive,
-        base.source if stated.effect is None else source,
+        source if effect else base.source,
     )
 
 

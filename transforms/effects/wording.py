@@ -1,7 +1,7 @@
 """Renders calls and their differences as text for explanations and details."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import isfinite
 from typing import TypeVar
@@ -73,6 +73,17 @@ def wrong_details(wrong: Sequence[Pair], compare: ArgumentComparison) -> list[Js
     ]
 
 
+def not_compared(matching: Matching, compare: ArgumentComparison) -> list[str]:
+    """Returns the arguments whose wording differs and was not compared, as `parameter of tool`, each once."""
+    names = (
+        f"{name} of {pair.expected.call.name}"
+        for pair in matching.matched
+        if pair.expected.call.args != pair.actual.call.args
+        for name in compare.not_compared(pair.expected.call, pair.actual.call)
+    )
+    return list(dict.fromkeys(names))
+
+
 def by_other_actor(matching: Matching) -> list[JsonObject]:
     """Returns the changes that were expected of one actor and made, rightly or wrongly, by the other."""
     return [
@@ -87,18 +98,23 @@ def by_other_actor(matching: Matching) -> list[JsonObject]:
 
 
 def summary(
-    matching: Matching, compare: ArgumentComparison, allowed: Sequence[ActorCall], undone: Sequence[ActorCall]
+    matching: Matching,
+    compare: ArgumentComparison,
+    notes: Mapping[str, Sequence[ActorCall]],
+    undone: Sequence[ActorCall],
+    skipped: Sequence[str] = (),
 ) -> str:
     """Summarises a matching in one or a few sentences.
 
     Args:
         matching: The matched, missing, extra and wrong calls.
         compare: Rules for comparing their arguments.
-        allowed: Unexpected hand-offs that do not count.
+        notes: Heads of sentences about calls that do not count, with the calls.
         undone: Calls that undid each other.
+        skipped: Arguments whose wording was not compared.
     """
     wanted = len(matching.matched) + len(matching.missing) + len(matching.wrong)
-    if matching.missing or matching.extra or matching.wrong:
+    if matching.missing or matching.extra or matching.wrong or any(notes.values()):
         parts = [
             f"{len(matching.matched)} of {_changes(wanted)} made." if wanted else "No change was expected."
         ]
@@ -108,8 +124,10 @@ def summary(
     parts += _sentence("Missing", matching.missing, _text)
     parts += _sentence("Not expected", matching.extra, _text)
     parts += _sentence("Wrong arguments", matching.wrong, partial(_wrong_text, compare))
-    parts += _sentence("Handed over though not expected, which is allowed", allowed, _text)
+    for head, calls in notes.items():
+        parts += _sentence(head, calls, _text)
     parts += _sentence("Done and undone", undone, _text)
+    parts += _sentence("Wording not compared", skipped, str)
     for made_by, other in (("agent", "user"), ("user", "agent")):
         others = [
             pair.actual

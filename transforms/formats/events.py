@@ -1,6 +1,7 @@
 """Events of conversations: logs that grow while people talk, joined into whole conversations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from hashlib import blake2b
 from math import inf
 from typing import NamedTuple
@@ -8,10 +9,11 @@ from typing import NamedTuple
 from pydantic_core import from_json
 
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.failure import RAISED
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import AUTO, FORMATS, EventReader, time_by
-from turnwise.transforms.formats.problems import checked, with_turns
+from turnwise.transforms.formats.problems import checked, is_foreseen, unforeseen, with_turns
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.unread import UNREAD, gaps
 
@@ -151,7 +153,34 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
     kinds = sorted({event.kind for event in events})
     if len(kinds) > 1:
         raise ValueError(f"events of one conversation in several formats: {', '.join(kinds)}")
-    values = [from_json(event.record.data) for event in events]
-    events_of = event_reader(kinds[0])
-    joined = events_of.join(session_id, values)
-    return with_turns(joined if events_of.is_checked else checked(joined))
+    try:
+        return _joined(kinds[0], session_id, [from_json(event.record.data) for event in events])
+    except RAISED as error:
+        if is_foreseen(error):
+            raise
+        raise unforeseen_event(error, kinds[0], events, partial(_joined, kinds[0], session_id)) from error
+
+
+def _joined(name: str, session_id: str, values: list[JsonObject]) -> Conversation:
+    events = event_reader(name)
+    joined = events.join(session_id, values)
+    return with_turns(joined if events.is_checked else checked(joined))
+
+
+def unforeseen_event(
+    error: BaseException,
+    name: str,
+    events: Sequence[ConversationEvent],
+    read: Callable[[list[JsonObject]], object],
+) -> ValueError:
+    """Returns the error of events of a format whose reader raised an error that is not meant for people.
+
+    Args:
+        error: What the reader raised.
+        name: Name of the format.
+        events: The events.
+        read: Reads their values together.
+    """
+    data = b'{"events":[%b]}' % b",".join(event.record.data for event in events)
+    said = unforeseen(error, data, lambda text: read(from_json(text)["events"]), not FORMATS[name].rank)
+    return ValueError(f"not events of the format {name}: {said}")

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.failure import RAISED, Failure, record_failure
-from turnwise.transforms.formats.events import ConversationEvent, event_reader
+from turnwise.schemas.jsonio import dump_json
+from turnwise.transforms.formats.events import ConversationEvent, event_reader, unforeseen_event
 from turnwise.transforms.formats.lending import Lent, NoConversation
+from turnwise.transforms.formats.problems import is_foreseen
 
 
 class NamedEvents(NamedTuple):
@@ -23,8 +25,8 @@ def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter
     """
     given = [event for event in given if event.group == group]
     lend = event_reader(given[0].kind).lend
+    assert lend is not None
     try:
-        assert lend is not None
         lent = lend(group, [event.record.data for event in given])
     except NoConversation as error:
         counts["unused_groups"] += 1
@@ -34,6 +36,9 @@ def named_events(group: str, given: Sequence[ConversationEvent], counts: Counter
     except RAISED as error:
         counts["conversations"] += 1
         counts["lost_conversations"] += 1
+        if not is_foreseen(error):
+            kind, read = given[0].kind, lend
+            error = unforeseen_event(error, kind, given, lambda them: read(group, [*map(dump_json, them)]))
         return NamedEvents([], [record_failure("parse", error, event.record, group) for event in given])
     pieces = Counter(each.place for each in lent)
     done: Counter[int] = Counter()

@@ -1,19 +1,27 @@
-"""Converts validation errors of records to one line."""
+"""Converts errors of records to one line that names the place."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 import msgspec
 from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.failure import RAISED
 from turnwise.schemas.jsonio import key_twice
+from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.values import JsonObject, JsonValue
 
 T = TypeVar("T")
 _WITHOUT_TURNS = ("agent_error", "limit", "environment_error")
 """Ends of conversations that may have no turn."""
+_MOST_TRIALS, _MOST_BYTES = 400, 8 << 20
+_GONE = object()
+# What a reader needs cannot be left out: then something empty takes its place.
+_IN_PLACE: tuple[JsonValue, ...] = (_GONE, {}, [], "", 0)
 
 
 def canonical(kind: type[T], value: JsonObject, what: str, *, strict: bool = False) -> T:
@@ -79,3 +87,95 @@ def one_line_problems(what: str) -> Iterator[None]:
         yield
     except ValidationError as error:
         raise ValueError(f"{what}: {problem(error)}") from None
+
+
+_PYTHONS_OWN = re.compile(
+    r"math (?:domain|range) error|could not convert|invalid literal|cannot convert|out of range|too large"
+    r"|Exceeds the limit|not enough values|too many values|must be real number|null byte",
+    re.IGNORECASE,
+)
+
+
+def is_foreseen(error: BaseException) -> bool:
+    """Returns whether an error says for people what is wrong: a ValueError, and none of Python's own."""
+    return isinstance(error, ValueError) and not _PYTHONS_OWN.search(str(error))
+
+
+def unforeseen(error: BaseException, data: bytes, read: Callable[[bytes], object], is_added: bool) -> str:
+    """Returns what is wrong with a JSON text whose reader raised an error that is not meant for people.
+
+    Args:
+        error: What the reader raised.
+        data: UTF-8 JSON.
+        read: Reads such a text; returns something empty if it holds nothing.
+        is_added: Whether a plug-in brought the reader along, whose author needs the error itself.
+
+    Returns:
+        One line; with the path of the innermost value without which the rest can be read, if one is found.
+    """
+    own = f" ({type(error).__name__}: {error})" if is_added else ""
+    value: JsonValue = from_json(data)
+    path = _fault(value, len(data), read)
+    if not path and isinstance(value, dict | list):
+        return f"a value in the record has a type or a size that is not expected{own}"
+    for step in path:
+        value = value[step]
+    place = ".".join(map(str, path)) or "the record"
+    return f"{place}: {shown(value)} is not expected here{own}"
+
+
+def _fault(whole: JsonValue, size: int, read: Callable[[bytes], object]) -> list[str | int]:
+    """Returns the path of the innermost value without which a JSON value can be read; []: none is found."""
+    trials = min(_MOST_TRIALS, _MOST_BYTES // size)
+    path: list[str | int] = []
+
+    def is_read(steps: Sequence[str | int], spare: JsonValue) -> bool:
+        nonlocal trials
+        trials -= 1
+        try:
+            held = read(to_json(_without(whole, path, steps, spare), inf_nan_mode="constants"))
+        except RAISED:
+            return False
+        return trials >= 0 and bool(held)
+
+    held: JsonValue = whole
+    while trials > 0 and (found := _faulty_step(held, is_read)) is not None:
+        path.append(found)
+        held = held[found]
+    return path
+
+
+def _faulty_step(
+    held: JsonValue, is_read: Callable[[Sequence[str | int], JsonValue], bool]
+) -> str | int | None:
+    """Returns the key or the place without which the rest can be read; None: no single one."""
+    if not isinstance(held, dict | list):
+        return None
+    steps = list(held) if isinstance(held, dict) else list(range(len(held)))
+    # A text is at fault less often than what it is the type of, which is not read without it either.
+    steps.sort(key=lambda step: isinstance(held[step], str))
+    for spare in _IN_PLACE:
+        tried = steps
+        while len(tried) > 1:  # of a long list, halves find it in few trials
+            halves = tried[: len(tried) // 2], tried[len(tried) // 2 :]
+            half = next((part for part in halves if is_read(part, spare)), None)
+            if half is None:
+                break
+            tried = half
+        found = next((step for step in tried if is_read([step], spare)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _without(
+    value: JsonValue, path: Sequence[str | int], steps: Sequence[str | int], spare: JsonValue
+) -> JsonValue:
+    """Returns a value without some keys or elements of what is at a path, or with `spare` in their place."""
+    if path:
+        inner = {path[0]: _without(value[path[0]], path[1:], steps, spare)}
+    else:
+        inner = dict.fromkeys(steps, spare)
+    if isinstance(value, dict):
+        return {key: item for key, item in (value | inner).items() if item is not _GONE}
+    return [item for place, each in enumerate(value) if (item := inner.get(place, each)) is not _GONE]

@@ -1,6 +1,6 @@
 """One reader for logs and one for eval cases, of all formats."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ from pydantic_core import from_json
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.failure import RAISED
 from turnwise.schemas.jsonio import dump_json, json_structure
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
@@ -29,7 +30,7 @@ from turnwise.transforms.formats.base import (
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.mapped.choice import MAPPING, PART, mapped_format, part_event, takes_rows
 from turnwise.transforms.formats.messages.base import DIALECTS
-from turnwise.transforms.formats.problems import check_keys, checked, with_turns
+from turnwise.transforms.formats.problems import check_keys, checked, is_foreseen, unforeseen, with_turns
 from turnwise.transforms.formats.recognise import recognise
 from turnwise.transforms.formats.several import check_one_conversation
 
@@ -77,6 +78,14 @@ class LogReader:
         Raises:
             ValueError: It cannot be read; one line.
         """
+        try:
+            return self._read(record)
+        except RAISED as error:
+            if is_foreseen(error):
+                raise
+            raise _unforeseen(error, record, self._chosen, self._read) from error
+
+    def _read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
         chosen = self._chosen
         quick = chosen or self._first
         if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
@@ -130,6 +139,19 @@ class LogReader:
             if found is not None:
                 return _events(found, splitter, record)
         return None
+
+
+def _unforeseen(
+    error: BaseException, record: Record, chosen: Format | None, read: Callable[[Record], object]
+) -> ValueError:
+    try:
+        kind = chosen or FORMATS[recognise(_parsed(record)[0])]
+    except RAISED:  # the format is not known yet, or its own test raised
+        kind = None
+    said = unforeseen(
+        error, record.data, lambda data: read(record._replace(data=data)), kind is None or not kind.rank
+    )
+    return ValueError(f"not a record of the format {kind.name}: {said}" if kind else said)
 
 
 def _numbered(
@@ -244,6 +266,14 @@ class CaseReader:
         Raises:
             ValueError: It holds no valid case; one line.
         """
+        try:
+            return self._read(record)
+        except RAISED as error:
+            if is_foreseen(error):
+                raise
+            raise _unforeseen(error, record, None, self._read) from error
+
+    def _read(self, record: Record) -> Sequence[EvalCase | ValueError]:
         value = from_json(record.data)
         check_keys(record.data, value)
         name = recognise(value)

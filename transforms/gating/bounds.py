@@ -75,12 +75,12 @@ def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: b
     open_names = [entry.name for entry, value in found if value is None]
     failed = [entry.name for entry, _ in found if entry.found.outcome == "FAIL"]
     decided = [(entry.case, value) for entry, value in found if value is not None]
-    seen = _estimate(decided, scale, is_rate, version.run_id)
+    seen = _estimate(decided, scale, is_rate)
     undecided = len(open_names) + lost.number
     ways = [seen]
     if undecided and not is_lenient:
         assumed = ([*decided, *_assumed(found, lost, value)] for value in scale or ())
-        ways = [_estimate(values, scale, is_rate, version.run_id) for values in assumed]
+        ways = [_estimate(values, scale, is_rate) for values in assumed]
     figure = corrected_figure(version.calibration, rule.criterion, rule.measure, {version.app_version})
     if figure is not None and figure.value is not None:
         left = lost.number if figure.covers == "all" else undecided
@@ -165,7 +165,7 @@ def side_of(rule: BoundRule, seen: Estimated) -> float | None:
 
 
 def _estimate(
-    values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool, run_id: str
+    values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool
 ) -> Estimated:
     """Returns the mean over cases and its 95 % interval; a case counts once, however many runs it has."""
     by_case: defaultdict[str, list[float]] = defaultdict(list)
@@ -177,12 +177,9 @@ def _estimate(
     mean = sum(means.values()) / len(means)
     if is_rate:
         return Estimated(mean, _scaled_interval(mean, len(means), scale), len(means))
-    from turnwise.transforms.statistics.resampling import (  # numpy, loaded if needed
-        CaseMeans,
-        resampling_seed,
-    )
+    from turnwise.transforms.statistics.resampling import SEED, CaseMeans  # numpy, loaded if needed
 
-    interval = CaseMeans(means, resampling_seed([run_id])).interval()
+    interval = CaseMeans(means, SEED).interval()
     return Estimated(mean, interval or _scaled_interval(mean, len(means), scale), len(means))
 
 

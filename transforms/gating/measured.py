@@ -66,7 +66,6 @@ class GatedVersion(Struct, frozen=True):
         conversations: Its conversations with what every criterion gave them.
         rows: Its rows of the table `conversations`.
         comparison: Its comparison with the baseline; None: there is no baseline.
-        run_id: Id of the run, which seeds random numbers.
         baseline: The baseline itself; empty if there is none.
         calibration: What human labels say of the run; None: it has no labels.
         unrecorded: Ids of the eval cases that other versions of the run alone have a recording of.
@@ -76,7 +75,6 @@ class GatedVersion(Struct, frozen=True):
     conversations: list[ComparedConversation]
     rows: list[ConversationRow]
     comparison: Comparison | None
-    run_id: str
     baseline: BaselineState = NO_BASELINE
     calibration: Calibration | None = None
     unrecorded: Sequence[str] = ()

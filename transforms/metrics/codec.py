@@ -6,7 +6,7 @@ import msgspec
 
 from turnwise.transforms.metrics.quantiles import Bins
 from turnwise.transforms.metrics.repeats import Repeats
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, Units
 from turnwise.transforms.metrics.tally import Tally
 
 _VERSION = 1
@@ -54,6 +54,7 @@ class _EncodedState(msgspec.Struct, array_like=True):
     are_repeats_full: bool
     slices: dict[str, bytes]
     panels: list[tuple[str, bool, dict[str, int]]] = []
+    units: tuple[dict[int, int], int, int] = ({}, 0, 0)
 
 
 def packed(state: MetricsState) -> bytes:
@@ -72,6 +73,7 @@ def packed(state: MetricsState) -> bytes:
             state.repeats.is_full,
             {name: packed(own) for name, own in state.slices.items()},
             [(*key, counts) for key, counts in state.panels.items()],
+            (state.units.kept, state.units.level, state.units.total),
         )
     )
 
@@ -96,6 +98,7 @@ def unpacked(data: bytes) -> MetricsState:
         Repeats(found.repeats, found.are_repeats_full),
         {name: unpacked(own) for name, own in found.slices.items()},
         {(name, is_whole): Counter(counts) for name, is_whole, counts in found.panels},
+        Units(*found.units),
     )
 
 

@@ -21,7 +21,7 @@ from turnwise.transforms.judging.flips import Flips
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.panels import panel_column
 from turnwise.transforms.metrics.score_ids import conversation_key, criterion_key, named_scores
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, Units
 from turnwise.transforms.metrics.tally import ONE, Tally
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
@@ -129,9 +129,9 @@ def version_rows(
 
 def _criterion_rows(base: "_MetricBase", state: MetricsState) -> list[MetricRow]:
     """Returns the row of verdicts, then one per criterion and level."""
-    rows = [_metric_row(base, STATUS, "conversation", status_tally(state))]
+    rows = [_metric_row(base, STATUS, "conversation", status_tally(state), state.units)]
     for (criterion, is_whole), tally in sorted(state.criterion_tallies().items(), key=lambda item: item[0]):
-        rows.append(_metric_row(base, criterion, "conversation" if is_whole else "turn", tally))
+        rows.append(_metric_row(base, criterion, "conversation" if is_whole else "turn", tally, state.units))
     return rows
 
 
@@ -174,7 +174,7 @@ def turn_rows(
     base = _metric_base(run_id, version, window)
     turns = [(turn, name, tally) for (name, turn), tally in state.tallies.items() if turn is not None]
     return [
-        {**_metric_row(base, name, "turn", tally), "turn_index": turn}
+        {**_metric_row(base, name, "turn", tally, state.units), "turn_index": turn}
         for turn, name, tally in sorted(turns, key=lambda item: item[:2])
     ]
 
@@ -213,11 +213,13 @@ def _metric_base(run_id: str, version: str, window: RowWindow | None) -> _Metric
     return _MetricBase(run_id, version or None, start, end, window.pane, window.revision)
 
 
-def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally) -> MetricRow:
+def _metric_row(base: _MetricBase, criterion: str, level: str, tally: Tally, units: Units) -> MetricRow:
     kind = CRITERIA.get(criterion)
     scale = kind.scale if kind else (0.0, 1.0) if criterion == STATUS else None
     gated = tally.passes + tally.fails
-    interval = wilson_interval(tally.passes, gated)
+    # Cases are independent, their recordings are not.
+    trials = units.independent(gated)
+    interval = wilson_interval(tally.passes * trials / gated, trials) if gated else None
     flips = Flips(tally.voted, tally.flipped if tally.voted else None)
     return {
         "run_id": base.run_id,

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from hashlib import blake2b
 
 from msgspec import Struct, field
 
@@ -12,6 +13,9 @@ from turnwise.transforms.metrics.repeats import Repeats
 from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
+
+_MOST_KEPT = 500
+_BITS = 64
 
 SumKey = tuple[int | None, str, str]
 """Key of a pair of sums.
@@ -45,6 +49,64 @@ def add_sums(sums: Sums, more: Sums, sign: int = 1) -> None:
             del sums[key]
 
 
+class Units(Struct):
+    """Conversations by their unit: the named case, or else the conversation itself.
+
+    Up to 500 units are counted exactly. Of more, a sample is kept: those whose hash has `level` leading zeros
+    (distinct sampling, Gibbons and Tirthapura 2001), so that memory is bounded and sums add up in any order.
+
+    Attributes:
+        kept: Hash of a unit -> conversations of it.
+        level: Number of leading zero bits of the hashes that are kept.
+        total: All conversations.
+    """
+
+    kept: dict[int, int] = field(default_factory=dict)
+    level: int = 0
+    total: int = 0
+
+    def add(self, unit: str) -> None:
+        """Counts one conversation of a unit."""
+        place = int.from_bytes(blake2b(unit.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+        self.total += 1
+        if not place >> (_BITS - self.level):
+            self.kept[place] = self.kept.get(place, 0) + 1
+            self._limit()
+
+    def merge(self, other: "Units", sign: int = 1) -> None:
+        """Adds other conversations, or takes them back (`sign` -1); what becomes 0 goes."""
+        self.total += sign * other.total
+        if other.level > self.level:
+            self.level = other.level
+            self._drop()
+        for place, number in other.kept.items():
+            if place >> (_BITS - self.level):
+                continue
+            after = self.kept.pop(place, 0) + sign * number
+            if after:
+                self.kept[place] = after
+        self._limit()
+
+    def _limit(self) -> None:
+        while len(self.kept) > _MOST_KEPT:
+            self.level += 1
+            self._drop()
+
+    def _drop(self) -> None:
+        self.kept = {place: n for place, n in self.kept.items() if not place >> (_BITS - self.level)}
+
+    def independent(self, count: int) -> float:
+        """Returns how many independent trials so many scores are: fewer where cases were recorded repeatedly.
+
+        Returns:
+            The count times the share of units in the conversations; at least 1 for any score.
+        """
+        recordings = sum(self.kept.values())
+        if not count or recordings <= len(self.kept):
+            return count
+        return max(1.0, count * len(self.kept) / recordings)
+
+
 class MetricsState(Struct):
     """Sums over the conversations of one app version.
 
@@ -58,6 +120,7 @@ class MetricsState(Struct):
         sampled_out: Judged criterion, or `evaluation_status` -> conversations that sampling left out.
         repeats: Runs by case.
         panels: Verdicts of panels of judges.
+        units: The cases that the conversations are of.
         slices: Name of a slice -> the same sums (without CES's) over its turns and their conversations.
     """
 
@@ -71,6 +134,7 @@ class MetricsState(Struct):
     repeats: Repeats = field(default_factory=Repeats)
     slices: dict[str, "MetricsState"] = field(default_factory=dict)
     panels: PanelCounts = field(default_factory=dict)
+    units: Units = field(default_factory=Units)
 
     def add(self, scored: ScoredConversation, verdict: Verdict, parts: Iterable[SumPart] = ()) -> None:
         """Counts one conversation, with its verdict and what it adds to the sums of its dialect."""
@@ -90,7 +154,9 @@ class MetricsState(Struct):
     def _add_part(self, scored: ScoredConversation, verdict: Verdict, turns: frozenset[int] | None) -> None:
         """Counts a conversation by some of its turns; None: by all of them."""
         self.conversations += 1
-        self.turns += len(scored.sample.conversation.turns) if turns is None else len(turns)
+        sample = scored.sample
+        self.units.add(sample.run_of or f"\0{sample.conversation.conversation_id}")
+        self.turns += len(sample.conversation.turns) if turns is None else len(turns)
         self.passes += verdict.status == "PASS"
         self.fails += verdict.status == "FAIL"
         for entry in scored.scores:
@@ -141,6 +207,7 @@ class MetricsState(Struct):
             self._merge_tally(key, tally, sign)
         add_sums(self.ces, other.ces, sign)
         self.repeats.merge(other.repeats, sign)
+        self.units.merge(other.units, sign)
         merge_panels(self.panels, other.panels, sign)
         for criterion, number in other.sampled_out.items():
             self.sampled_out[criterion] += sign * number

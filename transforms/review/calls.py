@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from turnwise.schemas.conversation import TimedSpan, ToolCall, ToolResponse, Turn
+from turnwise.schemas.tools import UNKNOWN
 from turnwise.schemas.transcript import ExpectedCall, TranscriptCall
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool, calls_tools
@@ -22,9 +23,9 @@ class CallEffect(NamedTuple):
     """Effect of a call.
 
     Attributes:
-        text: `read`, `write`, `handoff` or `destructive`.
+        text: `read`, `write`, `handoff`, `destructive` or `unknown`.
         tool: Name of the tool.
-        is_guess: Whether the effect is guessed from the name of the tool.
+        is_guess: Whether the effect is guessed from the name of the tool, or unknown.
         idempotent: Whether repeating the call has no further effect.
     """
 
@@ -61,9 +62,9 @@ class MadeCalls(Struct):
         turns: The calls, one list a turn.
         errors: How many failed.
         destructive: How many of the others destroyed something.
-        changing: Those of the others that destroyed something, or whose effect is guessed to be a write, one
-            list a turn.
-        guessed: Tools whose effect is guessed.
+        changing: Those of the others that destroyed something, or whose effect is unknown or guessed to be a
+            write, one list a turn.
+        guessed: Tools whose effect is guessed or unknown.
     """
 
     turns: list[list[TranscriptCall]] = field(default_factory=list)
@@ -95,7 +96,7 @@ class MadeCalls(Struct):
             elif effect == DESTRUCTIVE:
                 self.destructive += 1
                 changing.append(call)
-            elif is_guess and effect == "write":
+            elif is_guess and effect in ("write", UNKNOWN):
                 changing.append(call)
             made.append(
                 {

@@ -20,8 +20,8 @@ _MOST_COMPARED = 250_000
 def unclear_tools(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects) -> list[str]:
     """Returns the tools of successful calls of the agent that may have destroyed something unexpectedly.
 
-    Of destructive calls, those that were held against no expected calls. Of writes whose effect is guessed
-    from the name of the tool, all that were not expected: the guess may be wrong.
+    Of destructive calls, those that were held against no expected calls. Of calls whose effect is unknown or
+    guessed from the name of the tool to be a write, all that were not expected: the guess may be wrong.
 
     Args:
         sample: The conversation.

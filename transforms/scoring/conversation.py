@@ -238,12 +238,15 @@ def _qualify(result: CriterionScores, sample: Sample) -> None:
 
 
 def _hold_turns(result: CriterionScores, whole: Score) -> None:
-    """Takes the pass of a whole whose turns, summed up, do not pass."""
+    """Takes the pass of a whole whose turns, summed up, do not pass, and says which."""
     by_turn = result.criterion.overall([score for _, score in result.turns])
     if by_turn is not None and by_turn.outcome != "PASS":
         whole.outcome = by_turn.outcome
         whole.reason = f"the turns do not pass{f': {by_turn.reason}' if by_turn.reason else ''}"
-        whole.explanation = why_overall(result.turns) or whole.explanation
+        by_turns = why_overall(result.turns)
+        if by_turns:
+            as_whole = f"As a whole: {whole.explanation} " if whole.explanation else ""
+            whole.explanation = f"{as_whole}By turns: {by_turns}"
 
 
 def _note(

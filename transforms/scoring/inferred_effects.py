@@ -31,7 +31,7 @@ class GuessCounts:
 
 
 def guessed_tools(scored: ScoredConversation) -> dict[str, str]:
-    """Returns the tools whose effect was guessed for a conversation's scores, with the guess."""
+    """Returns the tools whose effect was guessed or unknown for a conversation's scores, with the effect."""
     found: dict[str, str] = {}
     for entry in scored.scores:
         if isinstance(entry.criterion, UsesToolEffects):

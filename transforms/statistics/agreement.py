@@ -92,7 +92,7 @@ def alpha_interval(
 
     Args:
         units: Case -> its units.
-        seed: Of `resampling_seed`.
+        seed: Seed, such as `SEED`.
         level: Level of confidence, between 0 and 1.
     """
     return _percentiles({case: _alpha_sums(own) for case, own in units.items()}, _alphas, seed, level)
@@ -103,7 +103,7 @@ def kappa_interval(tables: Mapping[str, Confusion], seed: int, level: float = 0.
 
     Args:
         tables: Case -> its outcomes.
-        seed: Of `resampling_seed`.
+        seed: Seed, such as `SEED`.
         level: Level of confidence, between 0 and 1.
     """
     parts = {case: np.asarray(table, dtype=float) for case, table in tables.items()}

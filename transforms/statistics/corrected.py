@@ -140,7 +140,7 @@ def corrected_rate(
             pass); at least one.
         judged: What the judge said of the same conversations, in the same order; None: undecided.
         others: What the judge said of all conversations that have no label.
-        seed: Of `resampling_seed`.
+        seed: Seed, such as `SEED`.
         design: Cases and sampling weights.
         level: Level of confidence, between 0 and 1.
     """

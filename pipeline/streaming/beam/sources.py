@@ -11,7 +11,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Timestamp
 
-from turnwise.pipeline.io.files import read_records
+from turnwise.pipeline.io.files import read_records, unread_rest
 from turnwise.pipeline.io.records import SUFFIXES, oversized_error
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.pipeline.streaming.inputs import kafka_uri, pubsub
@@ -172,7 +172,7 @@ class FileArrivalsFn(_ArriveFn):
                 else:
                     yield self.arrive(record, None, file.last_updated_in_seconds)
         except Exception as error:
-            yield self.lose(record_failure("read", error, Record(file.path, 0, b"")))
+            yield self.lose(unread_rest("read", error, file.path))
 
 
 def _is_read(path: str) -> bool:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from turnwise.pipeline.io.records import reading_error
 from turnwise.pipeline.io.walking import Unreadable, shown_path
 from turnwise.pipeline.streaming.inputs.document import Document
 from turnwise.pipeline.streaming.inputs.line_file import GzipFoundError, LineFile
@@ -179,7 +180,7 @@ class DirectorySource(StreamSource):
         if source in self._reported or 1 in self._labels.checkpoints.done(source):
             return []
         self._reported.add(source)
-        return [SourceRecord(source, 1, b"", error=error)]
+        return [SourceRecord(source, 1, b"", error=reading_error(error))]
 
     def _keep_open(self, key: _FileKey, file: WatchedFile) -> None:
         """Keeps the most recently read files open, so that reading continues after a rename."""

@@ -5,7 +5,7 @@ from itertools import islice
 from os import stat_result
 
 from turnwise.pipeline.io.files import read_records
-from turnwise.pipeline.io.records import OversizedRecordError
+from turnwise.pipeline.io.records import OversizedRecordError, reading_error
 from turnwise.pipeline.streaming.inputs.source import SettledPositions, SourceRecord
 from turnwise.pipeline.streaming.inputs.watched import (
     GIVEN_UP_SECONDS,
@@ -14,8 +14,10 @@ from turnwise.pipeline.streaming.inputs.watched import (
     WatchedFile,
     may_be_complete,
 )
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.failure import Failure, IncompleteReadError
 from turnwise.schemas.record import Record
+
+_KINDS = {kind.__name__: kind for kind in (OversizedRecordError, IncompleteReadError)}
 
 
 class Document(WatchedFile):
@@ -104,14 +106,14 @@ class Document(WatchedFile):
                 position = record.position or position + 1
                 yield _item(source, position, record)
         except Exception as error:
-            yield SourceRecord(source, position + 1, b"", error=error)
+            yield SourceRecord(source, position + 1, b"", error=reading_error(error))
 
 
 def _item(source: str, position: int, record: Record | Failure) -> SourceRecord:
     if isinstance(record, Record):
         return SourceRecord(source, position, record.data)
-    kind = OversizedRecordError if record.error_type == OversizedRecordError.__name__ else ValueError
-    return SourceRecord(source, position, (record.record or "").encode(), error=kind(record.message))
+    error = _KINDS.get(record.error_type, ValueError)(record.message)
+    return SourceRecord(source, position, (record.record or "").encode(), error=error)
 
 
 def _is_complete(path: str, size: int, limit: int) -> bool:

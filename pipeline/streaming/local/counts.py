@@ -11,7 +11,7 @@ from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
-from turnwise.transforms.scoring.joint.counting import joint_counts
+from turnwise.transforms.scoring.joint.counting import LEFT_BY_BUDGET, judgement_counts
 from turnwise.transforms.streaming.outcome import RecordOutcome
 
 
@@ -81,6 +81,7 @@ def stream_counts(counts: Mapping[str, int]) -> RunCounts:
         "conversations": number["results"] + number["lost_conversations"],
         "cases": None,
         "unused_cases": None,
+        "left_by_budget": number[LEFT_BY_BUDGET],
         "failures": named["failures"],
         "failures_by_version": named["failures_by_version"],
         "findings": named["findings"],
@@ -92,7 +93,8 @@ def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
     found = _failure_counts(outcome.failures)
     found["results" if outcome.results else "lost_conversations"] += 1
     found.update(f"{GUESS}{guess}" for guess in outcome.guesses)
-    found.update(joint_counts((row.criterion, row.details) for row in outcome.scores))
+    status = outcome.results[0]["evaluation_status"] if outcome.results else None
+    found.update(judgement_counts(outcome.scores, status))
     return found
 
 

@@ -57,6 +57,28 @@ def listed(capsys, *arguments):
 WRITE = {"effect": "write", "idempotent": False, "destructive": False, "source": "guess"}
 
 
+def test_tools_of_which_nothing_is_known_are_listed_to_be_filled_in(tmp_path, capsys):
+    log = tmp_path / "log.jsonl"
+    cases = [
+        {"eval_id": "1", "turns": [{"tool_calls": [{"name": n} for n in ("zorp", "frobnicate", "pay_x")]}]},
+        {
+            "eval_id": "2",
+            "turns": [{"tool_calls": []}],
+            "tools": [{"name": "zorp", "description": "Returns a thing."}],
+        },
+    ]
+    log.write_text("\n".join(map(json.dumps, cases)))
+    status, tools, err = listed(capsys, log)
+    unknown = {"effect": None, "source": "guess"}
+    assert (status, tools["frobnicate"]) == (0, unknown)
+    assert tools["zorp"] == {"effect": "read", "source": "guess"}
+    assert err == "3 tools, 2 of them guessed by name\nunknown, set `effect`: frobnicate\n"
+    config = tmp_path / "config.json"
+    for stated in (unknown, {**unknown, "effect": "handoff"}):
+        config.write_text(json.dumps({"tools": {**tools, "frobnicate": stated}}))
+        assert listed(capsys, log, "--config", config)[1]["frobnicate"]["effect"] == stated["effect"]
+
+
 def test_every_tool_with_its_effect_and_where_that_is_from(logs, capsys):
     status, tools, err = listed(capsys, logs)
     assert status == 0

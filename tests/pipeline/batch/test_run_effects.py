@@ -82,10 +82,11 @@ def test_a_run_counts_the_tools_that_it_guessed(finished):
     document = json.loads((output / "run.json").read_text())
     assert document["guessed_tools"] == {
         "cancel_x": {"effect": "write", "conversations": 9},
-        "frobnicate": {"effect": "write", "conversations": 2},
+        "frobnicate": {"effect": "unknown", "conversations": 2},
     }
     assert document["config"]["tools"]["nope"]["effect"] == "read"
-    assert "tools: the effect of 2 is guessed by name (2 write)" in printed
+    assert "tools: the effect of 1 is guessed by name (1 write); `turnwise tools` lists them" in printed
+    assert "tools: the effect of 1 is unknown (frobnicate); state it in the config" in printed
 
 
 def test_without_such_criteria_nothing_is_said_of_tools(tmp_path, capsys):

@@ -153,10 +153,11 @@ def test_a_run_that_accounts_for_everything_does_not_fail() -> None:
     assert gate_problems(settings(), COUNTS, metric_rows(["good"])) == []
 
 
-def test_an_input_that_became_shorter_fails_the_run() -> None:
-    counts = {**COUNTS, "failures": {"read: ShortenedFileError": 1}}
-    (problem,) = gate_problems(settings(output="out"), counts, metric_rows(["good"]))
-    assert "an unknown number of records is missing; see failures-*" in problem
+@pytest.mark.parametrize("ratio", [None, 0.0, 1.0])
+def test_an_input_that_breaks_off_fails_the_run(ratio: float | None) -> None:
+    counts = {**COUNTS, "failures": {"read: IncompleteReadError": 1}}
+    found = gate_problems(settings(output="out", max_failure_ratio=ratio), counts, metric_rows(["good"]))
+    assert any("an unknown number of records is missing; see failures-*" in problem for problem in found)
 
 
 @pytest.mark.parametrize("output_format", ["jsonl", "avro"])

@@ -33,11 +33,11 @@ def with_element(text: bytes) -> bytes:
 
 def test_an_array_that_is_cut_off_keeps_its_whole_elements() -> None:
     texts, (message,) = read(WHOLE[:-30])
-    assert texts == GOOD[:49] and message.endswith("from element 50 on nothing was read")
+    assert texts == GOOD[:49] and "from element 50 on nothing was read; an unknown number" in message
     texts, (message,) = read(WHOLE[:-1])
-    assert texts == GOOD and message.endswith("from element 51 on nothing was read")
+    assert texts == GOOD and "from element 51 on nothing was read; an unknown number" in message
     texts, (message,) = read(WHOLE[: -len(GOOD[49]) - 1])
-    assert texts == GOOD[:49] and message.endswith("from element 50 on nothing was read")
+    assert texts == GOOD[:49] and "from element 50 on nothing was read; an unknown number" in message
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_an_element_with_a_fault_is_one_record_and_the_others_are_read(bad: byte
 @pytest.mark.parametrize("bad", [b'{"a": 1', b'{"a": {"b": 1}', b'["a"'])
 def test_where_no_end_can_be_told_the_rest_is_one_failure(bad: bytes) -> None:
     texts, (message,) = read(with_element(bad))
-    assert texts == GOOD[:9] and message.endswith("from element 10 on nothing was read")
+    assert texts == GOOD[:9] and "from element 10 on nothing was read; an unknown number" in message
 
 
 def test_what_follows_a_bracket_too_many_is_one_failure() -> None:
     texts, (message,) = read(with_element(b'{"a": 1}}'))
     assert texts == [*GOOD[:9], '{"a": 1}']
-    assert message == "what follows the end of the array (element 10) is not read"
+    assert message.startswith("what follows the array's end (element 10) is not read; an unknown number")
 
 
 def test_a_missing_comma_costs_no_element() -> None:

@@ -128,7 +128,7 @@ def test_a_file_that_shrinks_or_vanishes_is_a_failure(tmp_path: Path) -> None:
         assert isinstance(records[-1], Failure) and "became shorter" in records[-1].message
     place.unlink()
     (failure,) = read(parts[1], [])
-    assert isinstance(failure, Failure) and failure.error_type == "FileNotFoundError"
+    assert isinstance(failure, Failure) and failure.error_type == "IncompleteReadError"
     assert divided(str(place), 80, [40]) == [FileRange(str(place))]
 
 

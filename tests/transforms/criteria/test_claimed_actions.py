@@ -29,6 +29,16 @@ def claim(turn, tool, identifier, quote, *values):
     return {"turn": turn, "tool": tool, "identifier": identifier, "quote": quote, "values": stated}
 
 
+UNKNOWN = [
+    # turns, claims, threshold, value
+    ([did("zorp A1", said="Anything else?")], [], 1.0, None),
+    ([did("zorp A1", said="I zorped A1.")], ["1|zorp|A1|zorped A1"], 1.0, 1.0),
+    ([did("zorp A1!", said="Anything else?")], [], 1.0, 1.0),
+    ([did("zorp A1", "cancel B2", said="I cancelled B2.")], ["1|cancel|B2|cancelled B2"], 1.0, None),
+    ([did("zorp A1", "cancel B2", said="Anything else?")], [], 1.0, 0.0),
+    ([did("zorp A1", said="I cancelled B2.")], ["1|cancel|B2|cancelled B2"], 1.0, 0.0),
+    ([did("zorp A1", said="Anything else?")], [], None, None),
+]
 CASES = [
     # turns, claims, value, verdicts, unsaid
     ([did("cancel A1", said="I cancelled A1.")], ["1|cancel|A1|I cancelled A1"], 1.0, ["done"], 0),
@@ -100,6 +110,15 @@ def test_words_beside_deeds(turns, said, value, verdicts, unsaid, judged, matche
     assert [claim["verdict"] for claim in overall.details["claims"]] == verdicts
     assert len(overall.details["unsaid"]) == unsaid
     assert overall.judge.prompt_version == "claimed_actions/3"
+
+
+@pytest.mark.parametrize(("turns", "said", "threshold", "value"), UNKNOWN)
+def test_calls_of_which_it_is_unknown_what_they_do(turns, said, threshold, value, judged, matched, scripted):
+    overall = judged(KIND(threshold=threshold), matched(None, *turns), scripted([claims(*said)])).overall
+    assert overall.value == value
+    assert overall.outcome == {None: None, 1.0: "PASS", 0.0: "FAIL"}[value]
+    assert value is not None or "(zorp): state its effect in `tools`" in overall.reason
+    assert overall.details["guessed"].get("zorp") == "unknown"
 
 
 def test_spans_and_words_of_the_details(judged, matched, scripted):

@@ -12,7 +12,9 @@ from turnwise.schemas.ces.messages import MESSAGES
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, ToolCall, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score import Score
 from turnwise.transforms.ces.results import evaluation_result, result_message
+from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.adk.results import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
@@ -83,6 +85,51 @@ def test_a_trajectory_names_the_calls_with_their_arguments(kind, expected, actua
     found = entry(scored_by(criteria, case, Turn(user="q", tool_calls=actual)))
     assert [score.explanation for _, score in found.turns] == [wanted]
     assert found.overall.explanation == f"1 of 1 fail. Turn 0: {wanted}"
+
+
+def test_what_was_expected_when():
+    find = [FIND]
+    case = EvalCase(
+        eval_id="e",
+        turns=[ExpectedTurn(user="a", tool_calls=[PAY5]), ExpectedTurn(user="b", tool_calls=find)],
+        actions=[PAY5],
+    )
+    turns = [Turn(user="a", tool_calls=[]), Turn(user="b", tool_calls=[FIND, PAY5])]
+    overall = entry(scored_by({"tool_effects_v1": 1.0}, case, *turns)).overall
+    assert (overall.value, overall.outcome) == (1.0, "FAIL")
+    assert overall.explanation == (
+        "As a whole: 1 expected change made, and no other. By turns: 2 of 2 fail. pay(amount: 5) is expected "
+        "in turn 0 and made in turn 1. Turn 0: 0 of 1 expected change made. Missing: pay(amount: 5)."
+    )
+
+
+class Stubborn(MeasuredCriterion):
+    name = "stubborn"
+
+    threshold: float | None = 0.5
+    gives: float = 0.0
+    says: str | None = None
+    why: str | None = None
+
+    def score(self, sample, pair):
+        return Score(self.gives, outcome=self.says, reason=self.why)
+
+
+@pytest.mark.parametrize(
+    ("gives", "says", "why", "wanted"),
+    [
+        (1.0, "FAIL", None, "1 reaches the threshold 0.5, but it fails."),
+        (1.0, "FAIL", "a rule", "1 reaches the threshold 0.5, but it fails: a rule."),
+        (0.0, "PASS", None, "It passes, although 0 does not reach the threshold 0.5."),
+        (0.49999999, None, None, "0.49999999 is below the threshold 0.5."),
+        (0.0, None, None, "0 is below the threshold 0.5."),
+        (1.0, None, None, None),
+    ],
+)
+def test_an_outcome_that_the_value_does_not_give_is_explained(gives, says, why, wanted, matched):
+    criterion = Stubborn(gives=gives, says=says, why=why)
+    (found,) = score_conversation(matched(None, Turn(user="q", agent="a")), [criterion]).scores
+    assert found.turns[0][1].explanation == wanted
 
 
 def test_reasons_are_bounded():

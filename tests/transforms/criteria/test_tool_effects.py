@@ -161,7 +161,7 @@ def test_nothing_stated_is_not_applicable(whole, matched):
 def test_the_config_says_what_tools_do(whole):
     tools = {"frob*": "read", "add": {"idempotent": True}, "get_lock": "write"}
     assert whole("add:1 get_lock", "frobnicate add:1 add:1 get_lock", built(tools)).value == 1.0
-    assert whole("", "frobnicate").value == 0.0
+    assert whole("", "frobnicate", built({"frobnicate": "write"})).value == 0.0
     assert "guessed" not in whole("get_lock", "get_lock frob", built(tools)).details
 
 
@@ -170,6 +170,49 @@ def test_a_declaration_goes_before_the_guess(whole):
     score = whole("", "frobnicate", tools=declared)
     assert score.value == 1.0
     assert "guessed" not in score.details
+
+
+UNKNOWN = [
+    # expected, actual, fields of the criterion, value, outcome, how the reason says it
+    ("add:1", "add:1 zorp:5", {}, None, None, "not expected: zorp"),
+    ("", "zorp", {}, None, None, "not expected: zorp"),
+    ("", "zorp!", {}, 1.0, "PASS", None),
+    ("zorp:5", "zorp:5", {}, 1.0, "PASS", None),
+    ("zorp:5 add:1", "add:1 zorp:5", {}, 1.0, "PASS", None),
+    ("zorp:5", "zorp:5 zorp:5", {}, None, None, "not expected: zorp"),
+    ("zorp:5", "", {}, None, None, "missing: zorp"),
+    ("zorp:5", "zorp:5!", {}, None, None, "missing: zorp"),
+    ("zorp:5", "zorp:6", {}, None, None, "with other arguments: zorp"),
+    ("zorp:5", "blub:5", {}, None, None, "not expected: blub; missing: zorp"),
+    ("add:1", "zorp:5", {}, 0.0, "FAIL", None),
+    ("add:1 add:2", "add:1 zorp:5", {}, 2 / 3, "FAIL", None),
+    ("add:1 add:2", "add:1 zorp:5", {"threshold": 0.5}, None, None, "not expected: zorp"),
+    ("zorp:1 add:2", "zorp:1", {}, 2 / 3, "FAIL", None),
+    ("zorp:1 add:2", "zorp:1", {"threshold": 0.5}, None, None, "(zorp)"),
+    ("add:1 zorp", "add:1 zorp", {"threshold": 0.5}, 1.0, "PASS", None),
+    ("add:1", "add:1 zorp drop:1", {}, 2 / 3, "FAIL", "destructive"),
+    ("add:1", "add:1 zorp", {"threshold": None}, None, None, "not expected: zorp"),
+    ("add:1", "add:1 zorp", {"extra_writes": "allow"}, None, None, "not expected: zorp"),
+    ("add:1", "add:1 zorp", {"threshold": 0.1, "extra_writes": "fail"}, None, None, "not expected: zorp"),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "fields", "value", "outcome", "why"), UNKNOWN)
+def test_a_tool_that_nothing_is_known_of(expected, actual, fields, value, outcome, why, whole):
+    score = whole(expected, actual, built(**fields))
+    assert score.value == (None if value is None else pytest.approx(value))
+    assert score.outcome == outcome
+    assert why in (score.reason or "") if why else score.reason is None
+    assert value is not None or "state its effect in `tools` of the config" in score.reason
+    if "zorp" in actual and why and "not expected" in why and outcome is None:
+        declared = whole(expected, actual, built({"zorp": "read", "blub": "read"}, **fields))
+        assert declared.value is not None
+
+
+def test_a_turn_with_an_unknown_call_leaves_a_passing_conversation_without_a_score(matched):
+    for made, outcome in (("add:2 zorp", None), ("zorp", "FAIL")):
+        overall = turns_of(matched, ["add:1", "add:2"], ["add:1", made]).overall
+        assert overall.outcome == outcome
 
 
 def turns_of(matched, expected, actual, criterion=None):
@@ -464,6 +507,51 @@ def test_an_extra_hand_off(mode, value, outcome, extra, whole):
 
 
 @pytest.mark.parametrize(
+    ("expected", "actual", "fields", "value", "outcome"),
+    [
+        ("add:1", "add:1 send:2", {}, 2 / 3, "FAIL"),
+        ("add:1", "add:1 send:2", {"extra_writes": "allow"}, 1.0, "PASS"),
+        ("", "send:2", {"extra_writes": "allow"}, 1.0, "PASS"),
+        ("add:1", "send:2", {"extra_writes": "allow"}, 0.0, "FAIL"),
+        ("add:1", "add:2", {"extra_writes": "allow"}, 0.0, "FAIL"),
+        ("add:1", "add:1 add:1", {"extra_writes": "allow"}, 1.0, "PASS"),
+        ("add:1", "add:1 drop:2", {"extra_writes": "allow"}, 2 / 3, "FAIL"),
+        ("add:1", "add:1 send:2", {"extra_writes": "fail", "threshold": 0.1}, 2 / 3, "FAIL"),
+        ("add:1 add:2", "add:1 add:3", {"extra_writes": "fail", "threshold": 0.1}, 0.5, "FAIL"),
+        ("add:1 add:2", "add:1", {"extra_writes": "fail", "threshold": 0.1}, 2 / 3, "PASS"),
+        ("add:1 transfer_to_human", "add:1", {}, 2 / 2.1, "FAIL"),
+        ("add:1 transfer_to_human", "add:1", {"missing_handoffs": "allow"}, 1.0, "PASS"),
+        ("transfer_to_human", "", {"missing_handoffs": "allow"}, 1.0, "PASS"),
+        ("add:1 transfer_to_human", "", {"missing_handoffs": "allow"}, 0.0, "FAIL"),
+        ("transfer_to_agent:A", "transfer_to_agent:B", {"missing_handoffs": "allow"}, 1.0, "PASS"),
+        (
+            "transfer_to_agent:A",
+            "transfer_to_agent:B",
+            {"missing_handoffs": "allow", "extra_handoffs": "weigh"},
+            2 / 2.2,
+            "FAIL",
+        ),
+        ("add:1 transfer_to_human", "add:1", {"missing_handoffs": "fail", "threshold": 0.1}, 2 / 2.1, "FAIL"),
+        (
+            "transfer_to_human",
+            "transfer_to_human",
+            {"missing_handoffs": "fail", "threshold": 0.1},
+            1.0,
+            "PASS",
+        ),
+    ],
+)
+def test_extra_writes_and_missing_hand_offs(expected, actual, fields, value, outcome, whole):
+    score = whole(expected, actual, built(**fields))
+    assert (score.value, score.outcome) == (pytest.approx(value), outcome)
+    for name in {"extra_writes", "missing_handoffs"} & {*fields}:
+        calls = (score.details or {}).get(name, [])
+        assert all(call in f"{score.explanation} {score.reason}" for call in calls)
+        assert "no other" not in score.explanation or not calls
+    assert whole(expected, actual, built(**{**fields, "threshold": None})).outcome is None
+
+
+@pytest.mark.parametrize(
     ("expected", "actual", "allow", "fail"),
     [
         ("", "transfer_to_human", "PASS", "FAIL"),
@@ -538,6 +626,11 @@ WRONG = [
     ({"criteria": {NAME: {"tools": {"a": "read"}}}}, "criteria.tool_effects_v1.tools: "),
     ({"criteria": {NAME: {"ordered_lists": {"a": "b"}}}}, "criteria.tool_effects_v1: ordered_lists.a: "),
     ({"criteria": {NAME: {"extra_handoffs": "deny"}}}, "extra_handoffs: Input should be 'allow', 'weigh' or"),
+    (
+        {"criteria": {NAME: {"extra_writes": "deny"}}},
+        "extra_writes: Input should be 'allow', 'weigh' or 'fail'",
+    ),
+    ({"criteria": {NAME: {"missing_handoffs": 1}}}, "missing_handoffs: Input should be 'allow', 'weigh' or"),
     ({"criteria": {NAME: {"orderd_lists": {}}}}, "unknown field (did you mean ordered_lists?)"),
     ({"criteria": {NAME: {"argument_matchers": {"*": {"x": "fuzzy"}}}}}, "argument_matchers.*.x.match: "),
 ]
@@ -559,9 +652,12 @@ RECORDINGS = [
 
 
 def in_other_words(value):
-    """Numbers as texts, texts in capitals, lists and objects turned round."""
+    """Numbers as texts, texts in capitals, lists and objects turned round; identifiers are exact."""
     if isinstance(value, dict):
-        return {key: in_other_words(item) for key, item in reversed(value.items())}
+        return {
+            key: f" {item} " if key.endswith("id") and isinstance(item, str) else in_other_words(item)
+            for key, item in reversed(value.items())
+        }
     if isinstance(value, list):
         return [in_other_words(item) for item in reversed(value)]
     if isinstance(value, str):

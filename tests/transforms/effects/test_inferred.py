@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.effects import verbs
-from turnwise.transforms.effects.inferred import infer_effect, words_of
+from turnwise.transforms.effects.inferred import infer_effect, lexicon, words_of
 
 READ = """
     litre_to_gallon timestampToDate sentiment_analysis identity_verification wikipedia
@@ -18,6 +18,24 @@ READ = """
     get_return_policy get_escalation_policy return_policy track_package verify_identity
     estimate_cost get_order_v2 order_get_details message_list_unread claim_status describe_table
     count_words translate_text load_tools unlock_hidden_tool select_toolset
+    mean divide multiply subtract average median round_number add_numbers square_root standard_deviation
+    cd
+    convert_currency calculate_total text_to_speech celsius_to_fahrenheit max_value k8s_check_pods
+    get_delete_status settings address list_orders booking_details is_open has_stock lookup can_cancel
+    cancellation_policy how_to_delete run_analysis get_cancelled_orders tip_calculator store_hours
+    pick_up_locations booking_search removal_status order_eta payment_status
+    politica_de_cancelacion frais_annulation stornierung_gebuehr 退款政策 解約手数料
+    buscar_vuelo buscarVuelo BUSCAR_VUELO consultar_saldo obtener_pedido listar_citas verificar_estado
+    estado_pedido saldo_cuenta lista_productos realizar_busqueda procurar_voo obter_saldo
+    situacao_pedido rechercher_client obtenir_commande lister_produits verifier_solde vérifierSolde
+    prix_vol statut_commande cerca_volo trova_hotel ottieni_preventivo stato_ordine
+    suche_kunde hole_bestellung zeige_termine pruefe_verfuegbarkeit prüfe_verfügbarkeit finde_flug
+    KundenSuchen kundensuche preis_liste zeige_termine_an rufe_konto_ab stornierung_pruefen
+    zoek_klant klantZoeken haal_bestelling_op bekijk_saldo
+    検索_予約 予約検索 予約を検索する 在庫確認 注文履歴取得 キャンセル料確認 キャンセル料
+    조회_주문 주문조회 예약확인 취소내역조회 취소수수료 查询订单 订单查询 查订单 获取订单状态 取消政策
+    搜尋航班
+    szukaj_lotu pokaz_rezerwacje sök_flyg cari_penerbangan найти_заказ проверитьСтатус siparis_sorgula
 """
 WRITE = """
     cancel_order CancelOrder cancel-order deletePost update_status status_update create_list
@@ -26,9 +44,37 @@ WRITE = """
     reboot_server grant_access make_offer pay_bill userLogin set_room_info find_and_replace
     search_and_book get_or_create_user check_out checkIn sign_up transfer_money transfer_to_account
     transfer_funds_to_savings transfer ordersDelete message_delete process_refund execute_trade
-    frobnicate mcp__shop__buy shareDocument call_customer forward_email move_file initiate_return
-    환불하기 X connect_wifi open_ticket close_window buy_tool
+    mcp__shop__buy shareDocument call_customer forward_email move_file initiate_return
+    환불하기 connect_wifi open_ticket close_window buy_tool
     unlock_door unlock_tool_shed
+    update_payment_method send_certificate check_in migrate_database deleteaccount cancelorder
+    search_history_delete order_pizza undo_delete email_receipt dispute_charge reserva_cancelacion
+    cancelar_reserva actualiza_precio añadir_producto crear_cita reservar_hotel realizar_pago
+    excluir_conta
+    atualizar_endereco annuler_commande modifie_statut ajouter_article payer_facture cancella_ordine
+    prenota_volo aggiorna_profilo stornieren_buchung storniere_buchung ändere_preis buche_flug flug_buchen
+    füge_artikel_hinzu sage_termin_ab lege_kunde_an schalte_licht_aus annuleer_bestelling boek_vlucht
+    zeg_abonnement_op 予約キャンセル 予約を取り消す 住所変更 予約する 検索履歴削除 예약취소 주문취소하기
+    주소변경 항공권예매
+    取消订单 取消预订 预订酒店 修改地址 更新状态 删除搜索记录 退款 anuluj_rezerwacje boka_flyg
+    buat_pesanan
+    создать_заказ отменитьЗаказ rezervasyon_olustur zrusit_objednavku
+"""
+DESTRUCTIVE = """
+    delete_account deleteaccount account_deletion subscription_cancellation eliminar_cliente
+    eliminarcliente
+    elimina_cliente borrar supprimer supprimer_compte löschen_konto loeschen_konto loschen_konto
+    KONTO_LÖSCHEN kontoLöschen lösche_konto lo\u0308schen_konto excluir_conta apagar_arquivo
+    elimina_utente
+    rimuovi_prodotto verwijder_klant 削除 顧客削除 削除_顧客 アカウントを削除する 삭제 고객삭제 회원탈퇴
+    删除 删除客户 刪除帳戶
+    usun_konto radera_kund hapus_akun удалить_клиента sil_kayit smazat_ucet
+"""
+UNKNOWN = """
+    frobnicate frobnicate_order zorp X 顧客 고객 orders customer frobnicate_status manage_settings
+    sync_calendar refresh_data generate_report export_list reindex_database select_options
+    deleted_items dar_de_baja_usuario caricare_documento process_data frobnizieren_konto zorpear_estado
+    blub_kunde
 """
 HANDOFF = """
     transfer_to_human_operator transferToAgent transfer_to_billing transfer_call escalate
@@ -36,6 +82,8 @@ HANDOFF = """
     speak_to_human contact_support call_human request_human_expert_transfer live_agent_transfer
     end_session hang_up route_to_agent get_human_help delegate_to_research_agent
     transfer_to_bank_representative forward_to_supervisor
+    transferir_a_agente derivar_a_humano escalar_ticket weiterleiten_an_mitarbeiter transférer_conseiller
+    hablar_con_humano beende_gespräch 상담원연결 상담원_연결 担当者に転送 转人工
 """
 
 
@@ -47,6 +95,16 @@ def test_tools_that_read(name):
 @pytest.mark.parametrize("name", WRITE.split())
 def test_tools_that_write(name):
     assert infer_effect(name).effect == "write"
+
+
+@pytest.mark.parametrize("name", DESTRUCTIVE.split())
+def test_tools_that_destroy(name):
+    assert infer_effect(name)[:3] == ("write", True, True)
+
+
+@pytest.mark.parametrize("name", UNKNOWN.split())
+def test_tools_that_nothing_is_known_of(name):
+    assert infer_effect(name) == ("unknown", False, False, "guess")
 
 
 @pytest.mark.parametrize("name", HANDOFF.split())
@@ -65,7 +123,6 @@ def test_tools_that_hand_over(name):
         ("toggle_light", False, False),
         ("send_email", False, False),
         ("search_and_delete", True, True),
-        ("frobnicate", False, False),
     ],
 )
 def test_how_they_write(name, idempotent, destructive):
@@ -80,9 +137,17 @@ def test_how_they_write(name, idempotent, destructive):
         ("Get a thing", "read"),
         ("Sends it.", "write"),
         ("Deletes it.", "write"),
-        ("Blah blah", "write"),
-        ("", "write"),
-        (None, "write"),
+        ("This tool is used to cancel an order.", "write"),
+        ("Tool for searching orders", "read"),
+        ("Is used when the user wants to cancel.", "unknown"),
+        ("Löscht ein Konto.", "write"),
+        ("Busca vuelos", "read"),
+        ("予約を取り消します。", "write"),
+        ("查询订单状态", "read"),
+        ("예약을 조회합니다.", "read"),
+        ("Blah blah", "unknown"),
+        ("", "unknown"),
+        (None, "unknown"),
     ],
 )
 def test_a_description_decides_where_the_name_says_nothing(description, wanted):
@@ -99,6 +164,10 @@ def test_a_description_decides_where_the_name_says_nothing(description, wanted):
         ("create-order_v2", ["create", "order"]),
         ("look_up_5_things", ["lookup", "things"]),
         ("환불_조회", ["환불", "조회"]),
+        ("Prüfe_Verfügbarkeit", ["prufe", "verfugbarkeit"]),
+        ("get订单", ["get", "订单"]),
+        ("УдалитьКлиента", ["удалить", "клиента"]),
+        ("ＧＥＴ＿Ａ", ["get", "a"]),
         ("", []),
         ("__", []),
         ("123", []),
@@ -113,6 +182,9 @@ def test_no_verb_both_reads_and_writes():
     assert verbs.IDEMPOTENT.isdisjoint(verbs.REPEATABLE)
     assert verbs.DESTRUCTIVE <= verbs.IDEMPOTENT
     assert verbs.NOUNS_TOO <= verbs.READING | verbs.IDEMPOTENT | verbs.REPEATABLE
+    words = lexicon()
+    assert words.reading.isdisjoint(words.writing)
+    assert words.destructive <= words.idempotent <= words.writing
 
 
 def camel(name):
@@ -122,7 +194,9 @@ def camel(name):
 
 SPELLINGS = [camel, lambda n: camel(n)[:1].upper() + camel(n)[1:], lambda n: n.replace("_", "-"), str.upper]
 SPELLINGS += [lambda n: f"mcp__any_server__{n}", lambda n: f"default_api.{n}", lambda n: f"{n}_v2"]
-SNAKES = [n for n in (READ + WRITE + HANDOFF).split() if re.fullmatch("[a-z]+(_[a-z]+)+", n)]
+SNAKES = [
+    n for n in (READ + WRITE + HANDOFF + DESTRUCTIVE + UNKNOWN).split() if re.fullmatch("[a-z]+(_[a-z]+)+", n)
+]
 
 
 @pytest.mark.parametrize("spell", SPELLINGS)
@@ -133,4 +207,4 @@ def test_the_spelling_does_not_matter(spell):
 
 @given(st.text(max_size=40), st.none() | st.text(max_size=40))
 def test_any_text_is_a_name(name, description):
-    assert infer_effect(name, description).effect in ("read", "write", "handoff")
+    assert infer_effect(name, description).effect in ("read", "write", "handoff", "unknown")

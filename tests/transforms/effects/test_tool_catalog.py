@@ -37,6 +37,20 @@ def test_a_declaration_without_an_effect_helps_the_guess():
     assert tool == ("write", True, True, "guess")
 
 
+def test_what_is_stated_of_a_tool_that_nothing_is_known_of():
+    unknown, hint = (
+        ("unknown", False, False, "guess"),
+        ToolDeclaration("zork", destructive=True, origin="mcp"),
+    )
+    assert catalog({}).effect("zork") == unknown
+    assert catalog({}, ToolDeclaration("zork")).effect("zork") == unknown
+    assert catalog({"zork": {"effect": None, "source": "guess"}}).effect("zork") == unknown
+    assert catalog({"zork": "write"}).effect("zork") == ("write", False, False, "config")
+    assert catalog({"zork": {"destructive": True}}).effect("zork") == ("write", False, True, "config")
+    assert catalog({}, hint).effect("zork") == ("write", False, True, "mcp")
+    assert catalog({"zork": "read"}, hint).effect("zork") == ("read", True, False, "config")
+
+
 def test_names_go_before_globs_and_the_first_glob_counts():
     config = {"get_*": "write", "*_it": "handoff", "get_it": "read", "[xy]z": "read"}
     found = {

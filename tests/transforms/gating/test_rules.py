@@ -39,7 +39,7 @@ def conversations(outcomes: Any, criterion: str = STATUS, cases: Any = None) -> 
 def version(
     found: list[ComparedConversation], rows: Any = (), comparison: Comparison | None = None
 ) -> GatedVersion:
-    return GatedVersion("v1", found, list(rows), comparison, "r")
+    return GatedVersion("v1", found, list(rows), comparison)
 
 
 def applied(
@@ -431,7 +431,6 @@ def comparison(
         margin=0.02,
         alpha=0.05,
         q=0.1,
-        seed_of=[],
         criteria=[criterion],
         not_compared={"safety_v1": "it has no value in B"},
         slices=[],

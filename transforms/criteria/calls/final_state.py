@@ -22,8 +22,9 @@ class FinalState(MeasuredCriterion):
     """Share of the expected paths of the session state that hold the expected value, 0..1.
 
     Objects are compared path by path and lists as one value, like arguments in `tool_effects_v1`; unexpected
-    paths are ignored. A case's `final_session_state` is compared with the state at the end of the
-    conversation, CES's updated variables with the state after their turn.
+    paths are ignored. A text whose wording alone differs leaves it without a value. A case's
+    `final_session_state` is compared with the state at the end of the conversation, CES's updated variables
+    with the state after their turn.
 
     When to use: The session state at the end (or after a turn) must hold certain values.
     """
@@ -89,7 +90,10 @@ def _paths(wanted: JsonObject, state: JsonValue, prefix: str) -> Iterator[tuple[
 
 
 def _verdict(wanted: JsonValue, found: JsonValue) -> bool | None:
-    return value_matches(wanted, found) if is_directive(wanted) else equivalent(wanted, found)
+    if is_directive(wanted):
+        return value_matches(wanted, found)
+    is_same = equivalent(wanted, found)
+    return None if not is_same and equivalent(wanted, found, "met") else is_same
 
 
 def _summary(differing: list[tuple[str, JsonValue, JsonValue]]) -> str:

@@ -1,13 +1,14 @@
 """tool_effects_v1: comparison of the changes that calls made with the expected changes."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
+from turnwise.schemas.tools import UNKNOWN
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.calls.base import UsesToolEffects
@@ -16,11 +17,13 @@ from turnwise.transforms.effects.calls import ArgumentComparison
 from turnwise.transforms.effects.changes import Changes, ExpectedCalls, changes_of, match_changes
 from turnwise.transforms.effects.handoffs import expected_handoffs
 from turnwise.transforms.effects.pairing import Matching
-from turnwise.transforms.effects.tool_catalog import ToolCatalog
+from turnwise.transforms.effects.prose import may_be_reworded
+from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 from turnwise.transforms.effects.wording import (
     by_other_actor,
     call_text,
     listed,
+    not_compared,
     summary,
     texts,
     wrong_details,
@@ -32,6 +35,22 @@ from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 HANDOFF_WEIGHT = 0.1
 """Weight of a hand-off relative to a write. One extra hand-off costs less than one wrong write among ten."""
 
+CountsAs = Literal["allow", "weigh", "fail"]
+
+_DESTRUCTIVE = "destructive"
+_FAILING = {
+    _DESTRUCTIVE: "destructive and not expected",
+    "extra_handoffs": "a hand-off and not expected",
+    "extra_writes": "a write and not expected",
+    "missing_handoffs": "a hand-off and missing",
+}
+_ALLOWED = {
+    "extra_handoffs": "Handed over though not expected, which is allowed",
+    "extra_writes": "Written though not expected, which is allowed",
+    "missing_handoffs": "Not handed over though expected, which is allowed",
+}
+_NOT_COUNTED = "Not counted, because it is unknown what the tool does"
+
 
 class ToolEffects(MeasuredCriterion, UsesToolEffects):
     """F1 of the changes that were made against those that were expected, 0..1.
@@ -42,6 +61,10 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
     destructive call always fails. An expected change may be made by the agent or the user; other changes of
     the user do not count.
 
+    A tool whose effect is unknown may be a look-up or destructive. A call of it that is made as expected is
+    right. One that is extra, missing or has other arguments leaves the conversation without a score, unless
+    it fails whatever the tool does.
+
     When to use: The effects of calls matter, and not the read calls on the way.
 
     Attributes:
@@ -50,6 +73,12 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
         ordered_lists: Tool (or `*`) -> parameters whose lists are compared in order.
         extra_handoffs: Effect of an unexpected hand-off: `allow`, it is reported and does not count; `weigh`,
             it lowers the value; `fail`, it lowers the value and fails at any threshold.
+        extra_writes: The same of an unexpected write that is not destructive.
+        missing_handoffs: The same of an expected hand-off that is missing. One to another agent is missing
+            and unexpected; it does not count if both are allowed.
+        prose: How free texts of other wording count: `judge`, only a judge can compare them, so that the
+            conversation has no score unless something else fails it; `ignore`, they are not compared. Texts
+            of hand-offs are never compared.
     """
 
     name: ClassVar[str] = "tool_effects_v1"
@@ -62,7 +91,10 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
     threshold: float | None = 1.0
     argument_matchers: dict[str, dict[str, ArgumentMatcher]] = Field(default_factory=dict)
     ordered_lists: dict[str, list[str]] = Field(default_factory=dict)
-    extra_handoffs: Literal["allow", "weigh", "fail"] = "allow"
+    extra_handoffs: CountsAs = "allow"
+    extra_writes: CountsAs = "weigh"
+    missing_handoffs: CountsAs = "weigh"
+    prose: Literal["judge", "ignore"] = "judge"
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the changes of a turn with those of its golden turn; an absent turn changes nothing."""
@@ -98,45 +130,114 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects):
         return overall
 
     def _compare(self, work: Changes, catalog: ToolCatalog) -> Score:
+        """Scores what is certain; there is no score where a judge's answer could change it."""
         score = self._score(work, catalog, False)
-        if any(_has_directive(item.call) for item in work.expected):
-            best = self._score(work, catalog, True)
-            if best.value != score.value:
-                score = Score(None, reason=JUDGE_NEEDED, details=score.details)
-        return score
+        if score.value == 1.0 or not any(_needs_judge(item.call) for item in (*work.expected, *work.actual)):
+            return score
+        best = self._score(work, catalog, True)
+        if (best.value, best.outcome) == (score.value, score.outcome):
+            return score
+        unclear = (best.details or {}).pop("not_compared", None)
+        reason = JUDGE_NEEDED
+        if isinstance(unclear, list):
+            names = ", ".join(map(str, unclear))
+            reason = f"the wording of {names} differs: ask a judge (`semantic`) or state a matcher"
+            score.details = (score.details or {}) | {"unclear": unclear}
+        return Score(None, reason=reason, details=score.details, **self._certain(best))
+
+    def _certain(self, best: Score) -> dict[str, Any]:
+        """Returns the outcome of a score without a value: FAIL if it fails whatever a judge says."""
+        decided = self.gated(best)
+        if decided.outcome != "FAIL":
+            return {}
+        return {"outcome": "FAIL", "threshold": self.threshold, "explanation": best.explanation}
 
     def _score(self, work: Changes, catalog: ToolCatalog, undecided: bool) -> Score:
-        compare = ArgumentComparison(self.argument_matchers, self.ordered_lists, undecided)
+        names = {item.call.name for item in work.expected if _is_handoff(item, catalog)}
+        ignores = self.prose == "ignore"
+        compare = ArgumentComparison(
+            self.argument_matchers, self.ordered_lists, undecided, ignores, frozenset(names)
+        )
         matching = match_changes(work, catalog, compare)
+        unclear = _take_unclear(matching, catalog) if UNKNOWN in work.guesses.values() else {}
         unexpected = _unexpected(matching)
-        handoffs = [
-            d
-            for d in (unexpected if self.extra_handoffs == "fail" else matching.extra)
-            if _is_handoff(d, catalog)
-        ]
-        allowed = handoffs if self.extra_handoffs == "allow" else []
-        if allowed:
-            matching.extra[:] = [item for item in matching.extra if not _is_handoff(item, catalog)]
+        chosen = self._chosen(matching, catalog)
+        allowed = {name: calls for name, calls in chosen.items() if getattr(self, name) == "allow"}
+        _drop(matching, [item for calls in allowed.values() for item in calls])
         details = _details(matching, compare, work) | _if_any(
             destructive=listed(texts([d for d in unexpected if catalog.effect_of(d.call).destructive])),
-            extra_handoffs=listed(texts(handoffs)),
+            **{name: listed(texts(calls)) for name, calls in chosen.items()},
+            unknown=listed([text for calls in unclear.values() for text in texts(calls)]),
+            not_compared=listed(skipped := not_compared(matching, compare)),
         )
-        told = summary(matching, compare, allowed, work.undone)
-        score = Score(_f1(matching, catalog), explanation=told, details=details)
+        notes = {_ALLOWED[name]: calls for name, calls in allowed.items()}
+        notes[_NOT_COUNTED] = [item for calls in unclear.values() for item in calls]
+        score = Score(
+            _f1(matching, catalog),
+            explanation=summary(matching, compare, notes, work.undone, skipped),
+            details=details,
+        )
         score.reason = self._certain_failure(details)
         if score.reason:
             score.threshold, score.outcome = self.threshold, "FAIL"
+        elif UNKNOWN in work.guesses.values():
+            score.reason = self._why_unknown(matching, unclear, catalog)
+            score.value = None if score.reason else score.value
         return score
+
+    def _chosen(self, matching: Matching, catalog: ToolCatalog) -> dict[str, list[ActorCall]]:
+        """Returns the calls that each mode is about; those that fail include calls with other arguments."""
+        if self.extra_handoffs == self.missing_handoffs == "allow":
+            for pair in [pair for pair in matching.wrong if _is_handoff(pair.expected, catalog)]:
+                matching.wrong.remove(pair)
+                matching.missing.append(pair.expected)
+                matching.extra.append(pair.actual)
+        wanted = [*matching.missing, *(pair.expected for pair in matching.wrong)]
+        found = {}
+        for name, calls, all_calls, effect in (
+            ("extra_handoffs", matching.extra, _unexpected(matching), "handoff"),
+            ("extra_writes", matching.extra, _unexpected(matching), "write"),
+            ("missing_handoffs", matching.missing, wanted, "handoff"),
+        ):
+            mode = getattr(self, name)
+            tools = [(d, catalog.effect_of(d.call)) for d in (all_calls if mode == "fail" else calls)]
+            if mode != "weigh" or name == "extra_handoffs":
+                found[name] = [d for d, tool in tools if tool.effect == effect and not tool.destructive]
+        return found
+
+    def _why_unknown(
+        self, matching: Matching, unclear: dict[str, list[ActorCall]], catalog: ToolCatalog
+    ) -> str | None:
+        """Returns why the outcome depends on tools whose effect is unknown; None: it does not.
+
+        The value counts matched calls of such tools as writes and leaves out all others, which is the highest
+        possible: it fails whatever the tools do if it is below the threshold.
+        """
+        value, threshold = _f1(matching, catalog), self.threshold
+        known = [pair for pair in matching.matched if not _is_unknown(pair.expected, catalog)]
+        if unclear:
+            told = [f"{how}: {', '.join(dict.fromkeys(map(_tool, calls)))}" for how, calls in unclear.items()]
+            if threshold is not None and value < threshold:
+                return None
+        elif (
+            threshold is None
+            or value < threshold
+            or threshold <= _f1(matching._replace(matched=known), catalog)
+        ):
+            return None
+        else:
+            told = sorted({_tool(pair.expected) for pair in matching.matched if pair not in known})
+        return (
+            f"it is unknown what a tool does ({'; '.join(told)}): state its effect in `tools` of the config"
+        )
 
     def _certain_failure(self, details: JsonObject) -> str | None:
         """Returns the reason for a failure at any threshold; None: there is none, or no threshold."""
-        told = {"destructive": "destructive"}
-        if self.extra_handoffs == "fail":
-            told["extra_handoffs"] = "a hand-off"
+        failing = [n for n in _FAILING if n == _DESTRUCTIVE or getattr(self, n) == "fail"]
         reasons = [
-            f"{words} and not expected: {', '.join(map(str, calls))}"
-            for key, words in told.items()
-            if isinstance(calls := details.get(key), list)
+            f"{_FAILING[name]}: {', '.join(map(str, calls))}"
+            for name in failing
+            if isinstance(calls := details.get(name), list)
         ]
         return "; ".join(reasons) if reasons and self.threshold is not None else None
 
@@ -148,8 +249,15 @@ def states_calls(sample: Sample) -> bool:
     )
 
 
-def _has_directive(call: ToolCall) -> bool:
-    return any(map(is_directive, (call.args or {}).values()))
+def _needs_judge(call: ToolCall) -> bool:
+    """Returns whether a call holds what only a judge may be able to compare."""
+    return any(is_directive(value) or _holds_prose(value) for value in (call.args or {}).values())
+
+
+def _holds_prose(value: JsonValue) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_holds_prose, value.values() if isinstance(value, dict) else value))
+    return may_be_reworded(value)
 
 
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
@@ -166,6 +274,33 @@ def _unexpected(matching: Matching) -> list[ActorCall]:
     return [*matching.extra, *(pair.actual for pair in matching.wrong if pair.actual.actor == "agent")]
 
 
+def _take_unclear(matching: Matching, catalog: ToolCatalog) -> dict[str, list[ActorCall]]:
+    """Removes the calls that are not as expected and whose tool's effect is unknown, and returns them."""
+    found: dict[str, list[ActorCall]] = {}
+    for how, calls in (("not expected", matching.extra), ("missing", matching.missing)):
+        found[how] = [item for item in calls if _is_unknown(item, catalog)]
+        calls[:] = [item for item in calls if not _is_unknown(item, catalog)]
+    wrong = [pair for pair in matching.wrong if _is_unknown(pair.expected, catalog)]
+    matching.wrong[:] = [pair for pair in matching.wrong if not _is_unknown(pair.expected, catalog)]
+    found["with other arguments"] = [pair.actual for pair in wrong]
+    return {how: calls for how, calls in found.items() if calls}
+
+
+def _drop(matching: Matching, calls: Sequence[ActorCall]) -> None:
+    """Removes extra and missing calls from a matching."""
+    dropped = set(map(id, calls))
+    for side in (matching.extra, matching.missing) if dropped else ():
+        side[:] = [item for item in side if id(item) not in dropped]
+
+
+def _is_unknown(item: ActorCall, catalog: ToolCatalog) -> bool:
+    return catalog.effect_of(item.call).effect == UNKNOWN
+
+
+def _tool(item: ActorCall) -> str:
+    return called_tool(item.call)
+
+
 def _is_handoff(item: ActorCall, catalog: ToolCatalog) -> bool:
     return catalog.effect_of(item.call).effect == "handoff"
 
@@ -176,7 +311,7 @@ def _f1(matching: Matching, catalog: ToolCatalog) -> float:
     wanted = [*matched, *matching.missing, *(pair.expected for pair in matching.wrong)]
     made = [*matched, *matching.extra, *(pair.actual for pair in matching.wrong)]
     agreed, total = _weight(matched, catalog), _weight(wanted, catalog) + _weight(made, catalog)
-    if not any(catalog.effect_of(item.call).effect == "write" for item in (*wanted, *made)):
+    if all(_is_handoff(item, catalog) for item in (*wanted, *made)):
         agreed, total = agreed + 1.0, total + 2.0
     return 2.0 * agreed / total
 

@@ -138,6 +138,8 @@ class UserGoalSatisfaction(JudgedCriterion):
             return Score(None, reason=answers.reason, judge=answers.use)
         score = _goal_score(answers)
         score.outcome = goal_outcome(scenario.user_goal, score.value)
+        if scenario.user_goal == "REJECTED":
+            score.reason = "the scenario expects that the goal is not satisfied"
         return score
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.effects.equivalence import CURRENCY_CODES, plain
 from turnwise.transforms.effects.statements.mentions import MONEY_NAMES
 from turnwise.transforms.text.function_words import FUNCTION_WORDS, word_set
+from turnwise.transforms.text.values import CURRENCY_CODES, plain
 
 _INDEX = re.compile(r"\.(\d+)(?=\.|$)")
 _PLACE = re.compile(r"\[\w*\]")

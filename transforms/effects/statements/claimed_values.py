@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.effects.equivalence import equivalent, is_prose, plain
+from turnwise.transforms.effects.equivalence import equivalent
+from turnwise.transforms.effects.prose import is_prose
 from turnwise.transforms.effects.statements.call_values import (
     CallValue,
     ValueVerdict,
@@ -32,6 +33,7 @@ from turnwise.transforms.effects.statements.stated_codes import (
 )
 from turnwise.transforms.effects.statements.stated_moments import compare_moments, given_moments
 from turnwise.transforms.effects.statements.stated_names import compare_names
+from turnwise.transforms.text.values import plain
 from turnwise.transforms.text.words import is_negated, words
 
 _LONGEST, _MOST_VALUES = 2_000, 100

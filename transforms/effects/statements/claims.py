@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import json_structure
+from turnwise.schemas.tools import UNKNOWN
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.effects.actor_calls import without_repeats
 from turnwise.transforms.effects.failures import has_failed
@@ -31,13 +32,14 @@ ClaimVerdict = Literal["done", "not_compared", "other_values", "not_done", "too_
 
 
 class Action(Struct):
-    """A successful change.
+    """A successful call that is, or may be, a change.
 
     Attributes:
         turn: Index of its turn.
         tool: Name of the tool that did it.
         call: The call.
         values: Values of arguments and response.
+        is_change: Whether the tool is known to change something.
         is_claimed: Whether the agent claims it anywhere.
     """
 
@@ -45,6 +47,7 @@ class Action(Struct):
     tool: str
     call: ToolCall
     values: Sequence[CallValue]
+    is_change: bool = True
     is_claimed: bool = False
 
 
@@ -99,7 +102,7 @@ class ActionClaim(Struct):
 
 
 def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]:
-    """Returns the changes and hand-offs of the agent, without repetitions of idempotent calls."""
+    """Returns the calls of the agent that are no look-ups, without repetitions of idempotent ones."""
     found: list[Action] = []
     for place, turn in enumerate(conversation.turns):
         pairs = zip(turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True)
@@ -107,6 +110,8 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
         if not any(catalog.effect(action.tool).effect == "handoff" for action in own):
             own += [_action(place, ToolCall(name=f"{_TRANSFER}{agent}"), None) for agent in turn.transfers]
         found += own
+    for action in found:
+        action.is_change = catalog.effect(action.tool).effect != UNKNOWN
     kept = {id(call) for call in without_repeats([action.call for action in found], catalog)}
     return [action for action in found if id(action.call) in kept]
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from turnwise.transforms.effects.equivalence import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
 from turnwise.transforms.effects.statements.written_numbers import (
     GROUPED_BY_SPACE,
     first_of_day_and_month,
@@ -17,6 +16,7 @@ from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.features import CHARACTER_SCRIPTS, UNSPACED_SCRIPTS
 from turnwise.transforms.text.function_words import MONTHS, NEGATIONS
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
+from turnwise.transforms.text.values import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
 
 _SCALES = {**SCALES, "mn": 6, "mio": 6, "mrd": 9, "bn": 9, "lakh": 5, "crore": 7}
 _SIGNS = {

@@ -2,8 +2,8 @@
 
 import re
 
-from turnwise.transforms.effects.equivalence import plain
 from turnwise.transforms.effects.statements.call_values import ValueVerdict, is_plain_word
+from turnwise.transforms.text.values import plain
 
 _ADDRESS = re.compile(
     r"[^\s@,;<>()\[\]{}\"'“”„|]+@[^\s@,;<>()\[\]{}\"'“”„|]+|(?:https?://|www\.)[^\s<>\"“”|]+"

@@ -7,11 +7,11 @@ from itertools import product
 from typing import NamedTuple
 from unicodedata import normalize
 
-from turnwise.transforms.effects.equivalence import plain
 from turnwise.transforms.effects.statements.call_values import ValueVerdict, is_plain_word
 from turnwise.transforms.text.dates import read_dates
 from turnwise.transforms.text.function_words import MONTHS, word_set
 from turnwise.transforms.text.numbers import with_ascii_digits
+from turnwise.transforms.text.values import plain
 from turnwise.transforms.text.weekdays import WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS, weekdays_in
 
 _SHORT_WEEKDAYS = (

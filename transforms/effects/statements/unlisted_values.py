@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from turnwise.transforms.effects.equivalence import Amount, plain
 from turnwise.transforms.effects.statements.call_values import CallValue, values_text
 from turnwise.transforms.effects.statements.claimed_values import ClaimedValue
 from turnwise.transforms.effects.statements.mentions import normalized, read_passage
@@ -12,6 +11,7 @@ from turnwise.transforms.effects.statements.stated_codes import addresses_in, co
 from turnwise.transforms.effects.statements.written_words import NUMBERS_IN_WORDS
 from turnwise.transforms.text.dates import read_dates
 from turnwise.transforms.text.numbers import Keys, month_key
+from turnwise.transforms.text.values import Amount, plain
 from turnwise.transforms.text.weekdays import WEEKDAY_IN_CHARACTERS, weekdays_in
 from turnwise.transforms.text.words import Word, dates_in_words, words
 

@@ -30,9 +30,9 @@ def _is_log(record: JsonObject) -> bool:
 
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[Conversation | ValueError]:
     found: list[Conversation | ValueError] = []
-    for sample in objects(value["samples"], "samples"):
+    for sample in objects(as_object(value).get("samples"), "samples"):
         try:
-            found.append(_conversation(sample, value["eval"]))
+            found.append(_conversation(sample, as_object(value.get("eval"))))
         except ValueError as error:
             found.append(error)
     return found

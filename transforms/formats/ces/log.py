@@ -9,6 +9,7 @@ from turnwise.schemas.ces.sessions import SessionOutput
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.ces.conversations import add_trace, label, logged_turn, spellings
 from turnwise.transforms.formats.ces.end import end_metadata, session_end
+from turnwise.transforms.formats.messages.values import as_object
 from turnwise.transforms.formats.unread import MISSING, UNREAD, Unread, add_leap, check_calls
 
 _LARGEST_INDEX = 2**31 - 1
@@ -29,7 +30,7 @@ def entry_session(value: JsonObject) -> tuple[str, int]:
     Raises:
         ValueError: It names no session.
     """
-    payload, labels = _payload(value), value.get("labels") or {}
+    payload, labels = _payload(value), as_object(value.get("labels"))
     named = (
         labels.get("session_id"),
         value.get("session"),
@@ -73,7 +74,7 @@ def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canon
         turns.setdefault(entry_session(entry)[1], []).append(entry)
     labels: JsonObject = {}
     for entry in entries:
-        labels |= entry.get("labels") or {}
+        labels |= as_object(entry.get("labels"))
     made = [_entry_turn(i, turns[index]) for i, index in enumerate(sorted(turns))]
     before = 0
     for turn, index in zip(made, sorted(turns), strict=True):

@@ -71,9 +71,13 @@ def message_calls(message: JsonObject) -> list[ToolCall]:
     older, given = message.get("function_call"), message.get("tool_calls") or []
     if not isinstance(given, list):
         raise ValueError(f"not a chat: tool_calls: a JSON array is needed, not {type(given).__name__}")
-    calls = [canonical(ToolCall, call_fields(call), "not a chat") for call in given if not _is_other(call)]
+    calls = [
+        canonical(ToolCall, call_fields(call), f"not a chat: tool_calls.{place}")
+        for place, call in enumerate(given)
+        if not _is_other(call)
+    ]
     if older:
-        call = canonical(ToolCall, call_fields(older), "not a chat")
+        call = canonical(ToolCall, call_fields(older), "not a chat: function_call")
         if all((call.name, call.args) != (made.name, made.args) for made in calls):
             calls.append(call)
     return calls

@@ -219,7 +219,7 @@ def _responses(calls: Sequence[ToolCall], answers: Sequence[JsonObject]) -> list
 
 def _response(message: JsonObject) -> ToolResponse:
     return ToolResponse(
-        name=message.get("name"),
+        name=as_text(message.get("name")),
         id=as_text(message.get("tool_call_id", message.get("id"))),
         response=answer_value(message),
         error=failure_mark(message),

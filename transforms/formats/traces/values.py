@@ -18,6 +18,7 @@ _HEX_LENGTHS = (16, 32)
 _LONGEST_LITERAL = 100_000
 _PER_SECOND = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000))
 _DIGITS = 19
+_LAST = 1e20  # as nanoseconds since the epoch, the year 5138
 _SCALARS = ("stringValue", "boolValue", "bytesValue")
 _KINDS = frozenset((*_SCALARS, "intValue", "doubleValue", "arrayValue", "kvlistValue"))
 _DROPPED = (
@@ -66,11 +67,12 @@ def as_nanos(value: JsonValue) -> int:
         return int(value)
     if isinstance(value, list) and len(value) == 2:
         seconds, nanos = (as_number(each) for each in value)
-        return int(seconds) * 1_000_000_000 + int(nanos) if seconds is not None and nanos is not None else 0
+        total = 0 if seconds is None or nanos is None else int(seconds) * 1_000_000_000 + int(nanos)
+        return total if 0 < total <= _LAST else 0
     number = as_number(value)
     if number is None:
         return _text_nanos(value) if isinstance(value, str) else 0
-    if number <= 0 or number > 1e20:
+    if number <= 0 or number > _LAST:
         return 0
     return int(number) * next((factor for least, factor in _PER_SECOND if number >= least), 0) or int(
         number * 1e9

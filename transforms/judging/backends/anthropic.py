@@ -3,7 +3,7 @@
 from typing import Any
 
 import anthropic
-from anthropic import AsyncAnthropic
+from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
 
 from turnwise.transforms.judging.backends.anthropic_reply import TOOL, read_message
 from turnwise.transforms.judging.backends.anthropic_settings import settings_of
@@ -76,6 +76,8 @@ class AnthropicApi:
                 base_url=self._access.base_url or "https://api.anthropic.com",
                 max_retries=0,
                 timeout=None,
+                # A redirect would take the key along, also to another origin.
+                http_client=DefaultAsyncHttpxClient(follow_redirects=False),
             )
         return self._client
 

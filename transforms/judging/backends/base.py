@@ -1,7 +1,10 @@
 """Requests and replies of models, independent of their API, and the `Backend` protocol."""
 
 import inspect
+import re
+from base64 import b64encode
 from typing import Literal, Protocol
+from urllib.parse import quote
 
 from msgspec import Struct
 from pydantic import ValidationError
@@ -143,9 +146,40 @@ def backend_fault(value: object) -> str | None:
     return None
 
 
+_SECRETS = re.compile(
+    r"(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}"
+    r"|\b(?:sk|pk|rk|xox[a-z]|gh[a-z]|glpat)[-_][\w-]{12,}|\bAIza[\w-]{20,}|\bya29\.[\w.-]+|\bAKIA[A-Z0-9]{12,}"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
+    r"|(?i:(?<=[?&])|\b)(?i:(?:x-)?(?:goog-)?(?:api[-_]?)?key|access[-_]?token|authorization|secret|password)"
+    r"(?:\"|')?\s*[:=]\s*(?:\"|')?[\w.~+/%=-]{8,}"
+)
+"""Keys and tokens as servers and gateways print them, also those of somebody else."""
+
+
+def without_secrets(text: str, key: str | None) -> str:
+    """Returns a text without an API key, in whatever spelling, and without what looks like one."""
+    if key:
+        spellings = (key, quote(key, safe=""), b64encode(key.encode()).decode().rstrip("="))
+        for spelling in spellings:
+            text = text.replace(spelling, "[key]")
+    return _SECRETS.sub("[key]", text)
+
+
 def without_key(text: str, key: str | None) -> str:
     """Returns a text in one line, without an API key."""
-    return one_line(text.replace(key, "[key]") if key else text)
+    return one_line(without_secrets(text, key))
+
+
+def cleaned(reply: RawReply, key: str | None) -> RawReply:
+    """Returns a reply without keys: what a gateway answers reaches rows, explanations and `run.json`."""
+    fault, text, model = reply.fault, reply.text, without_key(reply.model, key)
+    if fault is not None:
+        fault = Fault(fault.kind, without_key(fault.reason, key))
+    if text is not None and key and key in text:
+        text = text.replace(key, "[key]")
+    if (fault, text, model) == (reply.fault, reply.text, reply.model):
+        return reply
+    return RawReply(text, fault, model, reply.tokens_in, reply.tokens_out)
 
 
 def wrong_setting(error: ValidationError) -> str:

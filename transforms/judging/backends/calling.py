@@ -18,6 +18,7 @@ from turnwise.transforms.judging.backends.base import (
     OneCandidateError,
     RawReply,
     Request,
+    cleaned,
     one_line,
 )
 
@@ -86,9 +87,11 @@ class ApiBackend:
     in parallel, and the first answer counts.
     """
 
-    def __init__(self, config: JudgeConfig, api: Api, on_retry: Callable[[str], None]):
-        """Takes an API, and what is to be called with the model's name before a repeated request."""
-        self._config, self._api, self._on_retry = config, api, on_retry
+    def __init__(
+        self, config: JudgeConfig, api: Api, on_retry: Callable[[str], None], key: str | None = None
+    ):
+        """Takes an API, what is called with the model's name before a repeated request, and the API key."""
+        self._config, self._api, self._on_retry, self._key = config, api, on_retry, key
 
     async def generate(self, request: Request, count: int) -> list[RawReply]:
         """Makes one call; see Backend."""
@@ -101,7 +104,7 @@ class ApiBackend:
             raise
         except Exception as error:
             return [RawReply(None, self._fault(error, attempts), model)] * count
-        return self._api.read(body, model, count)
+        return [cleaned(reply, self._key) for reply in self._api.read(body, model, count)]
 
     async def check(self, model: str) -> None:
         """Checks credentials and model at no cost.

@@ -123,6 +123,7 @@ class GeminiApi:
             headers=request.headers,
             ssl=request.ssl,
             timeout=self._timeout_of_request,
+            allow_redirects=False,  # the key would go along, also to another origin
         ) as response:
             await errors.APIError.raise_for_async_response(response)
             return await response.text()

@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import openai
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.values import JsonObject
@@ -113,6 +113,7 @@ class OpenAiApi:
                 base_url=self._access.base_url or "https://api.openai.com/v1",
                 max_retries=0,
                 timeout=None,
+                http_client=DefaultAsyncHttpxClient(follow_redirects=False),
             )
         return self._client
 

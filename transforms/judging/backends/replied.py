@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 import orjson
 
+from turnwise.schemas.jsonio import key_twice
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.backends.base import Fault, RawReply, one_line
 
@@ -47,7 +48,10 @@ def replies_of(
         read: Reads the response; raises AttributeError, KeyError, TypeError or ValueError if it is none.
     """
     try:
-        texts, tokens, stated, missing = read(orjson.loads(body))
+        value = orjson.loads(body)
+        if key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None:
+            raise ValueError("one key twice")
+        texts, tokens, stated, missing = read(value)
     except (AttributeError, KeyError, TypeError, ValueError):
         fault = Fault("json", "the API's response is broken")
         return [RawReply(None, fault, model, None, None)] * count

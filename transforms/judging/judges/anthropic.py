@@ -22,7 +22,8 @@ def _connect(config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable
     with needing("anthropic"):
         from turnwise.transforms.judging.backends.anthropic import AnthropicApi
 
-    return ApiBackend(config, AnthropicApi(with_key(_access(config, environ), environ)), on_retry)
+    access = with_key(_access(config, environ), environ)
+    return ApiBackend(config, AnthropicApi(access), on_retry, access.api_key)
 
 
 def _check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:

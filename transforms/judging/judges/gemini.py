@@ -66,7 +66,8 @@ def _connect(config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable
     # Loading it takes a second, which only those who need it wait for.
     from turnwise.transforms.judging.backends.gemini import GeminiApi
 
-    return ApiBackend(config, GeminiApi(config, with_key(find_access(config, environ), environ)), on_retry)
+    access = with_key(find_access(config, environ), environ)
+    return ApiBackend(config, GeminiApi(config, access), on_retry, access.api_key)
 
 
 def _check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:

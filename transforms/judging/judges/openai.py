@@ -46,7 +46,7 @@ def _kind(name: str, help_line: str, find: _Find, speaks_newest: bool) -> JudgeK
 
         access = with_key(find(config, environ), environ)
         is_newest = speaks_newest or access.base_url is None or _is_of_openai(access.base_url)
-        return ApiBackend(config, OpenAiApi(access, is_newest), on_retry)
+        return ApiBackend(config, OpenAiApi(access, is_newest), on_retry, access.api_key)
 
     def check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:
         from turnwise.transforms.judging.backends.openai_settings import check_settings

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.scoring.joint.cascade import CASCADE
 from turnwise.transforms.scoring.joint.panel import PANEL
@@ -12,6 +13,23 @@ JOINT_PANEL = "panel "
 JOINT_CASCADE = "cascade "
 """Start of the names of the counters of cascades, `cascade CRITERION|FIGURE` or `... FIGURE MODEL`."""
 NO_VERDICT = "U"
+LEFT_BY_BUDGET = "left_by_budget"
+"""Counter of conversations that have no verdict because a budget of the judge was spent."""
+_BUDGET = "budget"
+
+
+def judgement_counts(rows: Iterable[MadeScoreRow], status: str | None) -> Counter[str]:
+    """Returns the counts of the judgements of a conversation: of panels, cascades, and of a spent budget.
+
+    Args:
+        rows: Its score rows.
+        status: Its verdict; None: it has none.
+    """
+    rows = list(rows)
+    found = joint_counts((row.criterion, row.details) for row in rows)
+    if status is None and any(row.reason and _BUDGET in row.reason for row in rows):
+        found[LEFT_BY_BUDGET] = 1
+    return found
 
 
 def joint_counts(scores: Iterable[tuple[str, JsonObject | None]]) -> Counter[str]:

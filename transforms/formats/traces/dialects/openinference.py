@@ -105,7 +105,11 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
         if any(call.name in HOSTED for each in found or () for call in each.calls)
         else {}
     )
-    is_hidden = any(value in HIDDEN for key, value in held.items() if key.endswith("function.arguments"))
+    is_hidden = any(
+        isinstance(value, str) and value in HIDDEN
+        for key, value in held.items()
+        if key.endswith("function.arguments")
+    )
     for each in found or ():
         for call in each.calls:
             call.is_hosted = call.name in HOSTED

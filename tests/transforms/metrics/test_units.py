@@ -1,0 +1,74 @@
+"""Intervals count cases, however often each of them was recorded."""
+
+import random
+
+import pytest
+
+import turnwise
+from turnwise.transforms.metrics.state import Units
+from turnwise.transforms.statistics.proportions import wilson_interval
+
+
+def run(case: int, trial: int, good: bool, **fields: object) -> dict[str, object]:
+    turn = {"user": "hi", "agent": "yes" if good else "no", "expected": {"response": "yes"}}
+    return {"conversation_id": f"c{case}-{trial}", "eval_id": f"e{case}", "turns": [turn, turn], **fields}
+
+
+def interval(logs, criterion="evaluation_status", level="conversation"):
+    rows = turnwise.evaluate(logs, criteria={"response_match_score": 1.0}).metrics_by_app_version
+    (row,) = (row for row in rows if (row["criterion"], row["level"]) == (criterion, level))
+    return row["pass_rate"], (row["pass_rate_low"], row["pass_rate_high"])
+
+
+def test_four_cases_recorded_25_times_are_four_trials():
+    rate, bounds = interval([run(case, trial, True) for case in range(4) for trial in range(25)])
+    assert rate == 1.0 and bounds == pytest.approx(tuple(wilson_interval(4, 4)))
+    rate, bounds = interval([run(case, trial, case < 2) for case in range(4) for trial in range(25)])
+    assert rate == 0.5 and bounds == pytest.approx(tuple(wilson_interval(2, 4)))
+
+
+def test_copies_of_one_record_are_one_trial():
+    logs = [run(case, 0, True) for case in range(4)] * 25
+    for log in logs:
+        log.pop("eval_id", None)
+    assert interval(logs)[1] == pytest.approx(tuple(wilson_interval(4, 4)))
+
+
+def test_cases_recorded_once_are_as_many_trials():
+    logs = [run(case, 0, case % 3 > 0) for case in range(30)]
+    assert interval(logs)[1] == pytest.approx(tuple(wilson_interval(20, 30)))
+    assert interval(logs, "response_match_score", "turn")[1] == pytest.approx(tuple(wilson_interval(40, 60)))
+
+
+def test_turns_of_copies_count_with_their_cases():
+    logs = [run(case, trial, True) for case in range(4) for trial in range(25)]
+    assert interval(logs, "response_match_score", "turn")[1] == pytest.approx(tuple(wilson_interval(8, 8)))
+
+
+def summed(units, *, parts=1):
+    sums = [Units() for _ in range(parts)]
+    for place, unit in enumerate(units):
+        sums[place % parts].add(unit)
+    whole = Units()
+    for part in sums:
+        whole.merge(part)
+    return whole
+
+
+def test_sums_add_up_in_any_order_and_can_be_taken_back():
+    draw = random.Random(5)
+    units = [f"e{draw.randrange(3_000)}" for _ in range(9_000)]
+    whole = summed(units)
+    for parts in (2, 7, 100):
+        draw.shuffle(units)
+        assert summed(units, parts=parts) == whole
+    few = summed(units[:50])
+    few.merge(summed(units[20:50]), -1)
+    assert few == summed(units[:20])
+
+
+@pytest.mark.parametrize(("cases", "runs"), [(3, 1), (400, 5), (5_000, 1), (5_000, 4)])
+def test_the_number_of_trials_is_that_of_the_cases(cases, runs):
+    found = summed([f"e{case}" for case in range(cases) for _ in range(runs)])
+    assert found.independent(cases * runs) == pytest.approx(cases, rel=0.01)
+    assert len(found.kept) <= 500
