@@ -44,6 +44,7 @@ from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
+from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.settings.remote_workers import are_elsewhere
 from turnwise.pipeline.settings.rows_address import shown_address
 from turnwise.pipeline.settings.run import RunSettings, try_judge
@@ -108,9 +109,14 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
     try_judge(settings)
     keep_inputs(settings)
     open_own_judge(settings)
-    with locked(settings.output):
-        check_directory(settings.output, replaces_earlier(settings), settings.is_distributed)
+    with locked(settings.output, settings.run) as killed:
+        check_directory(
+            *(settings.output, replaces_earlier(settings), settings.is_distributed),
+            was_killed=killed is not None,
+        )
         _clear(settings)
+        if killed and settings.place:
+            _record_killed(settings.place._replace(run_id=killed.run_id, create_time=killed.create_time))
         try:
             with _recorded(settings), interrupted_by_signal():
                 work()
@@ -141,6 +147,13 @@ def _recorded(settings: RunSettings) -> AbstractContextManager[None]:
     if place is None or record is None:
         return nullcontext()
     return recorded(record, place, begun_document(settings), goes_on=settings.is_distributed)
+
+
+def _record_killed(place: SinkPlace) -> None:
+    """Writes into the service that a run broke off whose process could not do so."""
+    record = find_service("--store", place.url).record
+    if record and place.run_id:
+        record.break_off(place, "ERROR", "its process was killed")
 
 
 def _kept(settings: RunSettings) -> str:

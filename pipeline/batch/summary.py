@@ -47,7 +47,7 @@ def conclude(settings: RunSettings, finished: Finished, inputs: InputFiles | Non
         guesses,
         to_read=finished.to_read,
         workers=workers,
-        not_stored=not_stored,
+        problems=not_stored,
         joint=joint_document(settings, finished.counts),
     )
     document = run_document(settings, figures, finished.versions, finished.tables)
@@ -106,7 +106,7 @@ def run_document(
         rows: Rows of `metrics_by_app_version` over the whole run.
         tables: Where the tables are: `folder` and, of a batch, `files`.
     """
-    problems = [*figures.not_stored, *gate_problems(settings, figures.counts, rows)]
+    problems = [*figures.problems, *gate_problems(settings, figures.counts, rows)]
     document = _document(settings, figures, rows, problems, tables)
     problems += rule_problems(settings, document)
     place = settings.place

@@ -23,6 +23,7 @@ from turnwise.pipeline.batch.execution import run_to_the_end
 from turnwise.pipeline.batch.handing_over import hand_over
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.remote import RemoteRunError, cause_text
+from turnwise.pipeline.io.directory import name_full_disk
 from turnwise.pipeline.io.run_files import ShardSink
 from turnwise.pipeline.io.shards import STOPPING, Shards, ShardSource
 from turnwise.pipeline.io.sinks.base import completes, open_service
@@ -160,7 +161,10 @@ def _score(work: Work, number: int, queue: int) -> None:
         logs = ShardSource(work.shards, queue)
         scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
         hand_over(pipeline, scored, sink, work.handed(number))
-        run_to_the_end(pipeline)
+        try:
+            run_to_the_end(pipeline)
+        except OSError as error:
+            raise name_full_disk(error, settings.output) from None
 
 
 def _of_one(settings: RunSettings) -> RunSettings:

@@ -15,7 +15,7 @@ from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.extension.plugins import load_plugins
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.failure import Failure, IncompleteReadError
 from turnwise.schemas.tools import UNKNOWN, ToolEffect
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.effects.tool_catalog import (
@@ -35,7 +35,7 @@ def list_tools(argv: Sequence[str]) -> int:
     """Prints every tool with its effect and the source of that information.
 
     Returns:
-        Exit status: 0, or 1 if nothing could be read.
+        Exit status: 0, or 1 if nothing could be read, or an input not to its end.
 
     Raises:
         ConfigError: An option, the config or a path is wrong.
@@ -59,7 +59,7 @@ def list_tools(argv: Sequence[str]) -> int:
     if listing.problems:
         unread = counted(len(listing.problems), "record")
         say(f"{unread} not read: {printable(listing.problems[0])}", sys.stderr)
-    return 1 if listing.problems and not listing.was_read else 0
+    return 1 if listing.is_cut or (listing.problems and not listing.was_read) else 0
 
 
 def _parser() -> OptionParser:
@@ -104,11 +104,12 @@ class _ToolCollector:
         self._settings = settings
         self.tools: dict[str, ToolEffect] = {}
         self.problems: list[str] = []
-        self.was_read = False
+        self.was_read = self.is_cut = False
 
     def add(self, item: LoggedConversation | FoundCase | Failure) -> None:
         """Adds the tools of a conversation or case, or a line about what could not be read; files first."""
         if isinstance(item, Failure):
+            self.is_cut |= item.error_type == IncompleteReadError.__name__
             if item.position:
                 self.problems.append(f"{item.source}:{item.position}: {item.message}")
             else:

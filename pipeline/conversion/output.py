@@ -76,6 +76,9 @@ def record_file(path: str, target: Target) -> Iterator[RecordFile]:
             writer.end()
         if writer.count:
             os.replace(partial, place)
+    except OSError as error:  # a full disk names no file
+        error.filename = error.filename or path
+        raise
     finally:
         partial.unlink(missing_ok=True)
 

@@ -18,8 +18,11 @@ Texts: TypeAlias = Iterator[tuple[str, bytes]]
 _ZIP_MAGIC = b"PK\x03\x04"
 _ZSTD = 93
 _LOCAL_HEADER = 30
+_NO_CELL = "no cell"
+"""Stands for a cell that a row of a CSV file does not have."""
 _SAMPLES, _HEADERS = "samples/", ("header.json", "_journal/start.json")
 _MEMBERS = (".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".csv")
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar", ".eval", ".avro", ".parquet", ".db")
 
 
 def container(path: str, head: bytes) -> Callable[[str, Any, int], Texts] | None:
@@ -81,19 +84,22 @@ def _csv_texts(path: str, file: Any, limit: int) -> Texts:
     text = file.read(limit + 1)
     if len(text) > limit:
         raise ValueError(f"the CSV file is larger than {limit / 1024 / 1024:g} MB")
-    rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")), strict=True)
-    end, found = 0, []
+    rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig")), strict=True, restval=_NO_CELL)
+    end, is_short, found = 0, False, []
     try:
         _check_header(rows.fieldnames or ())
         end = rows.line_num
         for place, row in enumerate(rows, 1):
             if any(row.pop(None, ())):
                 raise ValueError(f"row {place} of the CSV file has more cells than the header names")
-            found.append({key: cell or None for key, cell in row.items()})
+            is_short = any(cell is _NO_CELL for cell in row.values())
+            found.append({key: None if cell is _NO_CELL else cell or None for key, cell in row.items()})
             end = rows.line_num
     except csv.Error as error:
         said = f"from line {end + 1} on, the CSV file cannot be read: {error}"
         raise ValueError(f"{said} (is a quote there not closed, or not doubled?)") from None
+    if is_short and not text.endswith((b"\n", b"\r")):
+        raise ValueError(f"the CSV file breaks off in its last row ({len(found)}), which lacks cells")
     yield f"{path}.json", dump_json(found)
 
 
@@ -121,6 +127,11 @@ def _zip_texts(path: str, file: Any, limit: int) -> Texts:
             return
         for info in members:
             yield f"{path}!{info.filename}", _content(archive, file, info, limit)
+        packed = [info.filename for info in archive.infolist() if info.filename.lower().endswith(_PACKED)]
+        if packed:
+            raise ValueError(
+                f"{packed[0]} in the archive is not read: unpack it there, or beside the archive"
+            )
 
 
 def _json(text: bytes) -> Any:

@@ -9,12 +9,13 @@ import secrets
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from errno import EDQUOT, EFBIG, ENOSPC
+from errno import EAGAIN, EDQUOT, EFBIG, EINVAL, ENOLCK, ENOSPC, ENOSYS, ENOTSUP, EOPNOTSUPP
 from itertools import chain
 from pathlib import Path
 from shutil import disk_usage
+from socket import gethostname
 from tempfile import gettempdir
-from typing import TextIO
+from typing import NamedTuple, TextIO
 from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
@@ -32,7 +33,7 @@ from turnwise.pipeline.io.listing import (
 from turnwise.pipeline.io.run_reader import REPORT_DATA
 from turnwise.pipeline.io.sinks.base import document_content, file_formats
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.run import RUN_FILE
+from turnwise.schemas.run import RUN_FILE, RunInfo
 from turnwise.schemas.values import JsonObject
 
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
@@ -142,8 +143,8 @@ def clear_replaced(directory: str, folder: str, kept: Collection[str], replaced:
 
 
 def _is_idle(files: Sequence[FolderFile], now: float) -> bool:
-    """Returns whether nothing was written into a folder for days."""
-    return max((file.changed for file in files), default=0.0) < now - _IDLE_SECONDS
+    """Returns whether nothing was written into a folder for days, as far as its filesystem states times."""
+    return all(0 < file.changed < now - _IDLE_SECONDS for file in files)
 
 
 def remove_files(paths: Sequence[str]) -> None:
@@ -166,32 +167,51 @@ def _remove_local(paths: Sequence[str]) -> None:
                 folder.rmdir()
 
 
-def check_directory(directory: str, overwrite: bool, may_go_on: bool = False) -> None:
+def check_directory(
+    directory: str, overwrite: bool, may_go_on: bool = False, *, was_killed: bool | None = None
+) -> None:
     """Raises ConfigError if a directory cannot be used, or holds an earlier run and `overwrite` is false.
 
-    What a run left in a local directory that was killed, or met a full disk, is no earlier run: the directory
-    names no finished one, and one that still writes is found by `locked`.
+    What a run left that was killed, or met a full disk, is no earlier run: no `run.json` names it. One that
+    still writes into a local directory is found by `locked`; elsewhere, one counts as dead when nothing in
+    its folder has changed for three days.
 
     Args:
         directory: The output directory.
         overwrite: Whether an earlier run may be replaced.
         may_go_on: Whether a run may go on although its process ended, as a job on other machines does.
+        was_killed: Whether a dead process has left its lock; None: it is not locked yet.
     """
     if is_local(directory) and Path(directory).exists() and not Path(directory).is_dir():
         raise ConfigError(f"--output {directory}: is not a directory")
     if any(char in directory for char in "*?[]"):
         raise ConfigError(f"--output {directory}: must not contain the characters * ? [ ]")
     found = [] if overwrite else earlier_files(directory)
-    if not may_go_on and is_local(directory) and not path_exists(join_path(directory, RUN_FILE)):
-        found = [path for path in found if not _is_left(Path(path))]
+    if found and not may_go_on and not path_exists(join_path(directory, RUN_FILE)):
+        if was_killed is None:
+            was_killed = any(path_exists(join_path(directory, name)) for name in (_LOCK_FILE, _LEASE_FILE))
+        found = _not_left(directory, found, was_killed)
     if found:
         name = found[0].removeprefix(directory).strip("/")
+        if name.endswith(".partial"):
+            raise ConfigError(
+                f"--output {directory}: holds a run that has not ended ({name}); --overwrite replaces it"
+            )
         raise ConfigError(f"--output {directory}: holds an earlier run ({name}); --overwrite replaces it")
 
 
-def _is_left(path: Path) -> bool:
-    """Returns whether a file of a directory without `run.json` was left by a run that did not finish."""
-    return bool(RUN_FOLDER.fullmatch(path.parent.name) or re.fullmatch(_PARTIAL, path.name))
+def _not_left(directory: str, paths: Sequence[str], was_killed: bool) -> list[str]:
+    """Returns the files of a directory without `run.json` that no dead run left."""
+    if not is_local(directory):
+        now, folders = time.time(), list_run_folders(directory).items()
+        idle = {join_path(directory, name) for name, files in folders if _is_idle(files, now)}
+        return [path for path in paths if path.rpartition("/")[0] not in idle]
+    return [
+        path
+        for path in paths
+        if not re.fullmatch(_PARTIAL, Path(path).name)
+        and not (was_killed and RUN_FOLDER.fullmatch(Path(path).parent.name))
+    ]
 
 
 def name_full_disk(error: OSError, directory: str) -> OSError:
@@ -243,44 +263,115 @@ def current_folder(directory: str) -> str | None:
         return "."
 
 
-_LOCK_FILE = ".turnwise.lock"
+class Owner(NamedTuple):
+    """The process that writes into a directory, and its run."""
+
+    host: str
+    pid: int
+    run_id: str = ""
+    create_time: str = ""
+
+
+_LOCK_FILE, _LEASE_FILE = ".turnwise.lock", ".turnwise.lease"
+_ENDING_SECONDS, _PAUSE_SECONDS = 10.0, 0.1
+_NO_LOCKS = (ENOLCK, ENOSYS, ENOTSUP, EOPNOTSUPP, EINVAL)
 
 
 @contextmanager
-def locked(directory: str) -> Iterator[None]:
+def locked(directory: str, run: RunInfo | None = None) -> Iterator[Owner | None]:
     """Creates a local directory and locks it while the body runs. The lock ends with the process.
+
+    On a filesystem without locks a file that only one process can create stands for one: it holds until it is
+    removed, or until the process that it names has ended, if that ran on this machine.
+
+    Args:
+        directory: The output directory.
+        run: The run that writes into it.
+
+    Yields:
+        The process that was killed while it held the lock before; None: none was.
 
     Raises:
         ConfigError: It cannot be created, or another run is writing to it.
     """
     if not is_local(directory):
-        yield
+        yield None
         return
     path = Path(directory) / _LOCK_FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = _locked_file(path)
-    except BlockingIOError:
-        raise ConfigError(f"--output {directory}: another run is writing into it") from None
+        file, killed = _locked_file(path)
+    except BlockingIOError as error:
+        hint = error.filename or ""
+        raise ConfigError(f"--output {directory}: another run is writing into it{hint}") from None
     except OSError as error:
         raise ConfigError(f"--output {directory}: {error.strerror}") from None
     with file:
         try:
-            yield
+            with suppress(OSError):  # a full disk has no room for it
+                own = Owner(gethostname(), os.getpid(), *((run.run_id, run.create_time) if run else ()))
+                file.truncate(0)
+                file.write(json.dumps(own))
+                file.flush()
+            yield killed
         finally:
             path.unlink(missing_ok=True)
+            path.with_name(_LEASE_FILE).unlink(missing_ok=True)
 
 
-def _locked_file(path: Path) -> TextIO:
-    """Opens and locks a file; raises BlockingIOError if another process has locked it."""
+def _locked_file(path: Path) -> tuple[TextIO, Owner | None]:
+    """Opens and locks a file, and returns who left it; raises BlockingIOError if another process holds it."""
+    patience = time.monotonic() + _ENDING_SECONDS
     while True:
-        file = path.open("w")
+        file = path.open("a+")
+        file.seek(0)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
+            holder = _owner(file.read())
             file.close()
-            raise
+            if error.errno in _NO_LOCKS:
+                return _leased_file(path.with_name(_LEASE_FILE))
+            # The workers of a killed run hold its lock until they notice.
+            if holder is None or not _is_dead(holder) or time.monotonic() > patience:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+            continue
         # An owner that ended between the two calls has removed the file: then the next one locks another.
         if os.fstat(file.fileno()).st_nlink:
-            return file
+            return file, _owner(file.read())
         file.close()
+
+
+def _leased_file(path: Path) -> tuple[TextIO, Owner | None]:
+    """Creates a file, and returns who left it; raises BlockingIOError if its process may be alive."""
+    killed: Owner | None = None
+    with suppress(FileNotFoundError):
+        killed = _owner(path.read_text())
+        if killed is None or not _is_dead(killed):
+            who = f"process {killed.pid} of {killed.host}" if killed else "a process"
+            raise BlockingIOError(EAGAIN, "", f": {who}; remove {path} if that has ended")
+        path.unlink()
+    try:
+        return path.open("x+"), killed
+    except FileExistsError:
+        raise BlockingIOError(EAGAIN, "") from None
+
+
+def _owner(text: str) -> Owner | None:
+    try:
+        return Owner(*json.loads(text))
+    except (ValueError, TypeError):
+        return None
+
+
+def _is_dead(owner: Owner) -> bool:
+    """Returns whether a process of this machine has ended; of others nobody can say."""
+    try:
+        if owner.host == gethostname():
+            os.kill(owner.pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

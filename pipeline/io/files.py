@@ -174,7 +174,11 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
     with opened(path) as whole, unzipped(whole) as file:
         size = max(size, _local_size(path, whole))
         yield from split_records(path, file, limit)
-        if _local_size(path, whole) < size and is_local(path):
+        if is_local(path):
+            is_short = _local_size(path, whole) < size
+        else:  # the reads of a service may end early without an error
+            is_short = not whole.closed and whole.tell() < size and not whole.read(1)
+        if is_short:
             raise IncompleteReadError(SHORTENED)
 
 

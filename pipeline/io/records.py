@@ -8,6 +8,8 @@ from datetime import date, datetime
 from itertools import chain, islice
 from typing import Any, BinaryIO, Protocol
 
+from pydantic_core import from_json
+
 from turnwise.pipeline.io.arrays import ArrayFault, array_elements
 from turnwise.pipeline.io.containers import Texts, container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
@@ -30,6 +32,7 @@ _LINES_TRIED = 3
 _FIRST_LINES = 2
 _LARGEST_ARRAY = 1 << 30
 _BLOCK = 1 << 18
+_DECODER = json.JSONDecoder()
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 
@@ -151,6 +154,8 @@ def line_records(path: str, file: Lines, limit: int, position: int = 0) -> Itera
             yield _oversized(path, position, line, limit)
             while line and not line.endswith(b"\n"):
                 line = file.readline(limit)
+        elif not line.endswith(b"\n") and _breaks_off(line):
+            yield _cut(path, position, line)
         elif not line.isspace():
             yield Record(path, position, line.rstrip(b"\r\n"))
 
@@ -166,6 +171,8 @@ def _whole_file(path: str, text: bytes, limit: int) -> Iterator[Record | Failure
         line, value = text_of_line, _value(text_of_line)
         if isinstance(value, dict | list):
             whole.append(line if isinstance(value, dict) else b'{"line":' + line + b"}")
+        elif position == len(lines) and _breaks_off(line):
+            yield _cut(path, position, line)
         elif line:
             error = ValueError("the line is no JSON object; the other lines of the file were read")
             yield record_failure("read", error, Record(path, position, line))
@@ -207,13 +214,20 @@ def _document_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> 
 
 
 def _text_records(path: str, text: bytes, limit: int) -> Iterator[Record | Failure]:
-    if _is_json_lines(text):
+    if _value(text) is not None:
+        yield Record(path, 1, text)
+    elif _is_json_lines(text):
         yield from _line_records(path, io.BytesIO(text), limit)
-    elif events := _events(text):
+    elif events := events_of(text.decode("utf-8", "replace")):
         if is_one_record(events):
             yield Record(path, 1, dump_json(events))
         else:
             yield from (_event(path, place, event, limit) for place, event in enumerate(events, 1))
+        last = text.rpartition(b"\n")[2]
+        if _breaks_off(last.removeprefix(b"data:")):
+            yield _cut(path, len(events) + 1, last)
+    elif _breaks_off(text):
+        yield _cut(path, 1, text)
     elif text and not text.isspace():
         yield Record(path, 1, text)
     else:
@@ -260,9 +274,27 @@ def _apart(path: str, position: int, text: bytes | ArrayFault, limit: int) -> Re
     return Record(path, position, text) if len(text) <= limit else _oversized(path, position, text, limit)
 
 
-def _events(text: bytes) -> list[JsonObject]:
-    """Returns the objects of a text that is not one JSON text: run together, or a stream's events."""
-    return [] if _value(text) is not None else events_of(text.decode("utf-8", "replace"))
+def _cut(path: str, position: int, text: bytes) -> Failure:
+    what = f"from line {position} on" if position > 1 else "in its first record"
+    error = IncompleteReadError(f"the file breaks off {what}, in the middle of a JSON text")
+    return record_failure("read", error, Record(path, position, text))
+
+
+def _breaks_off(text: bytes) -> bool:
+    """Returns whether a text is JSON, or several JSON texts, of which the last has no end."""
+    rest = text.decode("utf-8", "replace").strip()
+    while rest.startswith(("{", "[")):
+        try:
+            rest = rest[_DECODER.raw_decode(rest)[1] :].lstrip()
+        except RecursionError:
+            return False
+        except ValueError:
+            break
+    try:
+        from_json(rest)
+    except ValueError as error:
+        return rest.startswith(("{", "[")) and str(error).startswith(("EOF", "unexpected end"))
+    return False
 
 
 def _value(text: bytes) -> JsonValue:
@@ -273,9 +305,9 @@ def _value(text: bytes) -> JsonValue:
 
 
 def _is_json_lines(text: bytes) -> bool:
-    """Returns whether a `.json` file holds JSON Lines: it is no JSON text, but one of its first lines is."""
+    """Returns whether a text that is not one JSON text holds JSON Lines: one of its first lines is JSON."""
     lines = text.strip().split(b"\n")[:_LINES_TRIED]
-    return len(lines) > 1 and _value(text) is None and any(isinstance(_value(line), dict) for line in lines)
+    return len(lines) > 1 and any(isinstance(_value(line), dict) for line in lines)
 
 
 def _avro_records(path: str, file: Any) -> Iterator[Record]:

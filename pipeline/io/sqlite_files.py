@@ -33,6 +33,10 @@ def session_texts(path: str, file: Any, limit: int) -> Iterator[tuple[str, bytes
             with open(local, "wb") as copy:
                 shutil.copyfileobj(file, copy)
         with _opened(local) as database:
+            # Of a damaged page, SQLite may give fewer rows without an error.
+            for row in database.rows("PRAGMA quick_check(1)"):
+                if row["quick_check"] != "ok":
+                    raise ValueError(f"the SQLite database is damaged: {row['quick_check']}")
             for record in session_reader(database)(database):
                 yield f"{path}.json", dump_json(record)
 

@@ -25,7 +25,7 @@ class Figures(NamedTuple):
         difference: Lines about the difference between versions; "": nothing is compared.
         workers: How many records each worker read; None: not counted.
         joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
-        not_stored: What the service of the run's tables did not take, one line each.
+        problems: Why it failed that its counts do not show, one line each, such as rows not stored.
     """
 
     counts: RunCounts
@@ -35,7 +35,7 @@ class Figures(NamedTuple):
     to_read: Sequence[Mapping[str, object]] | None = None
     difference: str = ""
     workers: Mapping[str, int] | None = None
-    not_stored: Sequence[str] = ()
+    problems: Sequence[str] = ()
     joint: JsonObject | None = None
 
 

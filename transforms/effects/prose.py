@@ -1,7 +1,7 @@
 """Compares texts that people and agents write freely: the same, different, or unclear."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Literal
@@ -13,6 +13,7 @@ from turnwise.transforms.local_judge.negations import is_denied
 from turnwise.transforms.text.function_words import FUNCTION_WORDS, KOREAN_GRAMMAR, NEGATIONS, word_set
 from turnwise.transforms.text.languages import guessed_language
 from turnwise.transforms.text.values import Amount, plain
+from turnwise.transforms.text.weekdays import weekdays_in
 from turnwise.transforms.text.words import Word, words
 
 Likeness = Literal["same", "different", "unclear"]
@@ -46,6 +47,10 @@ _CHARACTER_NUMBER = re.compile(
     "|[一二三四五六七八九两兩](?=[天日个個月年名件次小分元円人枚本錠片粒回杯台週周つ])"
 )
 _LONG_RUN = re.compile(rf"{_RUNS.pattern[:-1]}{{8}}")
+_VERSION = re.compile(
+    r"(?i)(\b(?:v|ver|version|release|build|update|chapter|kapitel|chapitre|section|abschnitt|python|java|ios"
+    r"|android|macos|ubuntu)\.? ?)(\d+(?:\.\d+)+)"
+)
 _HANGUL = re.compile(r"[\uac00-\ud7a3]")
 _NAME = re.compile(r"(?<=[^\W_] )[A-Z][\w-]+")
 
@@ -86,7 +91,7 @@ def is_prose(value: object) -> bool:
 
 
 def may_be_reworded(value: object) -> bool:
-    """Returns whether other words may mean the same: prose, and phrases of three words in lower case.
+    """Returns whether other words may mean the same: prose, and phrases of three words.
 
     One of the words must be a function word, or end as Korean does; in scripts without spaces, eight
     characters are enough. `round trip` and `Main Street 5` are names, which are compared as they are.
@@ -96,12 +101,14 @@ def may_be_reworded(value: object) -> bool:
     if is_prose(value) or (not value.isascii() and _LONG_RUN.search(value)):
         return True
     found = [word.strip(".,;:!?") for word in value.split() if word[0].isalpha()]
-    small = sum(not word[0].isupper() for word in found)
-    if len(found) < _PHRASE_WORDS or 2 * small <= len(found):
+    if len(found) < _PHRASE_WORDS:
         return False
+    grammar = sum(word.lower() in FUNCTION_WORDS or word.lower() in NEGATIONS for word in found)
+    if 2 * sum(not word[0].isupper() for word in found) <= len(found):
+        return 3 * grammar >= len(found)  # as in German, which writes nouns with capitals
     if _HANGUL.search(value):
         return 2 * sum(word[-1:] in KOREAN_GRAMMAR for word in found) >= len(found)
-    return any(word.lower() in FUNCTION_WORDS or word.lower() in NEGATIONS for word in found)
+    return grammar > 0
 
 
 def is_exact(text: str, name: str) -> bool:
@@ -145,7 +152,8 @@ def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
     if not expected.strip() or not actual.strip():
         return "same" if expected.strip() == actual.strip() else "different"
     language = guessed_language(expected) or guessed_language(actual)
-    passages = [read_passage(text, language) for text in (expected, actual)]
+    texts = [_VERSION.sub(_version, text) for text in (expected, actual)]
+    passages = [read_passage(text, language) for text in texts]
     wanted, made = (_tokens(passage.between, passage.mentions) for passage in passages)
     if _are_same(wanted, made):
         return "same"
@@ -160,6 +168,11 @@ def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
     content = min(sum(word.is_content for word in side) for side in (said, meant))
     is_short = not is_prose(expected) and not is_prose(actual)
     return "different" if not shared and (is_short or content >= _LITTLE_IN_COMMON) else "unclear"
+
+
+def _version(found: re.Match[str]) -> str:
+    """Returns a version as an identifier: 2.1 and 2.10 are two of them."""
+    return f"{found[1]}v{found[2].replace('.', '_')}"
 
 
 def _tokens(between: Sequence[str], mentions: Sequence[Mention]) -> list[object]:
@@ -201,8 +214,13 @@ def _values_differ(expected: str, actual: str, wanted: Sequence[Mention], made: 
     extra = [one for one in right if not any(one.means(other) for other in left)]
     if (missing or _has_one(expected)) and (extra or _has_one(actual)) and (missing or extra):
         return True
-    sides = [(set(addresses_in(plain(text))), _names(text)) for text in (expected, actual)]
-    return any(sides[0][kind] - sides[1][kind] and sides[1][kind] - sides[0][kind] for kind in (0, 1))
+    kinds: tuple[Callable[[str], Collection[object]], ...] = (_addresses, _names, weekdays_in)
+    pairs = ((set(values(expected)), set(values(actual))) for values in kinds)
+    return any(left - right and right - left for left, right in pairs)
+
+
+def _addresses(text: str) -> list[str]:
+    return addresses_in(plain(text))
 
 
 def _counted(text: str) -> Iterator[Mention]:

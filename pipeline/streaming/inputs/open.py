@@ -84,6 +84,10 @@ class CompositeSource(StreamSource):
         """Returns the unread ends of all sources."""
         return [line for source in self._sources for line in source.unread()]
 
+    def refused(self) -> Sequence[str]:
+        """Returns what all sources received and could not use."""
+        return [line for source in self._sources for line in source.refused()]
+
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Settles the records at every source; each ignores records of the others."""
         settled = list(places)

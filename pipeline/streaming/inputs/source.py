@@ -99,6 +99,10 @@ class StreamSource(Protocol):
         """Returns the incomplete ends of the input, one line each. A later process can read them."""
         return ()
 
+    def refused(self) -> Sequence[str]:
+        """Returns what was received and could not be used, one line each; its sender was told."""
+        return ()
+
     def settle(self, places: Iterable[tuple[str, int]]) -> None:
         """Acknowledges (source, position) pairs whose outcomes are on disk, where no checkpoint does."""
         return None

@@ -48,7 +48,7 @@ class SourceCheckpoints:
 
     def set_note(self, source: str, note: str) -> None:
         """Stores the note of a source; raises OSError."""
-        with self._lock, disk_errors():
+        with self._lock, disk_errors(self._connection):
             self._notes[source] = note
             self._connection.execute(
                 "INSERT INTO sources (source, note) VALUES (?, ?) "

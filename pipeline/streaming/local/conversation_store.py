@@ -254,7 +254,7 @@ class PreviousProcesses:
             "SELECT s.events, s.places, coalesce(s.closed_at, g.at) FROM groups g"
             " LEFT JOIN sessions s ON s.key = g.session WHERE g.key = ? ORDER BY g.session"
         )
-        with self._lock, disk_errors():
+        with self._lock, disk_errors(self._connection):
             rows = self._connection.execute(query, (group_key(group),)).fetchall()
         if not rows:
             return None
@@ -282,7 +282,7 @@ class PreviousProcesses:
         return None if pruned is None else Counted(maxsize, pruned[0], pruned[1], "", b"")
 
     def _row(self, query: str, key: int) -> Any:
-        with self._lock, disk_errors():
+        with self._lock, disk_errors(self._connection):
             return self._connection.execute(query, (key,)).fetchone()
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from turnwise.pipeline.io.sinks.base import document_content, table_content
 from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.pipeline.streaming.changes import gone_window, window_change
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.metrics.state import MetricsState
@@ -37,15 +38,20 @@ class MetricsFiles:
             directory: Directory of the files.
             run_id: Id of the run.
             known: Sums of earlier processes. Rows of other windows or versions are outdated and dropped.
+
+        Raises:
+            ConfigError: A file cannot be read.
         """
         self._directory, self._run_id, self._lock = directory, run_id, Lock()
         keys = [_window_key(one) for one in known]
         self._rows = {table: _grouped(_read(directory / f"{table}.jsonl"), keys) for table in SINGLE_FILES}
-        self._states = {key: one.state for key, one in zip(keys, known, strict=True)}
+        # A window whose rows are gone has no state here: `complete` writes it anew.
+        written = self._rows[BY_VERSION]
+        self._states = {key: one.state for key, one in zip(keys, known, strict=True) if key in written}
         self.send: Callable[[Sequence[StreamChange]], None] | None = None
         self._changes: dict[_WindowKey, StreamChange] = {}
         for row in _read(directory / f"{BY_VERSION}.jsonl"):
-            if (key := (row["window_start"], row["app_version"])) not in self._states:
+            if (key := (row["window_start"], row["app_version"])) not in keys:
                 self._changes[key] = gone_window(*key, run_id, row["revision"] + 1)
         self._is_changed, self._aggregated = True, -1
 
@@ -120,7 +126,13 @@ def _window_key(one: WindowSum) -> _WindowKey:
 def _read(path: Path) -> list[JsonObject]:
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
+    try:
+        rows: list[JsonObject] = [json.loads(line) for line in path.read_bytes().splitlines()]
+        for row in rows:
+            row["window_start"], row["app_version"], row["revision"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path}: is damaged: {error}; remove it: its figures are computed anew") from None
+    return rows
 
 
 def _grouped(rows: Iterable[JsonObject], keys: Container[_WindowKey]) -> dict[_WindowKey, list[JsonObject]]:

@@ -22,10 +22,13 @@ from turnwise.pipeline.io.directory import (
     PROGRESS_FILE,
     check_directory,
     clear_directory,
+    clear_unfinished,
     locked,
+    name_full_disk,
     write_run_file,
 )
 from turnwise.pipeline.io.sinks.base import open_changes, prepare_service
+from turnwise.pipeline.io.terminal import counted
 from turnwise.pipeline.report.counts import guesses_by_tool
 from turnwise.pipeline.report.joint import joint_document
 from turnwise.pipeline.report.summary import Figures
@@ -78,11 +81,13 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
     keep_inputs(settings)
     open_own_judge(settings)
     stop = Event()
-    with locked(settings.output), ExitStack() as stack:
+    with locked(settings.output, settings.run), ExitStack() as stack:
         stack.enter_context(drained_by_signal(stop.set))
         if settings.overwrite:
             clear_directory(settings.output)
         is_new = not _holds_stream(settings)
+        if is_new:
+            clear_unfinished(settings.output)
         store = _opened_store(settings, stack)
         try:
             settings = _continued(settings, store)
@@ -99,9 +104,12 @@ def run_stream(settings: RunSettings, options: PipelineOptions) -> int:
         stack.callback(source.close)
         # What an earlier process concluded does not hold any more, also if this one is killed.
         (Path(settings.output) / RUN_FILE).unlink(missing_ok=True)
-        late = _stream(settings, options, store, source, stop)
-        store.compact()
-        return _report(settings, store, late, [*left, *source.unread()])
+        try:
+            late = _stream(settings, options, store, source, stop)
+            store.compact()
+            return _report(settings, store, late, source.unread(), [*left, *source.refused()])
+        except OSError as error:
+            raise name_full_disk(error, settings.output) from None
 
 
 def _source_options(settings: RunSettings) -> SourceOptions:
@@ -191,14 +199,21 @@ def _build(pipeline: beam.Pipeline, settings: RunSettings, engine: Engine, resto
     build_stream(pipeline, arrivals, [], cases, settings, local, restored)
 
 
-def _report(settings: RunSettings, store: StreamStorage, late: int, unread: Sequence[str]) -> int:
+def _report(
+    settings: RunSettings, store: StreamStorage, late: int, ends: Sequence[str], refused: Sequence[str]
+) -> int:
+    unread, problems = [*refused, *ends], store.refused_rows()
+    if ends:
+        said = f"{counted(len(ends), 'input')} could not be read to the end"
+        problems.append(
+            f"{said}: an unknown number of records is missing; start again when the rest is there"
+        )
     run_id = settings.run.run_id
     rows = [row for entry in sorted(store.sums.totals.items()) for row in version_rows(entry, run_id)]
     counts = stream_counts(store.counts)
     counts["late_conversations"], counts["unread_ends"] = late, len(unread)
-    guesses, not_stored = guesses_by_tool(store.counts), store.refused_rows()
-    joint = joint_document(settings, store.counts)
-    figures = Figures(counts, JUDGING.judged, guesses, unread, not_stored=not_stored, joint=joint)
+    guesses, joint = guesses_by_tool(store.counts), joint_document(settings, store.counts)
+    figures = Figures(counts, JUDGING.judged, guesses, unread, problems=problems, joint=joint)
     document = run_document(settings, figures, rows, {"folder": "."})
     write_run_file(settings.output, document)
     return report(settings, figures, rows, document)

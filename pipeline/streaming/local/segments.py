@@ -3,9 +3,12 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from turnwise.pipeline.streaming.local.database import run_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.score_row import score_lines
 
@@ -14,6 +17,8 @@ TABLES = (SCORES, "results", "conversations", "failures")
 _NAME = re.compile(r"(scores|results|conversations|failures)-(\d{5})\.jsonl")
 _LARGEST = 256 * 1024 * 1024
 _COPIED_AT_ONCE = 1024 * 1024
+_COMPARED = 4096
+"""Bytes before a committed length by which a file is recognised."""
 
 
 class SegmentId(NamedTuple):
@@ -36,6 +41,55 @@ class RowRange(NamedTuple):
     length: int
 
 
+class Committed(NamedTuple):
+    """What of a file counts.
+
+    Attributes:
+        length: Bytes.
+        tail: Digest of the last of them; see `Segments.tail`.
+    """
+
+    length: int
+    tail: bytes
+
+
+_NOTHING = Committed(0, b"")
+
+
+def check_rows(directory: Path, committed: Mapping[SegmentId, Committed], run_id: str | None) -> None:
+    """Checks that a directory holds the rows that its progress describes, before any of them is cut off.
+
+    Args:
+        directory: The directory.
+        committed: What counts of each file.
+        run_id: The run of the progress; None: it has none yet, and so no rows.
+
+    Raises:
+        ValueError: A file is gone, too short or another one, or holds rows of another run.
+    """
+    for path in directory.iterdir():
+        if _NAME.fullmatch(path.name) and path.stat().st_size:
+            run = run_of(path)
+            if run_id is None or run not in (None, run_id):
+                raise ValueError(f"{path.name}: holds rows of the run {run}, the progress is of {run_id}")
+    for segment, (length, tail) in committed.items():
+        path = directory / segment.name
+        if not path.exists() or path.stat().st_size < length:
+            raise ValueError(f"{segment.name}: is gone or was cut: {length} bytes of it count")
+        with path.open("rb") as file:
+            if _tail_digest(_tail_of(file, length)) != tail:
+                raise ValueError(f"{segment.name}: is not the file that this progress describes")
+
+
+def _tail_of(file: BinaryIO, length: int) -> bytes:
+    file.seek(max(length - _COMPARED, 0))
+    return file.read(min(length, _COMPARED))
+
+
+def _tail_digest(tail: bytes) -> bytes:
+    return blake2b(tail, digest_size=8).digest()
+
+
 class Segments:
     """The growing files of an output directory.
 
@@ -51,6 +105,10 @@ class Segments:
             if found and SegmentId(found[1], int(found[2])) not in self._lengths:
                 path.unlink()
         self._current = {table: self._last(table) for table in TABLES}
+        self._tails = dict[SegmentId, bytes]()
+        for segment in self._lengths.keys() - self._current.values():
+            with (directory / segment.name).open("rb") as file:
+                self._tails[segment] = _tail_of(file, self._lengths[segment])
         self._files = {table: self._open(segment) for table, segment in self._current.items()}
 
     def _last(self, table: str) -> SegmentId:
@@ -61,6 +119,7 @@ class Segments:
         length = self._lengths.setdefault(segment, 0)
         file = path.open("r+b" if path.exists() else "w+b")
         file.truncate(length)
+        self._tails[segment] = _tail_of(file, length)
         file.seek(length)
         return file
 
@@ -68,6 +127,10 @@ class Segments:
     def lengths(self) -> Mapping[SegmentId, int]:
         """Length of every file in bytes, with rows that are not yet committed."""
         return self._lengths
+
+    def tail(self, segment: SegmentId) -> bytes:
+        """Returns the digest of the last 4,096 bytes of a file, by which it is recognised."""
+        return _tail_digest(self._tails[segment])
 
     def append(self, table: str, rows: Sequence[Any]) -> RowRange | None:
         """Appends rows to a table; returns None if there are none."""
@@ -83,6 +146,7 @@ class Segments:
         self._files[table].write(text)
         span = RowRange(segment, self._lengths[segment], len(text))
         self._lengths[segment] += len(text)
+        self._tails[segment] = (self._tails[segment] + text[-_COMPARED:])[-_COMPARED:]
         return span
 
     def sync(self) -> None:
@@ -107,11 +171,20 @@ class Segments:
             self._lengths[new] = target.tell()
             target.flush()
             os.fsync(target.fileno())
-        del self._lengths[segment]
+        del self._lengths[segment], self._tails[segment]
         self._files[segment.table].close()
         self._files[segment.table] = self._open(new)
         self._current[segment.table] = new
         return new
+
+    def cut(self, committed: Mapping[SegmentId, Committed]) -> None:
+        """Closes the files, and cuts off what was not committed; a file that does not allow it stays."""
+        for table, file in self._files.items():
+            segment = self._current[table]
+            with suppress(OSError):  # the rows that it still holds in memory find no room
+                file.close()
+            with suppress(OSError):
+                os.truncate(self._directory / segment.name, committed.get(segment, _NOTHING).length)
 
     def close(self) -> None:
         """Closes the files."""

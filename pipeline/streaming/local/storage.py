@@ -1,8 +1,9 @@
 """Stores the outcomes of a local stream: rows and progress in one transaction."""
 
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from time import time
@@ -23,7 +24,7 @@ from turnwise.pipeline.streaming.local.conversation_store import (
 from turnwise.pipeline.streaming.local.counts import WindowSums, loss_counts, outcome_counts
 from turnwise.pipeline.streaming.local.database import disk_errors, open_database, prune
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
-from turnwise.pipeline.streaming.local.segments import TABLES, SegmentId, Segments
+from turnwise.pipeline.streaming.local.segments import TABLES, Committed, SegmentId, Segments, check_rows
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import (
     REPLACED,
@@ -62,8 +63,14 @@ class StreamStorage:
         self._changes: list[StreamChange] = []
         self.lock, self._directory = RLock(), directory
         self._connection = open_database(directory)
-        rows = self._connection.execute('SELECT "table", number, length FROM segments')
-        self._segments = Segments(directory, {SegmentId(t, n): length for t, n, length in rows})
+        committed = self._committed()
+        run_id = self._connection.execute("SELECT value FROM meta WHERE name = 'run_id'").fetchone()
+        try:
+            check_rows(directory, committed, run_id and run_id[0])
+        except ValueError:
+            self._connection.close()
+            raise
+        self._segments = Segments(directory, {segment: one.length for segment, one in committed.items()})
         self.checkpoints = SourceCheckpoints(self._connection, self.lock)
         self.conversations = ConversationStore(self._connection)
         self.earlier = PreviousProcesses(directory, self.conversations.changes)
@@ -73,10 +80,14 @@ class StreamStorage:
         self.counts = Counter(dict(self._connection.execute("SELECT name, number FROM counts")))
         self._problem: BaseException | None = None
 
+    def _committed(self) -> dict[SegmentId, Committed]:
+        rows = self._connection.execute('SELECT "table", number, length, tail FROM segments')
+        return {SegmentId(t, n): Committed(length, tail) for t, n, length, tail in rows}
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Commits the changes of the body. After an error, no later transaction is accepted."""
-        with self.lock, disk_errors():
+        with self.lock, disk_errors(self._connection):
             if self._problem is not None:
                 raise self._problem
             self._connection.execute("BEGIN IMMEDIATE")
@@ -126,13 +137,14 @@ class StreamStorage:
     def _write_state(self) -> None:
         self.sums.write()
         self._connection.execute("UPDATE meta SET value = ? WHERE name = ?", (repr(self.now), _NOW))
-        lengths = [(*segment, length) for segment, length in self._segments.lengths.items()]
-        self._connection.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?)", lengths)
+        segments = self._segments
+        rows = [(*segment, length, segments.tail(segment)) for segment, length in segments.lengths.items()]
+        self._connection.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?)", rows)
         self._connection.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", self.counts.items())
 
     def meta(self, name: str, value: str) -> str:
         """Returns the stored value of a name; stores `value` if there is none."""
-        with self.lock, disk_errors():
+        with self.lock, disk_errors(self._connection):
             self._connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
             found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(found[0])
@@ -264,9 +276,13 @@ class StreamStorage:
         return self._directory / segment.name
 
     def close(self) -> None:
-        """Closes files and database."""
+        """Closes files and database; frees the rows of a transaction that failed, as on a full disk."""
         with self.lock:
-            self._segments.close()
+            if self._problem is None:
+                self._segments.close()
+            else:
+                with suppress(sqlite3.Error):
+                    self._segments.cut(self._committed())
             self.earlier.close()
             self._connection.close()
 

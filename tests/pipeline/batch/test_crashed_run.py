@@ -1,8 +1,16 @@
 """A run that dies leaves nothing that looks like a whole run."""
 
-from collections.abc import Sequence
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from shutil import which
+from socket import gethostname
 from typing import Any
 
 import apache_beam as beam
@@ -10,11 +18,11 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests import forked
-from tests.tables import folder_of
+from tests.tables import folder_of, rows_of
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.directory import check_directory, clear_directory, earlier_files
+from turnwise.pipeline.io.directory import check_directory, clear_unfinished, earlier_files
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.run_files import RunSink
 from turnwise.pipeline.io.run_reader import open_run
@@ -65,13 +73,13 @@ def test_nothing_stands_under_a_final_name(crashed: Path) -> None:
     assert [path.name for path in crashed.rglob("*") if path.is_file() and path.suffix != ".partial"] == []
 
 
-def test_the_next_run_is_told_and_may_clear_up(crashed: Path) -> None:
-    left = earlier_files(str(crashed))
-    if left:
-        with pytest.raises(ConfigError, match="--overwrite"):
-            check_directory(str(crashed), overwrite=False)
-    clear_directory(str(crashed))
-    assert list(crashed.rglob("*")) == []
+def test_what_is_left_is_in_no_way_of_the_next_run(crashed: Path) -> None:
+    check_directory(str(crashed), overwrite=False)
+    if earlier_files(str(crashed)):
+        with pytest.raises(ConfigError, match=r"holds a run that has not ended .*; --overwrite replaces it"):
+            check_directory(str(crashed), overwrite=False, may_go_on=True)
+    clear_unfinished(str(crashed))
+    assert [path for path in crashed.rglob("*") if path.is_file()] == []
 
 
 def test_the_run_that_it_should_have_replaced_stays(sample: Path, tmp_path: Path) -> None:
@@ -98,5 +106,132 @@ def test_a_full_disk_is_said_in_one_line(sample: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = ["run", "--input", sample / "conversations", "--output", out, "--judge", "none"]
     done = forked.run_text(command, ROOT, file_size=4096)
-    assert (done.returncode, done.stderr) == (1, "turnwise: [Errno 27] File too large\n")
-    assert [path.name for path in out.rglob("*") if path.is_file() and path.suffix != ".partial"] == []
+    assert (done.returncode, done.stderr) == (1, f"turnwise: [Errno 27] File too large: '{out}'\n")
+    assert [path.name for path in out.rglob("*")] == []
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log that takes some seconds."""
+    path = tmp_path_factory.mktemp("many") / "log.jsonl"
+    turn = {"user": "Where is my order?", "agent": "It comes on Monday.", "expected": {"response": "Monday."}}
+    rows = ({"conversation_id": f"c{n}", "app_version": "v1", "turns": [turn]} for n in range(12_000))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def parts_of(out: Path) -> list[Path]:
+    return [path for path in out.rglob("*.partial") if path.stat().st_size]
+
+
+@contextmanager
+def killed(command: Sequence[object], out: Path) -> Iterator[Callable[[], int]]:
+    """A run that is killed at the end of the body, after it has begun to write."""
+    process = forked.Process(command, ROOT)
+    try:
+        while not parts_of(out):
+            assert process.poll() is None
+            time.sleep(0.01)
+        yield process.poll
+        assert process.poll() is None, "it was alive all the time"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("options", [[], ["--workers", "2"], ["--store", "sqlite:///{}/store.db"]], ids=str)
+def test_the_same_command_goes_on_after_a_kill(
+    turnwise: Callable[..., Any], many: Path, tmp_path: Path, options: list[str]
+) -> None:
+    out = tmp_path / "out"
+    options = [option.format(tmp_path) for option in options]
+    command = ["run", "--input", many, "--judge", "none", *options, "--output", out]
+    with killed(command, out):
+        second = turnwise(*command)
+        assert second.status == 2 and "another run is writing into it" in second.err
+        assert turnwise(*command, "--overwrite").status == 2 and parts_of(out)
+    assert parts_of(out)
+    done = turnwise(*command)
+    assert (done.status, done.err) == (0, "")
+    assert len(rows_of(out, "results")) == 12_000
+    assert [path.name for path in out.iterdir()].count(".turnwise.lock") == 0 == len(parts_of(out))
+    assert len([path for path in out.iterdir() if path.is_dir()]) == 1
+    if options[:1] == ["--store"]:
+        listed = turnwise("store", "runs", "--store", options[1]).out
+        assert [line.split()[0] for line in listed.splitlines()[2:4]] == ["COMPLETED", "ERROR"]
+
+
+def test_whole_tables_without_their_run_json_stay_unless_a_run_was_killed(
+    turnwise: Callable[..., Any], sample: Path, tmp_path: Path
+) -> None:
+    """A kill between the names of the tables and `run.json` leaves them, and so does a person."""
+    command = ["run", "--input", sample / "conversations", "--judge", "none", "--output", tmp_path / "out"]
+    assert turnwise(*command).status == 0
+    (tmp_path / "out/run.json").unlink()
+    before = sorted(tmp_path.rglob("*"))
+    refused = turnwise(*command)
+    assert refused.status == 2 and "holds an earlier run (run-" in refused.err
+    assert sorted(tmp_path.rglob("*")) == before
+    (tmp_path / "out/.turnwise.lock").write_text(json.dumps(["here", 1, "run", "2026-11-21T00:00:00Z"]))
+    assert turnwise(*command).status == 0
+    assert len([path for path in (tmp_path / "out").iterdir() if path.is_dir()]) == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A filesystem of 1 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no filesystem can be mounted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.skipif(which("mount") is None, reason="there is no mount")
+@pytest.mark.parametrize("options", [[], ["--workers", "2"], ["--output_format", "avro"]], ids=str)
+def test_a_full_disk_is_named_and_freed(
+    turnwise: Callable[..., Any], many: Path, small_disk: Path, options: list[str]
+) -> None:
+    out = small_disk / "out"
+    command = ["run", "--input", many, "--judge", "none", *options, "--output", out]
+    done = turnwise(*command)
+    assert (done.status, done.err) == (1, f"turnwise: [Errno 28] No space left on device: '{out}'\n")
+    assert [path.name for path in out.rglob("*")] == []
+    subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+    assert turnwise(*command).status == 0 and len(list(open_run(str(out)).results())) == 12_000
+
+
+@pytest.mark.skipif(which("cc") is None, reason="there is no compiler")
+def test_a_filesystem_without_locks_holds_one_run_at_a_time(many: Path, tmp_path: Path) -> None:
+    """A library in which `flock` answers as such a filesystem does stands for it."""
+    (tmp_path / "none.c").write_text(
+        "#include <errno.h>\nint flock(int f, int o) { errno = ENOLCK; return -1; }"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "none.so", "none.c"], cwd=tmp_path, check=True)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "turnwise", "run", "--judge", "none", "--output", out, "--input"]
+    process = {"cwd": ROOT, "env": {**os.environ, "LD_PRELOAD": str(tmp_path / "none.so")}}
+    first = subprocess.Popen([*command, many], **process, stdout=subprocess.DEVNULL)
+    try:
+        while not parts_of(out):
+            assert first.poll() is None
+            time.sleep(0.01)
+        second = subprocess.run([*command, many], **process, capture_output=True, text=True, check=False)
+        said = f"another run is writing into it: process {first.pid} of {gethostname()}; remove {out}/"
+        assert second.returncode == 2 and said in second.stderr and first.poll() is None
+    finally:
+        first.kill()
+        first.wait()
+    lease = json.loads((out / ".turnwise.lease").read_text())
+    (out / ".turnwise.lease").write_text(json.dumps(["elsewhere", *lease[1:]]))
+    other = subprocess.run([*command, many], **process, capture_output=True, text=True, check=False)
+    assert other.returncode == 2 and f"process {first.pid} of elsewhere; remove" in other.stderr
+    (out / ".turnwise.lease").write_text(json.dumps(lease))
+    assert subprocess.run([*command, many], **process, capture_output=True, check=False).returncode == 0
+    assert sorted(path.suffix for path in out.iterdir() if path.is_file()) == [".json"] and not parts_of(out)

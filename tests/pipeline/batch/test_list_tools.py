@@ -158,7 +158,7 @@ def test_what_is_no_regular_file_is_a_problem_and_does_not_block(named, logs):
     command = [sys.executable, "-m", "turnwise", "tools", str(logs / named)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120)
     assert "0.jsonl: is a FIFO; only regular files are read" in done.stderr
-    assert done.returncode == (2 if named == "0.jsonl" else 0)
+    assert done.returncode == (2 if named == "0.jsonl" else 1)
     assert ("cancel_x" in done.stdout) == (named != "0.jsonl")
 
 

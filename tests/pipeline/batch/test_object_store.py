@@ -1,7 +1,9 @@
 """Runs whose output is on another filesystem than the local one: an object store in this process."""
 
+import gzip
 import json
 import re
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,12 +18,14 @@ from tests.object_store import FAULTS, OBJECTS, READS, StoredObject
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.files import file_patterns
+from turnwise.pipeline.io.files import SizedPath, file_patterns, file_records
 from turnwise.pipeline.io.run_files import RunSink
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.schemas.failure import Failure
+from turnwise.schemas.record import Record
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.scoring.config import build_criteria
@@ -207,3 +211,31 @@ def test_bundles_that_fail_once_change_nothing(tmp_path: Path) -> None:
         assert sorted(map(json.dumps, found.rows(table))) == sorted(map(json.dumps, rows[table])), table
     named = {f"{OUT}/{document()['folder']}/{name}" for own in document()["files"].values() for name in own}
     assert set(OBJECTS) == {*named, f"{OUT}/run.json"}, "what repeated bundles left is removed"
+
+
+@pytest.mark.parametrize(("days", "is_refused"), [(0, True), (2, True), (4, False), (None, True)])
+def test_a_run_without_an_end_is_in_the_way_until_it_was_quiet_for_days(
+    score: Callable[..., int], capsys: pytest.CaptureFixture[str], days: int | None, is_refused: bool
+) -> None:
+    """Nobody knows of a process elsewhere that it is dead; `None`: the store states no times."""
+    left = f"{OUT}/run-20261121T000000Z-0123abcd/scores.{'0' * 32}.partial"
+    OBJECTS[left] = StoredObject(b"", 0.0 if days is None else time.time() - days * 86_400)
+    assert (score("v1", OUT) == 2) is is_refused
+    said = capsys.readouterr().err
+    assert ("holds a run that has not ended (run-2026" in said) is is_refused is (left in OBJECTS)
+    if is_refused:
+        assert score("v1", OUT, "--overwrite") != 2
+
+
+def test_a_read_that_ends_early_is_a_failure_of_unknown_size() -> None:
+    """The listing states more bytes than the service gives."""
+    content = b"".join(b'{"conversation_id": "c%d"}\n' % number for number in range(9))
+    for name, stored in (("a.jsonl", content), ("a.jsonl.gz", gzip.compress(content))):
+        path = f"objects://bucket/{name}"
+        OBJECTS[path] = StoredObject(stored, 0.0)
+        assert (
+            sum(isinstance(one, Record) for one in file_records(SizedPath(path, len(stored)), 1 << 20)) == 9
+        )
+        *records, failure = file_records(SizedPath(path, len(stored) + 1), 1 << 20)
+        assert len(records) == 9 and isinstance(failure, Failure)
+        assert failure.error_type == "IncompleteReadError"

@@ -1,16 +1,22 @@
 """Whole runs on logs as they are found: mixed formats, broken records, compressed files."""
 
 import gzip
+import io
 import json
 import os
+import sqlite3
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import fastavro
+import pyarrow
+import pyarrow.parquet
 import pytest
 
+from turnwise import evaluate
 from turnwise.pipeline.io.files import file_records, listed_files, read_records
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
@@ -424,6 +430,168 @@ def test_binary_files_in_a_directory_are_one_failure_each(
     assert set(said) == set(BINARY) and len(done.rows("failures")) == len(BINARY)
     assert all(word in said[name] for name, (_, word) in BINARY.items())
     assert done.document("run.json")["counts"]["results"] == 2
+
+
+def zipped(name: str, content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("whole.jsonl", lines(conversation("in zip")))
+        archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def spoilt(content: bytes, mark: bytes) -> bytes:
+    """Returns a file with other bytes behind a mark."""
+    place = content.index(mark) + len(mark) + 4
+    return content[:place] + b"\xa5" * 8 + content[place + 8 :]
+
+
+def sessions_with_a_zeroed_page() -> bytes:
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id, message_data)")
+        said = json.dumps({"role": "user", "content": "Hello! " * 40})
+        rows = ((f"s{number // 10}", said) for number in range(400))
+        database.executemany("INSERT INTO agent_messages (session_id, message_data) VALUES (?, ?)", rows)
+        database.commit()
+        pages = database.serialize()
+    return pages[:40_960] + b"\0" * 4096 + pages[45_056:]
+
+
+def avro(count: int) -> bytes:
+    buffer = io.BytesIO()
+    fastavro.writer(buffer, AVRO_SCHEMA, [conversation(f"a{i}") for i in range(count)], sync_interval=100)
+    return buffer.getvalue()
+
+
+def parquet() -> bytes:
+    buffer = io.BytesIO()
+    rows = [conversation(f"p{number}") for number in range(3000)]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), buffer, row_group_size=100)
+    return buffer.getvalue()
+
+
+MANY = [conversation(f"m{number}") for number in range(50)]
+PRETTY = json.dumps({"conversations": MANY}, indent=2).encode()
+CSV = b"conversation_id,user,agent\n" + b"".join(b"c%d,hi,hello there\n" % i for i in range(9))
+BROKEN_OFF: dict[str, bytes] = {
+    "cut.jsonl.gz": gzip.compress(lines(*MANY))[:-30],
+    "spoilt.jsonl.gz": spoilt(gzip.compress(lines(*MANY), 0), b"m20"),
+    "cut_behind_a_line.jsonl.gz": gzip.compress(lines(*MANY), 0)[:-8],
+    "cut.json.gz": gzip.compress(json.dumps(MANY).encode())[:-30],
+    "cut.jsonl": lines(*MANY)[:-30],
+    "cut_in_a_letter.jsonl": lines(*MANY) + '{"conversation_id": "é'.encode()[:-1],
+    "cut_array.json": json.dumps(MANY).encode()[:-30],
+    "cut_behind_an_element.json": json.dumps(MANY).encode()[:-1],
+    "cut_behind_a_comma.json": json.dumps(MANY[:9]).encode()[:-1] + b",",
+    "pretty.json": PRETTY[:-30],
+    "one_pretty.json": json.dumps(MANY[0], indent=2).encode()[:-2],
+    "several_pretty.json": b"".join(json.dumps(one, indent=2).encode() for one in MANY)[:-30],
+    "lines.json": lines(*MANY)[:-30],
+    "events.json": b'data: {"type": "message_start"}\n\ndata: {"type": "content_bl',
+    "utf_16.jsonl": lines(*MANY).decode().encode("utf-16"),
+    "utf_16.json": json.dumps(MANY).encode("utf-16-le"),
+    "archive.eval": zipped("last.jsonl", lines(*MANY))[:-30],
+    "member_cut.eval": zipped("last.jsonl", lines(*MANY)[:-30]),
+    "member_array.eval": zipped("last.json", json.dumps(MANY).encode()[:-30]),
+    "member_document.eval": zipped("last.json", PRETTY[:-30]),
+    "member_utf_16.eval": zipped("last.jsonl", lines(*MANY).decode().encode("utf-16")),
+    "member_spoilt.eval": spoilt(zipped("last.jsonl", lines(*MANY)), b"last.jsonl"),
+    "member_packed.eval": zipped("last.jsonl.gz", gzip.compress(lines(*MANY))),
+    "rows.parquet": parquet()[:-30],
+    "pages.parquet": spoilt(parquet(), b"p2000"),
+    "cut.avro": avro(50)[:-30],
+    "no_sync.avro": avro(50)[:-4],
+    "head.avro": avro(50)[:40],
+    "documents.yaml": b"a: 1\n---\nb: [1, 2",
+    "adk/.adk/session.db": sessions_with_a_zeroed_page(),
+    "half/.adk/session.db": sessions_with_a_zeroed_page()[:30_000],
+    "cut.csv": CSV[:-14],
+    "quote.csv": CSV + b'c9,hi,"hello',
+    "link.jsonl": b"",
+}
+COVERED = {
+    "criteria": {"response_match_score": 0.5},
+    "gate": {"rules": [{"rule": "coverage", "at_least": 0}]},
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_OFF)
+def test_an_input_that_breaks_off_fails_the_run_whatever_may_fail(
+    turnwise: Callable[..., Any], tmp_path: Path, name: str
+) -> None:
+    """Nobody knows how many of its records are missing, so that no share of failures is known."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(COVERED))
+    logs, cut = tmp_path / "logs", tmp_path / "logs" / name
+    cut.parent.mkdir(parents=True)
+    (logs / "whole.jsonl").write_bytes(lines(*(conversation(f"w{number}") for number in range(20))))
+    cut.symlink_to("nothing") if name == "link.jsonl" else cut.write_bytes(BROKEN_OFF[name])
+    given = [logs, cut] if name.endswith(".csv") else [logs]
+    done = turnwise(
+        *("run", "--input", *given, "--config", config, "--max_failure_ratio", "1"), output=tmp_path / "out"
+    )
+    kinds = [row["error_type"] for row in done.rows("failures") if row["stage"] == "read"]
+    assert "IncompleteReadError" in kinds and done.document("run.json")["exit_status"] == 1
+    assert done.status == 1 and "an unknown number of records is missing" in done.err
+    assert done.document("run.json")["counts"]["results"] >= 20
+    assert turnwise("gate", tmp_path / "out").status == 1
+    result = evaluate([str(path) for path in given], config=COVERED)
+    assert not result.passed and any("could not be read to the end" in each for each in result.problems)
+    assert turnwise("inspect", *given).status == turnwise("tools", *given).status == 1
+    for command in (["convert", *given], ["cases", "--from", *given, "--select", "sample", "--to"]):
+        options = ["--to", "turnwise"] if command[0] == "convert" else []
+        written = turnwise(*command, tmp_path / f"{command[0]}.jsonl", *options)
+        assert written.status == 1
+        assert "an unknown number of records is missing" in " ".join(written.out.split())
+
+
+def test_eval_cases_that_break_off_fail_the_run(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+    log, cases = tmp_path / "log.jsonl", tmp_path / "cases.json"
+    log.write_bytes(lines({**conversation("a"), "eval_id": "e1"}))
+    turn = {"user": "hi", "response": "hello there"}
+    text = json.dumps([{"eval_id": f"e{number}", "turns": [turn]} for number in range(9)])
+    for name, content in (("cases.json", text[:-9]), ("cases.jsonl.gz", gzip.compress(text.encode())[:-9])):
+        cases = tmp_path / name
+        cases.write_bytes(content if isinstance(content, bytes) else content.encode())
+        given = ["--input", log, "--eval_cases", cases, "--max_failure_ratio", "1"]
+        for mode in ([], ["--streaming", "--max_run_time", "1"]):
+            if mode and name.endswith(".gz"):
+                continue  # of which no case was read: the stream is refused
+            done = turnwise("run", *given, *mode, output=tmp_path / f"{name}{len(mode)}")
+            assert done.status == 1 and "an unknown number of records is missing" in done.err
+
+
+def test_a_file_that_is_gone_when_it_is_read_is_a_failure_of_unknown_size(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(lines(conversation("a")))
+    (listed,) = listed_files([str(path)])
+    path.unlink()
+    (failure,) = file_records(listed, 1 << 20)
+    assert isinstance(failure, Failure) and failure.error_type == "IncompleteReadError"
+
+
+WHOLE = {
+    "no_line_end.jsonl": lines(*MANY)[:-1],
+    "words.jsonl": lines(*MANY) + b"the end",
+    "broken_line.jsonl": lines(*MANY[:5], b"{broken\n", *MANY[5:]),
+    "broken_last_line.jsonl": lines(*MANY) + b"{broken}",
+    "no_line_end.csv": CSV[:-1],
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_whole_or_has_a_known_number_of_broken_records_fails_by_their_share_only(
+    turnwise: Callable[..., Any], tmp_path: Path, name: str
+) -> None:
+    path, config = tmp_path / name, tmp_path / "config.json"
+    path.write_bytes(WHOLE[name])
+    config.write_text(json.dumps(COVERED))
+    arguments = "run", "--input", path, "--config", config, "--max_failure_ratio", "1"
+    done = turnwise(*arguments, output=tmp_path / "out")
+    assert "IncompleteReadError" not in {row["error_type"] for row in done.rows("failures")}
+    assert done.status == (1 if name.endswith(".csv") else 0), (
+        "nothing of a table is scored without a mapping"
+    )
 
 
 @pytest.mark.parametrize("option", ["--input", "--eval_cases"])

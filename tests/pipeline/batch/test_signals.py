@@ -225,7 +225,7 @@ def states(store_url: str, run_id: str) -> tuple[str, list[str]]:
     return state, sorted(every)
 
 
-def test_a_run_that_is_killed_stays_running_and_leaves_the_earlier_one(
+def test_a_run_that_is_killed_is_running_until_the_next_one_finds_it_dead_and_leaves_the_earlier_one(
     judged_run: Callable[..., forked.Process],
     turnwise: Callable[..., Any],
     sample_arguments: list[str],
@@ -240,7 +240,7 @@ def test_a_run_that_is_killed_stays_running_and_leaves_the_earlier_one(
         until(lambda number=number: own_server.stats()["requests"] >= 64 * number)
         process.kill()
         process.communicate(timeout=PATIENCE)
-    assert states(store[1], "a") == ("COMPLETED", ["COMPLETED", "RUNNING"])
+    assert states(store[1], "a") == ("COMPLETED", ["COMPLETED", "ERROR"]), "b wrote into its directory"
     assert states(store[1], "b") == ("RUNNING", ["RUNNING"])
 
 

@@ -195,6 +195,7 @@ class OpenedStorage:
     def open(self) -> "OpenedStorage":
         self.in_flight = InFlightRecords(self.settled.extend)
         self.store = StreamStorage(self.directory, RULES)
+        self.store.meta("run_id", "r")
         self.store.checkpoints.done("logs")
         return self
 

@@ -2,8 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
+import sqlite3
 from collections import Counter
+from contextlib import closing
 
 import pytest
 
@@ -100,8 +103,8 @@ def test_a_full_disk_is_said_in_one_line_and_loses_nothing(stream, goes_on, tmp_
     started = stream(out, *arguments, file_size=size).finish()
     assert started.status == 1 and started.err.count("\n") == 1
     assert started.err in (
-        "turnwise: [Errno 27] File too large\n",
-        "turnwise: progress.sqlite: disk I/O error\n",
+        f"turnwise: [Errno 27] File too large: '{out}'\n",
+        f"turnwise: {out}/progress.sqlite: disk I/O error\n",
     )
     assert not (out / "run.json").exists()
     again = goes_on(out, *arguments)
@@ -122,3 +125,163 @@ def test_an_output_that_goes_away_is_said_in_one_line(stream, tmp_path):
         file.write(conversation(1))
     started.finish()
     assert started.status == 1 and started.err.count("\n") == 1 and started.err.startswith("turnwise: ")
+
+
+@pytest.fixture(scope="module")
+def scored(goes_on, tmp_path_factory):
+    """The folder of a stream that has scored 60 conversations, of another, and of one that got nothing."""
+    folder = tmp_path_factory.mktemp("scored")
+    for name, size in (("own", 60), ("other", 40), ("nothing", 0)):
+        (folder / name).mkdir()
+        logs = folder / name / "logs.jsonl"
+        logs.write_text("".join(map(conversation, range(size))))
+        done = goes_on(folder / name / "out", "--input", logs, "--judge", "none", "--run_id", name)
+        assert (done.status, len(done.rows("results"))) == (0 if size else 1, size)
+    return folder
+
+
+def sql(*statements):
+    """Returns a function that changes the progress by SQL."""
+
+    def change(out, scored):
+        with closing(sqlite3.connect(out / "progress.sqlite")) as connection:
+            for statement in statements:
+                connection.execute(statement)
+            connection.commit()
+
+    return change
+
+
+def bytes_of(edit):
+    """Returns a function that changes the bytes of the progress."""
+
+    def change(out, scored):
+        path = out / "progress.sqlite"
+        path.write_bytes(edit(path.read_bytes()))
+
+    return change
+
+
+def copied(name):
+    """Returns a function that takes the progress of another stream."""
+    return lambda out, scored: shutil.copy(scored / name / "out/progress.sqlite", out)
+
+
+def foreign(content):
+    def change(out, scored):
+        (out / "progress.sqlite").unlink()
+        sql(content)(out, scored)
+
+    return change
+
+
+def each_page(fill):
+    """Returns a function that overwrites every page but the first."""
+    return lambda text: text[:4096] + fill * (len(text) - 4096)
+
+
+UNSOUND = {
+    "an empty file": (bytes_of(lambda text: b""), "is empty, but the directory holds results (run.json)"),
+    "an empty database": (foreign("PRAGMA user_version = 7"), "is empty, but the directory holds results"),
+    "a database of something else": (foreign("CREATE TABLE mine (a)"), "of something else (tables: mine)"),
+    "no database": (bytes_of(lambda text: b"text" * 5000), "file is not a database"),
+    "half of it": (bytes_of(lambda text: text[: len(text) // 2]), "malformed"),
+    "pages of zeros": (bytes_of(each_page(b"\0")), "is damaged: "),
+    "pages of others": (bytes_of(each_page(b"\x0d")), "is damaged: "),
+    "a figure that changed": (
+        bytes_of(lambda text: text.replace(b'{"results":1', b'{"results":7')),
+        "CHECK constraint failed in conversations",
+    ),
+    "a byte of the metrics": (
+        bytes_of(lambda text: text.replace(b"response_match_score", b"response_match_scorf", 1)),
+        "is damaged: ",
+    ),
+    "an earlier format": (sql("UPDATE meta SET value = '2' WHERE name = 'format'"), "(format 2, not 3)"),
+    "a later format": (sql("UPDATE meta SET value = '99' WHERE name = 'format'"), "(format 99, not 3)"),
+    "another run": (copied("other"), "is of the run other, but run.json of the run own"),
+    "a run without rows": (copied("nothing"), "is of the run nothing, but run.json of the run own"),
+}
+KILLED = {
+    **{name: (change, said.replace(" (run.json)", "")) for name, (change, said) in UNSOUND.items()},
+    "another run": (copied("other"), "holds rows of the run own, the progress is of other"),
+    "a run without rows": (copied("nothing"), "holds rows of the run own, the progress is of nothing"),
+}
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+@pytest.mark.parametrize("cases", [UNSOUND, KILLED], ids=["ended", "killed"])
+def test_progress_that_is_not_that_of_the_results_changes_nothing(goes_on, scored, tmp_path, cases, name):
+    """Results beside the progress of another stream would be cut off as rows that were not committed."""
+    (change, said), out = cases[name], tmp_path / "out"
+    shutil.copytree(scored / "own/out", out)
+    if cases is KILLED:
+        (out / "run.json").unlink()
+    change(out, scored)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    done = goes_on(out, "--input", scored / "own/logs.jsonl", "--judge", "none")
+    assert (done.status, done.out, done.err.count("\n")) == (2, "", 1)
+    assert f"--output {out}: " in done.err and "progress" in done.err and said in done.err
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+ROWS = {
+    "gone": (lambda path, scored: path.unlink(), "is gone or was cut"),
+    "cut": (lambda path, scored: os.truncate(path, 1000), "is gone or was cut"),
+    "changed": (
+        lambda path, scored: path.write_bytes(path.read_bytes()[:-9] + b'"others"}\n'),
+        "is not the file that this progress describes",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize("table", ["scores", "results", "conversations"])
+def test_rows_that_are_not_those_of_the_progress_are_refused(goes_on, scored, tmp_path, table, change, said):
+    out = tmp_path / "out"
+    shutil.copytree(scored / "own/out", out)
+    change(out / f"{table}-00000.jsonl", scored)
+    done = goes_on(out, "--input", scored / "own/logs.jsonl", "--judge", "none")
+    assert done.status == 2 and f"{table}-00000.jsonl: {said}" in done.err and (out / "run.json").exists()
+
+
+def test_metrics_that_cannot_be_read_are_named_and_made_anew_when_they_are_gone(goes_on, scored, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(scored / "own/out", out)
+    path = out / "metrics_by_turn.jsonl"
+    before = {name: (out / f"{name}.jsonl").read_bytes() for name in ("metrics_by_turn", "metrics_by_slice")}
+    path.write_bytes(path.read_bytes()[:-20])
+    arguments = out, "--input", scored / "own/logs.jsonl", "--judge", "none"
+    done = goes_on(*arguments)
+    assert done.status == 2 and f"{path}: is damaged: " in done.err and done.err.count("\n") == 1
+    for name in ("metrics_by_turn", "metrics_by_app_version", "metrics_by_slice"):
+        (out / f"{name}.jsonl").unlink()
+    assert goes_on(*arguments).status == 0
+    for name, content in before.items():
+        rows = [
+            map(json.loads, text.splitlines()) for text in (content, (out / f"{name}.jsonl").read_bytes())
+        ]
+        first, second = ([{**row, "pane": "", "revision": 0} for row in each] for each in rows)
+        assert first == second
+
+
+@pytest.mark.parametrize("left", ["nothing", "a log of zero bytes", "a zero file", "no log"])
+def test_what_a_kill_may_leave_is_gone_on_with(goes_on, scored, tmp_path, left):
+    out, size = tmp_path / "out", 60
+    if left == "a zero file":
+        out.mkdir()
+        (out / "progress.sqlite").touch()
+        (out / "scores-00000.jsonl").touch()
+    else:
+        shutil.copytree(scored / "own/out", out)
+        (out / "run.json").unlink()
+        if left == "a log of zero bytes":
+            (out / "progress.sqlite-wal").touch()
+        with (out / "scores-00000.jsonl").open("ab") as file:
+            file.write(b'{"run_id": "own", "half')
+        (out / "scores-00001.jsonl").write_bytes(b'{"run_id": "own"}\n')
+    done = goes_on(out, "--input", scored / "own/logs.jsonl", "--judge", "none")
+    assert (done.status, len(done.rows("results")), done.document("run.json")["counts"]["results"]) == (
+        *(0, size),
+        size,
+    )
+    assert not (out / "scores-00001.jsonl").exists()

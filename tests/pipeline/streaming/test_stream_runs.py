@@ -1,6 +1,7 @@
 """Whole streams: files that appear while they run, events one by one, standard input, their ends."""
 
 import fcntl
+import gzip
 import json
 import os
 import pty
@@ -341,6 +342,8 @@ def test_a_last_line_that_breaks_off_fails_the_gates_and_is_read_when_it_is_whol
     document = first.document("run.json")
     assert document["unread"] == [said] and document["counts"]["unread_ends"] == 1
     assert first.rows("failures") == []
+    allowed = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "1")
+    assert allowed.status == 1 and "1 input could not be read to the end: an unknown number" in allowed.err
     plain = goes_on(tmp_path / "out", *arguments[:4], "--max_failure_ratio", "0.1")
     assert plain.status == 1 and "1 of 2 records and conversations failed" in plain.err
     (logs / "a.jsonl").write_text("".join(rows))
@@ -377,3 +380,32 @@ def test_report_and_compare_read_a_stream_whose_files_were_rewritten(turnwise, t
         path.unlink()
     with pytest.raises(ConfigError, match="files of the run are missing: results"):
         open_run(str(out))
+
+
+BROKEN_OFF = {
+    "cut.jsonl.gz": lambda text: gzip.compress(text)[:-20],
+    "cut.jsonl": lambda text: text[:-20],
+    "cut.json": lambda text: b"[" + b",".join(text.splitlines())[:-20],
+    "cut.ndjson": lambda text: text + b'{"conversation_id": "c',
+    "utf_16.json": lambda text: text.decode().encode("utf-16-le"),
+    "utf_16.jsonl": lambda text: text.decode().encode("utf-16"),
+    "cut.parquet": lambda text: b"PAR1" + text,
+    "cut.avro": lambda text: b"Obj\1" + text,
+}
+
+
+@pytest.mark.parametrize("age", [0, 3600], ids=["new", "old"])
+@pytest.mark.parametrize("name", BROKEN_OFF)
+def test_an_input_that_breaks_off_fails_a_stream_whatever_may_fail(goes_on, tmp_path, name, age):
+    logs, config = tmp_path / "logs", tmp_path / "config.json"
+    logs.mkdir()
+    rules = {"rules": [{"rule": "coverage", "at_least": 0}]}
+    config.write_text(json.dumps({"criteria": {"response_match_score": 0.5}, "gate": rules}))
+    turn = {"user": "Where?", "agent": "Here.", "expected": {"response": "Here."}}
+    rows = [json.dumps({"conversation_id": f"c{n}", "turns": [turn]}).encode() + b"\n" for n in range(20)]
+    (logs / "whole.jsonl").write_bytes(b"".join(rows[:10]))
+    (logs / name).write_bytes(BROKEN_OFF[name](b"".join(rows[10:])))
+    os.utime(logs / name, (time.time() - age,) * 2)
+    done = goes_on(tmp_path / "out", "--input", logs, "--config", config, "--max_failure_ratio", "1")
+    assert done.status == 1 and "an unknown number of records is missing" in done.err
+    assert done.document("run.json")["exit_status"] == 1 and len(done.rows("results")) >= 10

@@ -9,6 +9,15 @@ import turnwise
 
 REPORTED = Path(__file__).parents[3] / "../shared/fixtures/reported/scoring/text_arguments.jsonl"
 TEXTS = [
+    ("body", "Ihr Termin ist am Montag um 15 Uhr.", "Ihr Termin ist am Dienstag um 15 Uhr.", "FAIL"),
+    ("body", "Der Betrag von 1.000 EUR ist fällig.", "Der Betrag von 1000 EUR ist fällig.", "PASS"),
+    ("note", "fix the login bug in version 2.1", "fix the login bug in version 2.10", "FAIL"),
+    ("text", "Your balance is -50 EUR right now.", "Your balance is 50 EUR right now.", "FAIL"),
+    ("text", "transfer money from Alice to Bob", "transfer money from Bob to Alice", None),
+    ("text", "increase the dose by 5 mg", "decrease the dose by 5 mg", None),
+    ("body", "All tickets have been refunded.", "None of the tickets have been refunded.", "FAIL"),
+    ("text", "The user can log in to the app", "The user can't log in to the app", "FAIL"),
+    ("text", "用户不能登录应用程序了", "用户能登录应用程序了", "FAIL"),
     (
         "body",
         "Ihre Rückerstattung von 49,90 € kommt bis Freitag an.",

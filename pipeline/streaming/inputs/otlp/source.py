@@ -70,7 +70,7 @@ class OtlpSource(StreamSource):
         self._thread.join()
         self._listener.close()
 
-    def unread(self) -> Sequence[str]:
+    def refused(self) -> Sequence[str]:
         """Returns how many spans were refused."""
         return _refusals(self._spool.refused)
 

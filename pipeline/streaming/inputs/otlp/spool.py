@@ -75,7 +75,7 @@ def received_before(directory: Path, source: str, checkpoints: Checkpoints) -> R
         return Received(0, 0)
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as file:
-            file.executescript(_SCHEMA)
+            _prepare(file)
             numbers = [number for (number,) in file.execute("SELECT id FROM received")]
             refused = _refused_spans(file)
     except sqlite3.Error as error:
@@ -84,6 +84,14 @@ def received_before(directory: Path, source: str, checkpoints: Checkpoints) -> R
         return Received(0, refused)
     done = checkpoints.done(source)
     return Received(sum(number not in done for number in numbers), refused)
+
+
+def _prepare(file: sqlite3.Connection) -> None:
+    """Creates what is missing in a file; raises sqlite3.Error if its pages are damaged."""
+    [(found,)] = file.execute("PRAGMA integrity_check(1)")
+    if found != "ok":
+        raise sqlite3.DatabaseError(f"is damaged: {found}")
+    file.executescript(_SCHEMA)
 
 
 def _refused_spans(file: sqlite3.Connection) -> int:
@@ -119,9 +127,9 @@ class Spool:
             self._file = sqlite3.connect(
                 directory / RECEIVED_FILE, check_same_thread=False, isolation_level=None
             )
+            _prepare(self._file)
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = FULL")
-            self._file.executescript(_SCHEMA)
             self._sizes = self._resume(checkpoints)
             self._bytes, self._waiting = sum(self._sizes.values()), len(self._sizes)
             self.refused = _refused_spans(self._file)

@@ -166,7 +166,7 @@ def test_an_eval_case_that_is_lost_is_no_record(opened):
 
     failure = record_failure("parse_case", ValueError("no case"), Record("cases", 1, b"{}"))
     for _ in range(2):
-        opened.store.commit([failed_outcome(failure, "run")], opened.in_flight)
+        opened.store.commit([failed_outcome(failure, "r")], opened.in_flight)
         opened.reopen()
     counts = stream_counts(opened.store.counts)
     assert (counts["lost_cases"], counts["records"], counts["lost_records"]) == (1, 0, 0)
@@ -264,8 +264,8 @@ def test_a_database_that_cannot_be_written_is_an_error_of_the_disk(opened, new_o
 
 
 def test_what_the_first_process_stated_stands(opened):
-    assert opened.store.meta("run_id", "first") == "first"
-    assert opened.reopen().store.meta("run_id", "second") == "first"
+    assert opened.store.meta("config", "first") == "first"
+    assert opened.reopen().store.meta("config", "second") == "first"
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def test_log_records_are_received_and_those_without_a_trace_refused(receive: Any
     (read,) = otlp_spans(json.loads(item.data))
     assert (read.trace, read.id, read.is_log, read.end) == (TRACE, SPAN, True, END)
     assert (read.events[0].name, read.events[0].body) == ("gen_ai.choice", {"content": "Hello"})
-    assert source.unread() == []
+    assert source.refused() == []
 
 
 def test_spans_without_ids_are_refused_and_named(receive: Any) -> None:
@@ -177,7 +177,7 @@ def test_spans_without_ids_are_refused_and_named(receive: Any) -> None:
     answer = post(source.url, "/v1/traces", request, PROTOBUF)
     assert ExportTraceServiceResponse.FromString(answer.body).partial_success.rejected_spans == 1
     assert source.poll(9) == []
-    assert source.unread() == ["otlp: 4 spans were refused: they lack ids"]
+    assert source.refused() == ["otlp: 4 spans were refused: they lack ids"]
 
 
 def test_refused_spans_are_counted_over_a_crash(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
@@ -333,6 +333,20 @@ def test_a_file_that_is_no_spool_is_named(tmp_path: Path, checkpoints: InMemoryC
     (tmp_path / "received.sqlite").write_text("mine " * 1000)
     with pytest.raises(ConfigError, match=r"received\.sqlite: file is not a database"):
         open_source(["otlp://127.0.0.1:0"], SourceOptions(LIMIT, None, tmp_path), checkpoints)
+
+
+def test_a_spool_with_damaged_pages_is_named(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+    spool = Spool(tmp_path, "otlp", checkpoints)
+    for number in range(50):
+        spool.add(Export(b"%d" % number * 3000, None))
+    spool.close()
+    path = tmp_path / "received.sqlite"
+    text = path.read_bytes()
+    path.write_bytes(text[:20_000] + b"\xff" * (len(text) - 20_000))
+    for kind in ("otlp://127.0.0.1:0", "-"):
+        given = [kind], SourceOptions(LIMIT, None, tmp_path), checkpoints
+        with pytest.raises(ConfigError, match=r"received\.sqlite: .*(damaged|malformed)"):
+            open_source(*given) if kind != "-" else left_before(*given)
 
 
 def test_a_port_in_use_is_named(receive: Any) -> None:
