@@ -123,6 +123,32 @@ def test_a_missing_turn_is_not_similar(judged, matched, scripted):
     assert [(s.value, s.label) for _, s in found.turns] == [(4.0, LABELS[4]), (0.0, "MISSING_TURN")]
 
 
+@pytest.mark.parametrize(
+    ("gates", "scores", "wanted"),
+    [
+        ((2, 3), (2, 3), (2.5, 2.5, "PASS")),
+        ((2, 3), (2, 2), (2.0, 2.5, "FAIL")),
+        ((None, None), (2, 4), (3.0, 3.0, "PASS")),
+        ((4, None), (3, 4), (3.5, 3.5, "PASS")),
+        ((2, 2), (2, None), (2.0, 2.0, None)),
+    ],
+)
+def test_a_mean_of_similarity_is_held_against_the_mean_of_the_gates(
+    gates, scores, wanted, judged, matched, scripted
+):
+    turns = [
+        ExpectedTurn(user="q", expectations=[says("a")], thresholds=TurnThresholds(semantic_similarity=gate))
+        for gate in gates
+    ]
+    case = EvalCase(eval_id="e", dialect="ces", turns=turns)
+    said = {f"b{place}": "429" if score is None else alike(score) for place, score in enumerate(scores)}
+    ask = scripted(lambda question, number: next(v for k, v in said.items() if k in question.prompt.evidence))
+    overall = judged(
+        SemanticSimilarity(), matched(case, *(Turn(user="q", agent=k) for k in said)), ask
+    ).overall
+    assert (overall.value, overall.threshold, overall.outcome) == wanted
+
+
 def test_several_samples_of_similarity(judged, matched, scripted):
     criterion = SemanticSimilarity(judge_model_options={"num_samples": 4})
     ask = scripted([alike(1), "429", alike(4), alike(3)])

@@ -1,5 +1,6 @@
 """semantic_similarity: CES's comparison of a golden turn's answers by meaning."""
 
+from collections.abc import Sequence
 from statistics import median_low
 from typing import ClassVar
 
@@ -8,7 +9,7 @@ from pydantic import Field
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn
 from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
+from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.reply import ReasonedReply
@@ -44,7 +45,8 @@ class SemanticSimilarity(JudgedCriterion):
 
     All expected and all observed texts of the turn are compared together. Expectations compared by EQUALS or
     CONTAINS are left out, and a turn with no others has no score; a turn with all expected texts word for
-    word scores 4 without a judge. A CES case's thresholds apply unless the config sets one.
+    word scores 4 without a judge. A CES case's thresholds apply unless the config sets one; the mean over the
+    turns is held against the mean of theirs.
 
     When to use: CES golden cases whose answers are compared by meaning.
     """
@@ -72,6 +74,16 @@ class SemanticSimilarity(JudgedCriterion):
             if score.value is not None:
                 score.outcome = "PASS" if score.value >= gate else "FAIL"
         return score
+
+    def overall(self, turns: Sequence[Score]) -> Score | None:
+        """Returns the mean over the turns, held against the mean of their gates."""
+        overall = super().overall(turns)
+        gates = [s.threshold for s in turns if s.value is not None and s.threshold is not None]
+        if overall is not None and overall.value is not None and gates:
+            overall.threshold = self.mean(gates)
+            outcome: Outcome = "PASS" if overall.value >= overall.threshold else "FAIL"
+            overall.outcome = None if overall.reason and outcome == "PASS" else outcome
+        return overall
 
     async def _score(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
         wanted = [o for o in sample.replay(pair).outcomes if _is_by_meaning(o)]
