@@ -17,8 +17,15 @@ def listed(value: JsonValue, path: str) -> list[JsonValue]:
     return value or []
 
 
+def stated(value: JsonObject) -> JsonObject:
+    """Returns an object without the keys that hold null, which dumps write for what is not there."""
+    if None in value.values():
+        return {key: item for key, item in value.items() if item is not None}
+    return value
+
+
 def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
-    """Yields the objects of a list.
+    """Yields the objects of a list, without their keys that hold null.
 
     Raises:
         ValueError: It is no list, or holds something else.
@@ -26,7 +33,7 @@ def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
     for place, item in enumerate(listed(value, path)):
         if not isinstance(item, dict):
             raise ValueError(f"{path}.{place}: a JSON object is needed, not {type(item).__name__}")
-        yield item
+        yield stated(item)
 
 
 def text_at(holder: JsonObject, key: str) -> str:

@@ -37,8 +37,14 @@ def kind_beside(held: JsonObject) -> JsonObject:
 
 
 def dotted(attributes: JsonValue) -> JsonObject:
-    """Returns attributes with dotted keys, of which exports of tables nest some."""
+    """Returns attributes with dotted keys, of which exports of tables nest some.
+
+    Raises:
+        ValueError: They are a list of something else.
+    """
     held = key_values(attributes)
+    if isinstance(attributes, list) and attributes and not held:
+        raise ValueError("attributes: none of its elements is a key with a value")
     if not any(isinstance(value, dict | list) for value in held.values()):
         return held
     found: JsonObject = {}
