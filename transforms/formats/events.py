@@ -11,6 +11,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import AUTO, FORMATS, EventReader, time_by
+from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.problems import checked, with_turns
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.unread import UNREAD, gaps
@@ -151,7 +152,7 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
     kinds = sorted({event.kind for event in events})
     if len(kinds) > 1:
         raise ValueError(f"events of one conversation in several formats: {', '.join(kinds)}")
-    values = [from_json(event.record.data) for event in events]
+    values = [stated(from_json(event.record.data)) for event in events]
     events_of = event_reader(kinds[0])
     joined = events_of.join(session_id, values)
     return with_turns(joined if events_of.is_checked else checked(joined))

@@ -29,6 +29,7 @@ from turnwise.transforms.formats.base import (
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.mapped.choice import MAPPING, PART, mapped_format, part_event, takes_rows
 from turnwise.transforms.formats.messages.base import DIALECTS
+from turnwise.transforms.formats.messages.values import without_nulls
 from turnwise.transforms.formats.problems import check_keys, checked, with_turns
 from turnwise.transforms.formats.recognise import recognise
 from turnwise.transforms.formats.several import check_one_conversation
@@ -94,7 +95,7 @@ class LogReader:
         if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
             return list(self._read_rows(value, record))
         kind = chosen or (FORMATS[recognise(value)] if mapping is None else mapped_format(mapping, value))
-        return self._read_as(kind, value, record)
+        return self._read_as(kind, without_nulls(value), record)
 
     def _read_as(
         self, kind: Format, value: JsonValue, record: Record
@@ -158,7 +159,8 @@ def _parsed(record: Record) -> tuple[JsonValue, Record]:
     check_keys(record.data, given)
     value = decoded(given)
     is_spelt_out = isinstance(given, list) and value is not given
-    return value, record._replace(data=dump_json(value)) if is_spelt_out else record
+    held = record._replace(data=dump_json(value)) if is_spelt_out else record
+    return value, held
 
 
 def decoded(value: JsonValue) -> JsonValue:
@@ -247,6 +249,7 @@ class CaseReader:
         value = from_json(record.data)
         check_keys(record.data, value)
         name = recognise(value)
+        value = without_nulls(value)
         read = FORMATS[name].read_cases
         if read is None:
             raise ValueError(f"a record of the format {name} holds no eval case")

@@ -35,7 +35,7 @@ def by_user(message: JsonObject) -> bool:
 
 def is_answer(message: JsonObject) -> bool:
     """Returns whether a message is a tool response."""
-    return message.get("role") in TOOL_ROLES or "tool_call_id" in message
+    return message.get("role") in TOOL_ROLES or bool(message.get("tool_call_id"))
 
 
 def words(message: JsonObject) -> str:

@@ -12,6 +12,7 @@ from turnwise.transforms.formats.messages.values import (
     key_set,
     kind_of,
     objects,
+    stated,
     text_at,
 )
 from turnwise.transforms.formats.own_results import VALUES
@@ -112,7 +113,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     if reply.get("type") == "error":
         log.failure = reply.get("error") or "error"
         return
-    read_messages([{"role": "assistant", **reply}], log)
+    read_messages([{"role": "assistant", **stated(reply)}], log)
     log.usage(usage_of(reply.get("usage")))
     log.finish = reply.get("stop_reason")
 

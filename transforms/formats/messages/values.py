@@ -24,6 +24,15 @@ def stated(value: JsonObject) -> JsonObject:
     return value
 
 
+def without_nulls(value: JsonValue) -> JsonValue:
+    """Returns a record, or a list of records, without the keys that hold null; deeper ones may be values."""
+    if isinstance(value, dict):
+        return stated(value)
+    if isinstance(value, list):
+        return [stated(each) if isinstance(each, dict) else each for each in value]
+    return value
+
+
 def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
     """Yields the objects of a list, without their keys that hold null.
 
@@ -65,8 +74,8 @@ def key_set(text: str) -> frozenset[str]:
 
 
 def as_object(value: JsonValue) -> JsonObject:
-    """Returns an object; an empty one in place of anything else."""
-    return value if isinstance(value, dict) else {}
+    """Returns an object without its keys that hold null; an empty one in place of anything else."""
+    return stated(value) if isinstance(value, dict) else {}
 
 
 def kind_of(part: JsonObject) -> str:

@@ -136,7 +136,7 @@ def call_of(call: JsonObject) -> MessageCall:
     for key in ("tool_call", "function", "functionCall", "function_call", "custom"):
         inner = call.get(key)
         if isinstance(inner, dict):
-            call = {**call, **inner}
+            call = {**call, **stated(inner)}
         elif key == "function" and isinstance(inner, str):
             call = {"name": inner, **call}
     args = first_of(call, _ARGS)

@@ -132,8 +132,8 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
                 return read_messages(inner, role, depth + 1)
             pair = _ROLES.get(texts[0]) if len(texts) == len(value) == 2 else None
             return [_spoken(pair, texts[1:]) if pair else _spoken(role, texts)]
-        is_parts = value and all(map(_is_part, value))
-        if is_parts and any("type" not in each or each["type"] in KNOWN_PARTS for each in value):
+        is_parts = bool(value) and all(map(_is_part, value))
+        if is_parts and any(each.get("type") in (None, *KNOWN_PARTS) for each in value):
             return read_message({"parts": value}, role)
         is_chat = is_parts or any(isinstance(each, dict) and _is_message(each) for each in value)
         return [found for each in value for found in _element(each, role, depth + 1, is_chat)]
@@ -307,7 +307,7 @@ def _add_content(found: SpanMessage, value: JsonObject) -> None:
     used = next((key for key, item in held.items() if isinstance(item, list)), next(iter(held), ""))
     content = held.pop(used, None)
     if isinstance(content, dict):
-        content = content.get("parts", [content])
+        content = stated(content).get("parts", [content])
     for part in content if isinstance(content, list) else _blocks(content):
         add_part(found, part)
     found.keys += [key for key, item in held.items() if isinstance(item, list | dict)]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.traces.values import key_values
 
 _COLUMNS = ("attributes.", "context.")
@@ -42,7 +43,7 @@ def dotted(attributes: JsonValue) -> JsonObject:
     Raises:
         ValueError: They are a list of something else.
     """
-    held = key_values(attributes)
+    held = stated(key_values(attributes))
     if isinstance(attributes, list) and attributes and not held:
         raise ValueError("attributes: none of its elements is a key with a value")
     if not any(isinstance(value, dict | list) for value in held.values()):

@@ -1,6 +1,7 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     kind_at,
@@ -167,7 +168,7 @@ def first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None
 def _message(name: str, held: JsonObject) -> list[SpanMessage]:
     """Returns the message of an event: its content may be JSON, its role and calls may stand beside it."""
     inner = loaded(held.get("message"))
-    value = {**held, **inner} if isinstance(inner, dict) else dict(held)
+    value = {**held, **stated(inner)} if isinstance(inner, dict) else dict(held)
     if isinstance(inner, str | list):
         value["content"] = inner
     content = loaded(value.get("content"))
