@@ -110,7 +110,8 @@ def unread_of(message: JsonObject, unread: Unread) -> None:
     is_agents = not (by_user(message) or is_answer(message))
     if is_agents and role not in AGENT_ROLES:
         unread.role(role)
-    if message.keys().isdisjoint(_HOLDERS) and not is_answer(message):
+    # What is nothing but a role says nothing; other keys may hold what was said.
+    if message.keys().isdisjoint(_HOLDERS) and not (is_answer(message) or message.keys() <= KEYS):
         shown = ", ".join(list(message)[:8])
         unread.add(UNREAD, f"a message without content (keys {shown})", calls=True, words=is_agents)
     unread.keys(message, KEYS, is_agents)

@@ -85,6 +85,8 @@ _HOSTED = tuple(HOSTED_ITEMS)
 _TYPED = (*_ITEMS, *OUTPUTS, *_HOSTED, "message", "reasoning")
 _HOLDERS = ("parts", "contents", "blocks", "content", "text")
 """Keys that hold the content of a message; a list of parts goes before a text that may repeat it."""
+_SKIPPED = (_THOUGHT, *STEPLESS)
+"""Types of what is no step of a conversation."""
 _WRAPPERS = (
     "message",
     "constructor",
@@ -135,9 +137,16 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
         is_parts = bool(value) and all(map(_is_part, value))
         if is_parts and any(each.get("type") in (None, *KNOWN_PARTS) for each in value):
             return read_message({"parts": value}, role)
-        is_chat = is_parts or any(isinstance(each, dict) and _is_message(each) for each in value)
-        return [found for each in value for found in _element(each, role, depth + 1, is_chat)]
-    if not isinstance(value, dict) or value.get("type") in (_THOUGHT, *STEPLESS):
+        are_messages = [isinstance(each, dict) and _is_message(each) for each in value]
+        is_chat = is_parts or any(are_messages)
+        return [
+            found
+            for each, is_message in zip(value, are_messages, strict=True)
+            for found in (
+                read_message(each, role) if is_message else _element(each, role, depth + 1, is_chat)
+            )
+        ]
+    if not isinstance(value, dict) or value.get("type") in _SKIPPED:
         return []
     if _is_message(value):
         return read_message(value, role)
@@ -179,7 +188,7 @@ def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
 
 def _is_empty(value: JsonObject) -> bool:
     """Returns whether an object that holds no message is a thought, or a request or reply without one."""
-    return value.get("type") in (_THOUGHT, *STEPLESS) or not value.keys().isdisjoint(_LISTS)
+    return value.get("type") in _SKIPPED or not value.keys().isdisjoint(_LISTS)
 
 
 def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[SpanMessage]:
@@ -197,8 +206,8 @@ def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[Spa
         return [SpanMessage(UNKNOWN)]
     value = stated(value)
     kind = value.get("type")
-    if _is_message(value) or kind in (_THOUGHT, *STEPLESS):
-        return read_messages(value, role, depth)
+    if kind in _SKIPPED:
+        return []
     if isinstance(kind, str) and kind in KNOWN_PARTS:
         return read_messages([value], role, depth)
     return [SpanMessage(UNKNOWN, stated_role=kind if isinstance(kind, str) else None)]
@@ -244,6 +253,8 @@ def _add_pydantic(message: SpanMessage, kind: str, part: JsonObject) -> None:
 def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
     """Returns the message that a value of any spelling is, in several if its parts are of several roles."""
     value = stated(value)
+    if value.get("type") in _SKIPPED:
+        return []
     if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
         return _given(_of_pydantic(value))
     outer, value = value, stated(_inner(value))
