@@ -29,7 +29,7 @@ from turnwise.transforms.formats.base import (
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.mapped.choice import MAPPING, PART, mapped_format, part_event, takes_rows
 from turnwise.transforms.formats.messages.base import DIALECTS
-from turnwise.transforms.formats.messages.values import without_nulls
+from turnwise.transforms.formats.messages.values import stated, without_nulls
 from turnwise.transforms.formats.problems import check_keys, checked, with_turns
 from turnwise.transforms.formats.recognise import recognise
 from turnwise.transforms.formats.several import check_one_conversation
@@ -258,7 +258,7 @@ class CaseReader:
 
 def is_one_record(elements: list[Any]) -> bool:
     """Returns whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
-    found = _of_arrays(elements)
+    found = without_nulls(_of_arrays(elements))
     if isinstance(found, dict):
         return True
     first = found[0] if isinstance(found, list) and found else None
@@ -270,4 +270,5 @@ def is_one_record(elements: list[Any]) -> bool:
 def is_one_file(lines: Sequence[object]) -> bool:
     """Returns whether the lines of a file are one record, such as a session, by the first ones."""
     tests = [each.is_lines for each in FORMATS.values() if each.is_lines]
-    return any(test(line) for line in lines if isinstance(line, dict) for test in tests)
+    held = [spelling for line in lines if isinstance(line, dict) for spelling in (stated(line), line)]
+    return any(test(line) for line in held for test in tests)
