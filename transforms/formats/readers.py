@@ -258,13 +258,17 @@ class CaseReader:
 
 def is_one_record(elements: list[Any]) -> bool:
     """Returns whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
-    found = without_nulls(_of_arrays(elements))
+    found = _of_arrays(elements)
     if isinstance(found, dict):
         return True
     first = found[0] if isinstance(found, list) and found else None
     if not isinstance(first, dict):
         return False
-    return any(each.is_list and each.is_list(first) for each in FORMATS.values()) or is_one_file([first])
+    tests = [each.is_list for each in FORMATS.values() if each.is_list]
+    # Columns that are empty in the first row may be what only its format has.
+    return any(test(spelling) for spelling in (stated(first), first) for test in tests) or is_one_file(
+        [first]
+    )
 
 
 def is_one_file(lines: Sequence[object]) -> bool:
