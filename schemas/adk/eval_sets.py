@@ -163,8 +163,9 @@ class InvocationEvents(AdkModel):
 
 
 def _intermediate_form(value: JsonValue) -> str:
-    keys = value if isinstance(value, dict) else ()
-    newer = isinstance(value, InvocationEvents) or "invocation_events" in keys or "invocationEvents" in keys
+    held = value if isinstance(value, dict) else {}
+    steps = (held.get(key) for key in ("invocation_events", "invocationEvents"))
+    newer = isinstance(value, InvocationEvents) or any(each is not None for each in steps)
     return "InvocationEvents" if newer else "IntermediateData"
 
 

@@ -10,9 +10,9 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import RAISED, Failure
 from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.base import AUTO, FORMATS, Format
 from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.messages.values import without_nulls
 from turnwise.transforms.formats.parsing import LoggedConversation, parse_case, parse_record
 from turnwise.transforms.formats.readers import CaseReader, LogReader, decoded
 from turnwise.transforms.formats.recognise import recognise
@@ -76,5 +76,5 @@ class AnyReader:
 
 
 def _names_conversation(record: Record) -> bool:
-    value: JsonValue = from_json(record.data)
+    value = without_nulls(from_json(record.data))
     return isinstance(value, dict) and "conversation_id" in value

@@ -13,6 +13,7 @@ from turnwise.schemas.failure import RAISED
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import AUTO, FORMATS, EventReader, time_by
+from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.problems import checked, is_foreseen, unforeseen, with_turns
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.unread import UNREAD, gaps
@@ -154,7 +155,7 @@ def join_events(session_id: str, events: Sequence[ConversationEvent]) -> Convers
     if len(kinds) > 1:
         raise ValueError(f"events of one conversation in several formats: {', '.join(kinds)}")
     try:
-        return _joined(kinds[0], session_id, [from_json(event.record.data) for event in events])
+        return _joined(kinds[0], session_id, [stated(from_json(event.record.data)) for event in events])
     except RAISED as error:
         if is_foreseen(error):
             raise

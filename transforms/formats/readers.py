@@ -30,6 +30,7 @@ from turnwise.transforms.formats.base import (
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.mapped.choice import MAPPING, PART, mapped_format, part_event, takes_rows
 from turnwise.transforms.formats.messages.base import DIALECTS
+from turnwise.transforms.formats.messages.values import stated, without_nulls
 from turnwise.transforms.formats.problems import check_keys, checked, is_foreseen, unforeseen, with_turns
 from turnwise.transforms.formats.recognise import recognise
 from turnwise.transforms.formats.several import check_one_conversation
@@ -103,7 +104,7 @@ class LogReader:
         if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
             return list(self._read_rows(value, record))
         kind = chosen or (FORMATS[recognise(value)] if mapping is None else mapped_format(mapping, value))
-        return self._read_as(kind, value, record)
+        return self._read_as(kind, without_nulls(value), record)
 
     def _read_as(
         self, kind: Format, value: JsonValue, record: Record
@@ -180,7 +181,8 @@ def _parsed(record: Record) -> tuple[JsonValue, Record]:
     check_keys(record.data, given)
     value = decoded(given)
     is_spelt_out = isinstance(given, list) and value is not given
-    return value, record._replace(data=dump_json(value)) if is_spelt_out else record
+    held = record._replace(data=dump_json(value)) if is_spelt_out else record
+    return value, held
 
 
 def decoded(value: JsonValue) -> JsonValue:
@@ -277,6 +279,7 @@ class CaseReader:
         value = from_json(record.data)
         check_keys(record.data, value)
         name = recognise(value)
+        value = without_nulls(value)
         read = FORMATS[name].read_cases
         if read is None:
             raise ValueError(f"a record of the format {name} holds no eval case")
@@ -291,10 +294,15 @@ def is_one_record(elements: list[Any]) -> bool:
     first = found[0] if isinstance(found, list) and found else None
     if not isinstance(first, dict):
         return False
-    return any(each.is_list and each.is_list(first) for each in FORMATS.values()) or is_one_file([first])
+    tests = [each.is_list for each in FORMATS.values() if each.is_list]
+    # Columns that are empty in the first row may be what only its format has.
+    return any(test(spelling) for spelling in (stated(first), first) for test in tests) or is_one_file(
+        [first]
+    )
 
 
 def is_one_file(lines: Sequence[object]) -> bool:
     """Returns whether the lines of a file are one record, such as a session, by the first ones."""
     tests = [each.is_lines for each in FORMATS.values() if each.is_lines]
-    return any(test(line) for line in lines if isinstance(line, dict) for test in tests)
+    held = [spelling for line in lines if isinstance(line, dict) for spelling in (stated(line), line)]
+    return any(test(line) for line in held for test in tests)

@@ -7,6 +7,7 @@ from turnwise.transforms.formats.base import FORMATS, formats_in_order
 from turnwise.transforms.formats.chat.format import is_message
 from turnwise.transforms.formats.foreign import NEXT_STEP, foreign_format
 from turnwise.transforms.formats.messages.base import DIALECTS, dialects_of
+from turnwise.transforms.formats.messages.values import without_nulls
 from turnwise.transforms.formats.nearest import nearest_format
 
 SHOWN_KEYS = 8
@@ -22,15 +23,17 @@ def recognise(value: JsonValue) -> str:
     Raises:
         ValueError: No format fits, or it is another system's that is not read; one line that says what it is.
     """
-    sample = value[0] if isinstance(value, list) and value else value
-    record = {"messages": value} if _is_list_of(value, sample) else sample
-    if isinstance(record, dict):
-        for each in formats_in_order():
-            if each.recognises(record):
-                return each.name
-        for each in formats_in_order():
-            if each.recognises_last and each.recognises_last(record):
-                return each.name
+    # Columns that are empty in a row may be what only its format has.
+    for spelling in (without_nulls(value), value):
+        sample = spelling[0] if isinstance(spelling, list) and spelling else spelling
+        record = {"messages": spelling} if _is_list_of(spelling, sample) else sample
+        if isinstance(record, dict):
+            for each in formats_in_order():
+                if each.recognises(record):
+                    return each.name
+            for each in formats_in_order():
+                if each.recognises_last and each.recognises_last(record):
+                    return each.name
     raise ValueError(_refusal(value, record))
 
 

@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 from turnwise.schemas.arguments import decoded_arguments
 from turnwise.schemas.conversation import Milliseconds
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.text.failure_marks import states_failure
 
 ARGUMENTS = ("args", "arguments", "kwargs")
@@ -69,6 +70,7 @@ def _is_users(action: JsonValue) -> bool:
 
 def usage_fields(usage: JsonObject) -> JsonObject:
     """Returns token counts that are in OpenAI's or the canonical spelling; see `known_tokens`."""
+    usage = stated(usage)
     details = (usage.get(f"{name}_tokens_details") for name in ("prompt", "completion"))
     prompt_details, completion_details = (each if isinstance(each, dict) else {} for each in details)
     found: JsonObject = {

@@ -6,6 +6,7 @@ from typing import get_args
 from turnwise.schemas.jsonio import json_structure
 from turnwise.schemas.tools import Effect, ToolDeclaration
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.values import stated
 
 _METHODS: dict[str, Effect] = {
     **dict.fromkeys(("get", "head", "options", "trace", "query"), "read"),
@@ -31,7 +32,7 @@ _FOREIGN = {
 
 def is_foreign(tool: JsonValue) -> bool:
     """Returns whether a declaration is in another form than the canonical one."""
-    return isinstance(tool, dict) and not _FOREIGN.isdisjoint(tool)
+    return isinstance(tool, dict) and not _FOREIGN.isdisjoint(stated(tool))
 
 
 def declared_tools(value: JsonValue) -> list[ToolDeclaration]:
@@ -39,7 +40,7 @@ def declared_tools(value: JsonValue) -> list[ToolDeclaration]:
 
     The list may stand under `tools`, as MCP's answer to `tools/list` does.
     """
-    entries = value.get("tools", [value]) if isinstance(value, dict) else value
+    entries = stated(value).get("tools", [value]) if isinstance(value, dict) else value
     found: dict[str, ToolDeclaration] = {}
     for entry in entries if isinstance(entries, list) else ():
         for tool in _declarations(entry):
@@ -58,6 +59,7 @@ def context_tools(app_details: JsonValue) -> list[ToolDeclaration]:
 def _declarations(tool: JsonValue) -> Iterable[ToolDeclaration]:
     if not isinstance(tool, dict):
         return ()
+    tool = stated(tool)
     for key in _FUNCTION_LISTS:
         if isinstance(tool.get(key), list):
             return [found for function in tool[key] for found in _one(function, "adk")]

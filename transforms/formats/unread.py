@@ -138,10 +138,18 @@ class Unread:
         """
         for name, item in () if value.keys() <= known else value.items():
             if name not in known and may_hold_work(name, item):
-                works, shown = is_work(name), repr(name[:_LONGEST_NAME])
-                said = f"the key {shown} is not read; it may hold calls or results"
-                self.add(UNREAD, said, calls=True, words=by_agent and not works)
+                self.key(name, by_agent)
         return self
+
+    def key(self, name: str, by_agent: bool = True) -> None:
+        """Adds a key that is not read and may hold calls, their results or words; see `keys`."""
+        said = f"the key {name[:_LONGEST_NAME]!r} is not read; it may hold calls or results"
+        self.add(UNREAD, said, calls=True, words=by_agent and not is_work(name))
+
+    def role(self, role: JsonValue, by_agent: bool = True) -> None:
+        """Adds a message of which the role or type is unknown: it is nobody's, and may be the agent's."""
+        said = "a message without a role" if role is None else f"messages of the role {str(role)[:60]!r}"
+        self.add(UNREAD, f"{said}: nothing says whose they are", calls=True, words=by_agent)
 
     def add_to(self, turn: Turn, adk_ignores: bool = False) -> Turn:
         """Returns the turn, with what was found.

@@ -49,6 +49,7 @@ ASKED = {"author": "user", "content": {"parts": [{"text": "hi"}]}}
     [
         chat(HI, {"role": "assistant", "content": ""}),
         chat(HI, {"role": "assistant", "content": None}),
+        chat(HI, {"role": "assistant"}),
         chat(HI, {"role": "assistant", "content": "", "finish_reason": "stop"}),
         chat(HI, HELLO, HI),
         chat(HI, HI),

@@ -26,7 +26,10 @@ _INTERRUPTED = "[Request interrupted by user"
 
 
 def _is_entry(value: JsonObject) -> bool:
-    if value.keys() >= {"uuid", "parentUuid"} or value.keys() >= {"sessionId", "parentUuid"}:
+    if "parentUuid" in value and not value.keys().isdisjoint(("uuid", "sessionId")):
+        return True
+    if value.keys() >= {"uuid", "sessionId", "type"}:
+        # The first line of a session has no parent.
         return True
     kind = kind_of(value)
     return (kind == "summary" and "leafUuid" in value) or (

@@ -59,7 +59,7 @@ def add_usage(log: Dialogue, usage: JsonObject) -> None:
 def marked(payload: JsonObject) -> JsonObject:
     """Returns an item, with an error if its output states an exit code that is not 0."""
     output = payload.get("output")
-    text = output if isinstance(output, str) else str(as_object(output).get("content", ""))
+    text = output if isinstance(output, str) else str(as_object(output).get("content") or "")
     code = _exit_code(text)
     return {**payload, "error": f"exit code {code}"} if code not in (None, "0") else payload
 

@@ -102,7 +102,7 @@ def _add(message: JsonObject, log: Dialogue, whole: "partial[str]") -> None:
         words = error.get("message") or error.get("type") or failure_mark(message)
         log.result(decoded(said), message.get("tool_call_id"), message.get("function"), words)
     else:
-        log.unread.part(f"message of the role {str(role)[:40]}")
+        log.unread.role(role)
     for part in parts:
         if kind_of(part) not in ("text", "tool_use", *_STEPLESS):
             log.unread.part(kind_of(part), role == "assistant")

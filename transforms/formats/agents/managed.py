@@ -6,7 +6,14 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.messages.blocks import as_blocks, result_value, usage_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import as_object, joined_texts, kind_of, objects, text_at
+from turnwise.transforms.formats.messages.values import (
+    as_object,
+    joined_texts,
+    kind_of,
+    objects,
+    stated,
+    text_at,
+)
 from turnwise.transforms.formats.spellings import as_text, failure_mark, length
 from turnwise.transforms.text.times import time_seconds
 
@@ -42,6 +49,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
         event = held[1] if isinstance(held, list) and len(held) == 2 else line
         if not isinstance(event, dict):
             continue  # What the client sent comes again as an event with an id.
+        event = stated(event)
         if "agent" in event and "environment_id" in event:
             session = event
         else:

@@ -4,6 +4,7 @@ from turnwise.schemas.ces.conversations import Span
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, stated_end
+from turnwise.transforms.formats.messages.values import stated
 
 END_SESSION = "end_session"
 
@@ -32,6 +33,6 @@ def session_end(last: Turn | None, root: Span | None = None, metadata: JsonObjec
 
 def end_metadata(output: JsonObject) -> JsonObject | None:
     """Returns the metadata of the `EndSession` in a SessionOutput; None: it is no such output."""
-    found = output.get("endSession", output.get("end_session"))
+    found = stated(output).get("endSession", output.get("end_session"))
     metadata = found.get("metadata") if isinstance(found, dict) else None
     return None if found is None else metadata if isinstance(metadata, dict) else {}

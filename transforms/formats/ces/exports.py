@@ -35,5 +35,5 @@ def wire_evaluation(value: JsonObject) -> bytes:
 
 def _statement(item: JsonValue) -> JsonValue:
     """Returns the text of a statement; any other item unchanged."""
-    criteria = item.get("llmCriteria", item.get("llm_criteria")) if isinstance(item, dict) else None
-    return criteria.get("prompt", item) if isinstance(criteria, dict) else item
+    criteria = (item.get("llmCriteria") or item.get("llm_criteria")) if isinstance(item, dict) else None
+    return (criteria.get("prompt") or item) if isinstance(criteria, dict) else item

@@ -131,7 +131,7 @@ def _is_read(column: str) -> bool:
 
 def _step(row: JsonObject) -> JsonObject | None:
     """Returns the step of a row; None: its type is not read."""
-    kind = row["action_type"]
+    kind = row.get("action_type")
     if kind == "INPUT_TEXT":
         return {"userInput": {"text": row.get("text_content") or ""}}
     if kind == "INPUT_UPDATED_VARIABLES":

@@ -12,7 +12,7 @@ from turnwise.transforms.formats.chat.message import (
     words,
 )
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import as_object, objects
+from turnwise.transforms.formats.messages.values import as_object, objects, stated
 from turnwise.transforms.formats.spellings import failure_mark, usage_fields
 
 _SAID, _AUDIO = ("content", "refusal"), "audio"
@@ -43,7 +43,7 @@ def read_reply(reply: JsonObject, log: Dialogue) -> None:
     message = first.get("message") if first else None
     log.alternatives(len(choices))
     if isinstance(message, dict):
-        read_messages([{"role": "assistant", **message}], log)
+        read_messages([{"role": "assistant", **stated(message)}], log)
     if isinstance(reply.get("usage"), dict):
         log.usage(usage_fields(reply["usage"]))
     log.finish = first.get("finish_reason") if first else None

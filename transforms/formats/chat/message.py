@@ -13,12 +13,12 @@ TOOL_ROLES = ("tool", "function")
 AGENT_ROLES = ("assistant", "agent", "model", "ai", "bot")
 _TEXT_TYPES = ("text", "input_text", "output_text")
 _HOLDERS = ("content", "tool_calls", "function_call", "refusal", "audio")
-_KEYS = frozenset(
+KEYS = frozenset(
     (*_HOLDERS, "role", "tool_call_id", "name", "id", "error", "requestor", "usage", "additional_kwargs")
 )
 _OF_INSTRUCTIONS = frozenset(("role", "content", "name", "id"))
 _TEXT_KEYS = frozenset(("type", "text"))
-_OF_PARTS = frozenset(
+OF_PARTS = frozenset(
     (
         *("type", "text", "refusal", "thinking", "signature", "data", "encrypted_content", "summary"),
         *("reasoning", "reasoningContent", "reasoning_content", "redactedContent", "image_url", "image"),
@@ -35,7 +35,7 @@ def by_user(message: JsonObject) -> bool:
 
 def is_answer(message: JsonObject) -> bool:
     """Returns whether a message is a tool response."""
-    return message.get("role") in TOOL_ROLES or "tool_call_id" in message
+    return message.get("role") in TOOL_ROLES or bool(message.get("tool_call_id"))
 
 
 def words(message: JsonObject) -> str:
@@ -113,12 +113,12 @@ def unread_of(message: JsonObject, unread: Unread) -> None:
     role = message.get("role")
     is_agents = not (by_user(message) or is_answer(message))
     if is_agents and role not in AGENT_ROLES:
-        said = "a message without a role" if role is None else f"messages of the role {str(role)[:60]!r}"
-        unread.add(UNREAD, f"{said}: nothing says whose they are", calls=True, words=True)
-    if message.keys().isdisjoint(_HOLDERS) and not is_answer(message):
+        unread.role(role)
+    # What is nothing but a role says nothing; other keys may hold what was said.
+    if message.keys().isdisjoint(_HOLDERS) and not (is_answer(message) or message.keys() <= KEYS):
         shown = ", ".join(list(message)[:8])
         unread.add(UNREAD, f"a message without content (keys {shown})", calls=True, words=is_agents)
-    unread.keys(message, _KEYS, is_agents)
+    unread.keys(message, KEYS, is_agents)
     calls = message.get("tool_calls") or ()
     for call in filter(_is_other, calls):
         unread.add(UNREAD, f"a call of the type {str(call['type'])[:60]!r} is not read", calls=True)
@@ -154,7 +154,7 @@ def _unread_content(message: JsonObject, unread: Unread, is_agents: bool) -> Non
         if _text(part) is None:
             unread.part(_type_of(part), is_agents)
         if isinstance(part, dict) and not part.keys() <= _TEXT_KEYS:
-            unread.keys(part, _OF_PARTS, is_agents)
+            unread.keys(part, OF_PARTS, is_agents)
 
 
 def _type_of(part: JsonValue) -> str:

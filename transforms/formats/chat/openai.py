@@ -25,6 +25,7 @@ from turnwise.transforms.formats.endings import (
     stated_reason,
     users_end,
 )
+from turnwise.transforms.formats.messages.values import objects
 from turnwise.transforms.formats.own_results import add_own_results
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import (
@@ -70,9 +71,10 @@ def chat_conversation(value: JsonValue, fallback_id: str) -> Conversation:
         ValueError: There is no list of messages, or a value in it has the wrong type.
     """
     record = value if isinstance(value, dict) else {"messages": value}
-    messages = record.get("messages", record.get("traj"))
-    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+    given = record.get("messages", record.get("traj"))
+    if not isinstance(given, list) or not all(isinstance(message, dict) for message in given):
         raise ValueError("not a chat: no list of messages under messages or traj")
+    messages = list(objects(given, "messages"))
     end, turns = _end(record, messages), _turns(messages)
     if end == UNKNOWN and turns:
         _mark_unanswered_calls(turns[-1], messages[-1])
@@ -220,7 +222,7 @@ def _responses(calls: Sequence[ToolCall], answers: Sequence[JsonObject]) -> list
 def _response(message: JsonObject) -> ToolResponse:
     return ToolResponse(
         name=as_text(message.get("name")),
-        id=as_text(message.get("tool_call_id", message.get("id"))),
+        id=as_text(message.get("tool_call_id") or message.get("id")),
         response=answer_value(message),
         error=failure_mark(message),
     )

@@ -6,6 +6,7 @@ of the whole answer. A citation is `{start, end, reference_ids}`; a claim the sa
 """
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.values import stated
 
 
 def is_flat(value: JsonObject) -> bool:
@@ -16,7 +17,7 @@ def is_flat(value: JsonObject) -> bool:
 def as_reply(value: JsonObject) -> JsonObject:
     """Returns a flat answer in the spelling of an AnswerQueryResponse with a question; nothing is checked."""
     references = _objects(value.get("references"))
-    places = {str(reference.get("id", i)): str(i) for i, reference in enumerate(references)}
+    places = {str(stated(reference).get("id", i)): str(i) for i, reference in enumerate(references)}
     labels = value.get("labels")
     answer: JsonObject = {
         "name": value.get("id"),

@@ -12,6 +12,7 @@ from turnwise.transforms.formats.messages.values import (
     key_set,
     kind_of,
     objects,
+    stated,
     text_at,
 )
 from turnwise.transforms.formats.own_results import VALUES
@@ -22,15 +23,15 @@ _STEPLESS = key_set(
 )
 _REMINDER = re.compile(r"(?:\s*<(system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*", re.DOTALL)
 _COMPACTED = "a summary stands in place of the earlier messages"
-_KEYS = key_set(
+KEYS = key_set(
     "role content id type model stop_reason stop_sequence usage container context_management name "
     "timestamp stop_details"
 )
-_BLOCK_KEYS = key_set(
+BLOCK_KEYS = key_set(
     "type text id name input tool_use_id content is_error caller source cache_control citations "
     "thinking signature data server_name title context"
 )
-_CALL_KEYS = _BLOCK_KEYS | {*VALUES}
+_CALL_KEYS = BLOCK_KEYS | {*VALUES}
 
 
 def _fits(message: JsonObject) -> bool:
@@ -54,8 +55,8 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             read_agent(as_blocks(content), log)
             log.said(message)
         else:
-            log.unread.part(f"message of the role {str(role)[:40]}")
-        log.unread.keys(message, _KEYS, role != "user")
+            log.unread.role(role)
+        log.unread.keys(message, KEYS, role != "user")
 
 
 def read_user(blocks: list[JsonObject], log: Dialogue, timestamp: JsonValue = None) -> None:
@@ -104,7 +105,7 @@ def read_agent(blocks: list[JsonObject], log: Dialogue) -> None:
                 read_block(block, log)
             else:
                 log.unread.part(kind)
-        log.unread.keys(block, _CALL_KEYS if kind in CALLS else _BLOCK_KEYS)
+        log.unread.keys(block, _CALL_KEYS if kind in CALLS else BLOCK_KEYS)
     log.agent(text)
 
 
@@ -112,7 +113,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     if reply.get("type") == "error":
         log.failure = reply.get("error") or "error"
         return
-    read_messages([{"role": "assistant", **reply}], log)
+    read_messages([{"role": "assistant", **stated(reply)}], log)
     log.usage(usage_of(reply.get("usage")))
     log.finish = reply.get("stop_reason")
 

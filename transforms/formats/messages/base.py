@@ -10,7 +10,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.base import Format, ReadSettings, Test, record_place, register_format
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.pages import page_items
-from turnwise.transforms.formats.messages.values import as_object, decoded, key_set, listed
+from turnwise.transforms.formats.messages.values import as_object, decoded, key_set, listed, stated
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.tool_declarations import declared_tools
@@ -138,9 +138,8 @@ def _found(record: JsonObject) -> Iterator[str]:
         return
     state = state_of(record)
     key, messages = messages_in(state)
-    given = (
-        [each for each in messages[:_TRIED] if isinstance(each, dict)] if isinstance(messages, list) else []
-    )
+    tried = messages[:_TRIED] if isinstance(messages, list) else []
+    given = [stated(each) for each in tried if isinstance(each, dict)]
     # Most messages of chats have no key that any dialect looks for.
     marked = [each for each in given if isinstance(each.get("content"), list) or not _MARKS.isdisjoint(each)]
     own = [each for each in DIALECTS.values() if each.is_reply(record) or any(map(each.fits, marked))]

@@ -37,7 +37,7 @@ def _read(messages: list[JsonValue], log: Dialogue) -> None:
                 _read_block(block, log, by_agent=True)
             log.said(message)
         else:
-            log.unread.part(f"message of the role {str(role)[:40]}")
+            log.unread.role(role)
         log.unread.keys(message, _KEYS, role != "user")
 
 

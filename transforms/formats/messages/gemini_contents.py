@@ -41,7 +41,7 @@ def read_contents(contents: list[JsonValue], log: Dialogue) -> None:
             if role == "model":
                 log.said(content)
         elif role != "system":
-            log.unread.part(f"message of the role {str(role)[:40]}")
+            log.unread.role(role)
         log.unread.keys(content, _KEYS, role != "user")
 
 

@@ -3,14 +3,12 @@
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.base import ATTRIBUTES, Dialect, messages_in, register_dialect
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import decoded, key_set, listed, objects
-from turnwise.transforms.formats.traces.message import AGENT, HIDDEN_TEXT, SYSTEM, TOOL, USER, SpanMessage
+from turnwise.transforms.formats.messages.values import decoded, listed, objects
+from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, TOOL, USER, SpanMessage
 from turnwise.transforms.formats.traces.messages import read_message
 
 _OUTPUTS = ("output_messages", "outputMessages", "output")
 _CALLS = ("tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response")
-_KEYS = key_set("role parts content name finish_reason tool_calls tool_call_id id")
-_ROLES = (USER, AGENT, TOOL, SYSTEM, "developer", "model")
 
 
 def _parts(message: JsonObject) -> list[JsonObject]:
@@ -45,14 +43,11 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     """
     for value in objects(messages, "messages"):
         listed(value.get("parts"), "parts")
-        message, role = read_message(value, USER), value.get("role")
-        if role not in _ROLES:
-            log.unread.part(f"message of the role {str(role)[:40]}")
-        elif message.role != SYSTEM:
-            _add(message, log)
+        for message in read_message(value, USER):
+            if message.role != SYSTEM:
+                _add(message, log)
             if message.role == AGENT:
                 log.said(value)
-        log.unread.keys(value, _KEYS, message.role != USER)
 
 
 def _add(message: SpanMessage, log: Dialogue) -> None:
@@ -67,12 +62,7 @@ def _add(message: SpanMessage, log: Dialogue) -> None:
         log.call(call.name, call.args, call.id)
     for result in () if by_user else message.results:
         log.result(result.response, result.id, result.name, result.error)
-    for part in message.parts:
-        if part == HIDDEN_TEXT:
-            said = "the words of a message are not in the log"
-            log.unread.add("ContentNotRecorded", said, words=message.role == AGENT)
-        else:
-            log.unread.part(part, message.role != USER)
+    message.add_unread(log.unread, message.role != USER)
     log.finish = message.finish
 
 

@@ -2,7 +2,7 @@
 
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import decoded
+from turnwise.transforms.formats.messages.values import decoded, key_set
 from turnwise.transforms.formats.own_results import own_result
 from turnwise.transforms.formats.spellings import failure_mark
 
@@ -18,6 +18,13 @@ HOSTED = {
     "tool_search_call": ("arguments",),
 }
 """Type of a call -> the keys of its arguments."""
+OUTPUTS = tuple(f"{name}_output" for name in (*HOSTED, "function_call", "custom_tool_call", "tool_search"))
+"""Types of items that are results."""
+STEPLESS = key_set(
+    "reasoning mcp_list_tools additional_tools compaction compaction_trigger mcp_approval_request "
+    "mcp_approval_response context_compaction compaction_summary"
+)
+"""Types of items that are no step of a conversation."""
 _DONE = (None, "completed")
 _RESULTS = ("results", "outputs", "result")
 

@@ -29,7 +29,7 @@ _CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_ch
 _STEPLESS = key_set(
     "thinking redacted_thinking reasoning reasoning_content non_standard non_standard_annotation"
 )
-_KEYS = key_set(
+KEYS = key_set(
     "type role content id name tool_calls invalid_tool_calls tool_call_id status usage_metadata "
     "response_metadata additional_kwargs artifact example tool_call_chunks chunk_position"
 )
@@ -66,8 +66,8 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             said = _text(value) if error is True else None
             log.result(value, message.get("tool_call_id"), message.get("name"), said or error)
         elif role != "system":
-            log.unread.part(f"message of the type {role[:40]}")
-        log.unread.keys(message, _KEYS, role == "agent")
+            log.unread.role(role)
+        log.unread.keys(message, KEYS, role == "agent")
 
 
 def _text(value: JsonValue) -> str | None:

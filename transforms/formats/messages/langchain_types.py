@@ -2,7 +2,7 @@
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import objects
+from turnwise.transforms.formats.messages.values import objects, stated
 
 _ALL = "__remove_all__"
 
@@ -20,7 +20,7 @@ def unwrapped(message: JsonObject) -> JsonObject:
     if isinstance(message.get("kwargs"), dict) and "lc" in message:
         names = message.get("id")
         name = str(names[-1]) if isinstance(names, list) and names else ""
-        return {"type": name, **message["kwargs"]}
+        return {"type": name, **stated(message["kwargs"])}
     data = message.get("data")
     return {**data, "type": message.get("type")} if isinstance(data, dict) else message
 

@@ -3,7 +3,7 @@
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.hosted_tools import HOSTED, read_call
+from turnwise.transforms.formats.messages.hosted_tools import HOSTED, OUTPUTS, STEPLESS, read_call
 from turnwise.transforms.formats.messages.values import (
     as_object,
     decoded,
@@ -15,23 +15,18 @@ from turnwise.transforms.formats.messages.values import (
 from turnwise.transforms.formats.own_results import VALUES
 from turnwise.transforms.formats.spellings import failure_mark
 
-_OUTPUTS = tuple(f"{name}_output" for name in (*HOSTED, "function_call", "custom_tool_call", "tool_search"))
-_STEPLESS = key_set(
-    "reasoning mcp_list_tools additional_tools compaction compaction_trigger mcp_approval_request "
-    "mcp_approval_response context_compaction compaction_summary"
-)
 _RUNNING = ("in_progress", "queued")
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
-_ITEMS = frozenset((*HOSTED, *_OUTPUTS, *_STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
-_KEYS = key_set(
+_ITEMS = frozenset((*HOSTED, *OUTPUTS, *STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
+KEYS = key_set(
     "type id role content status call_id name arguments output input error namespace server_label phase "
     "summary encrypted_content tools results queries action actions code outputs result operation "
     "container_id caller agent pending_safety_checks acknowledged_safety_checks provider_data "
     "approval_request_id"
 )
 _CALLS = ("function_call", "custom_tool_call")
-_CALL_KEYS = _KEYS | {*VALUES}
+_CALL_KEYS = KEYS | {*VALUES}
 
 
 def _fits(item: JsonObject) -> bool:
@@ -60,9 +55,9 @@ def read_items(items: list[JsonValue], log: Dialogue) -> None:
             log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
         elif kind in HOSTED or kind in ("function_call", "custom_tool_call", "mcp_call"):
             read_call(item, kind, log)
-        elif kind not in _STEPLESS:
+        elif kind not in STEPLESS:
             log.unread.part(kind)
-        log.unread.keys(item, _CALL_KEYS if kind in _CALLS else _KEYS, item.get("role") != "user")
+        log.unread.keys(item, _CALL_KEYS if kind in _CALLS else KEYS, item.get("role") != "user")
 
 
 def _message(item: JsonObject, log: Dialogue) -> None:
@@ -76,7 +71,7 @@ def _message(item: JsonObject, log: Dialogue) -> None:
         log.agent(text)
         log.said(item)
     else:
-        log.unread.part(f"message of the role {str(role)[:40]}")
+        log.unread.role(role)
     for kind in unread:
         log.unread.part(kind, role != "user")
 

@@ -17,8 +17,24 @@ def listed(value: JsonValue, path: str) -> list[JsonValue]:
     return value or []
 
 
+def stated(value: JsonObject) -> JsonObject:
+    """Returns an object without the keys that hold null, which dumps write for what is not there."""
+    if None in value.values():
+        return {key: item for key, item in value.items() if item is not None}
+    return value
+
+
+def without_nulls(value: JsonValue) -> JsonValue:
+    """Returns a record, or a list of records, without the keys that hold null; deeper ones may be values."""
+    if isinstance(value, dict):
+        return stated(value)
+    if isinstance(value, list):
+        return [stated(each) if isinstance(each, dict) else each for each in value]
+    return value
+
+
 def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
-    """Yields the objects of a list.
+    """Yields the objects of a list, without their keys that hold null.
 
     Raises:
         ValueError: It is no list, or holds something else.
@@ -26,7 +42,7 @@ def objects(value: JsonValue, path: str) -> Iterator[JsonObject]:
     for place, item in enumerate(listed(value, path)):
         if not isinstance(item, dict):
             raise ValueError(f"{path}.{place}: a JSON object is needed, not {type(item).__name__}")
-        yield item
+        yield stated(item)
 
 
 def text_at(holder: JsonObject, key: str) -> str:
@@ -58,8 +74,8 @@ def key_set(text: str) -> frozenset[str]:
 
 
 def as_object(value: JsonValue) -> JsonObject:
-    """Returns an object; an empty one in place of anything else."""
-    return value if isinstance(value, dict) else {}
+    """Returns an object without its keys that hold null; an empty one in place of anything else."""
+    return stated(value) if isinstance(value, dict) else {}
 
 
 def kind_of(part: JsonObject) -> str:

@@ -21,7 +21,7 @@ _RESULTS = ("tool-result", "tool-error")
 _APPROVAL = "approvalId"
 _ASKED, _REPLIED, _REFUSED = "tool-approval-request", "tool-approval-response", "approval refused"
 _DONE = ("output-available", "result", "output-error", "output-denied")
-_KEYS = key_set(
+KEYS = key_set(
     "id role parts content toolInvocations createdAt metadata annotations data providerOptions "
     "providerMetadata experimental_attachments reasoning revisionId"
 )
@@ -58,7 +58,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             log.user(joined_texts(texts), message.get("createdAt"))
             parts = [part for part in parts if part.get("type") != "text"]
         elif role not in ("assistant", "tool"):
-            log.unread.part(f"message of the role {str(role)[:40]}")
+            log.unread.role(role)
         for part in parts:
             if part.get("type") in (_ASKED, _REPLIED):
                 approvals.read(part, log)
@@ -66,7 +66,7 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
                 _read(part, log, role != "user")
         if role == "assistant":
             log.said(message)
-        log.unread.keys(message, _KEYS, role != "user")
+        log.unread.keys(message, KEYS, role != "user")
 
 
 class _Approvals:

@@ -7,7 +7,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.base import EventReader, Format, register_format
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.values import as_object, decoded
+from turnwise.transforms.formats.messages.values import as_object, decoded, stated
 from turnwise.transforms.formats.platforms.bedrock_calls import add_calls
 from turnwise.transforms.formats.spellings import as_text
 
@@ -29,7 +29,7 @@ def _fits(record: JsonObject) -> bool:
 
 
 def _place(value: JsonObject) -> tuple[str, int]:
-    return str(_whole(value)["sessionId"]), -1
+    return str(_whole(value).get("sessionId") or ""), -1
 
 
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
@@ -77,7 +77,7 @@ def _post_process(step: JsonObject, log: Dialogue) -> None:
 def _step(trace: JsonObject, log: Dialogue) -> bool:
     """Adds a step; returns whether it ends the turn."""
     is_over = False
-    for kind, held in trace.items():
+    for kind, held in stated(trace).items():
         step = as_object(held)
         if kind == "failureTrace":
             log.failure = step.get("failureReason") or "failureTrace"
@@ -100,7 +100,7 @@ def _step(trace: JsonObject, log: Dialogue) -> bool:
 def _observation(given: JsonObject, log: Dialogue) -> bool:
     """Adds a result or the answer; returns whether it is the answer."""
     is_over = False
-    for kind, held in given.items():
+    for kind, held in stated(given).items():
         step = as_object(held)
         if kind in ("finalResponse", "repromptResponse"):
             log.agent(str(step.get("text") or ""))

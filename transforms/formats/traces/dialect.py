@@ -11,7 +11,7 @@ from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.cut import is_cut
 from turnwise.transforms.formats.traces.history import HISTORIES
 from turnwise.transforms.formats.traces.message import HIDDEN, OBJECT, SYSTEM, SpanMessage
-from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.traces.messages import only_messages, read_messages
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
 from turnwise.transforms.formats.traces.values import as_count, loaded
@@ -109,6 +109,17 @@ def json_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
     if not isinstance(value, str) or not found or len(found) > 1 or found[0].texts != [value]:
         return found
     return [] if value.lstrip().startswith(("{", "[", '"')) else found
+
+
+def only_messages_at(value: JsonValue, role: str) -> list[SpanMessage] | None:
+    """Returns the messages of an attribute that holds nothing but messages; what is none is nobody's.
+
+    None: it is not stated. Empty: it is cut off, or no JSON.
+    """
+    found = json_messages_at(value, role)
+    if found is None and not (isinstance(value, str) and value in HIDDEN):
+        return only_messages(value, role) or None
+    return found
 
 
 def usage_at(attributes: JsonObject, fields: Mapping[str, tuple[str, ...]]) -> Usage | None:

@@ -37,9 +37,7 @@ class TurnLine(Struct, eq=False):
         tools: Tool calls.
         handoffs: Hand-offs.
         after: First input of the next turn: it may hold results of this one; empty: there is none.
-        has_media: Whether the user's message holds media.
-        is_cut: Whether the user's message is JSON that is cut off.
-        is_hidden: Whether the user's message was left out by the writer.
+        asked: The user's message as a model or an agent was given it; None: none was.
     """
 
     user: str | None = None
@@ -50,9 +48,17 @@ class TurnLine(Struct, eq=False):
     tools: list[SpanNode] = field(default_factory=list)
     handoffs: list[SpanNode] = field(default_factory=list)
     after: Sequence[SpanMessage] = ()
-    has_media: bool = False
-    is_cut: bool = False
-    is_hidden: bool = False
+    asked: SpanMessage | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the user's message is JSON that is cut off."""
+        return self.asked is not None and CUT in self.asked.parts
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the user's message was left out by the writer."""
+        return self.asked is not None and HIDDEN_TEXT in self.asked.parts
 
     @property
     def failure(self) -> str | None:
@@ -164,14 +170,9 @@ def _opened(unit: WorkUnit, first: Sequence[SpanMessage], known: Sequence[SpanMe
 
 
 def _asked(message: SpanMessage, users: tuple[str, ...]) -> TurnLine:
-    is_cut, is_hidden = CUT in message.parts, HIDDEN_TEXT in message.parts
-    return TurnLine(
-        message.text or (None if is_cut or is_hidden else ""),
-        users,
-        has_media=any(part not in (CUT, HIDDEN_TEXT) for part in message.parts),
-        is_cut=is_cut,
-        is_hidden=is_hidden,
-    )
+    line = TurnLine(message.text, users, asked=message)
+    line.user = line.user or (None if line.is_cut or line.is_hidden else "")
+    return line
 
 
 def _known_after(unit: WorkUnit) -> list[SpanMessage]:

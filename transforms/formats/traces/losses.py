@@ -37,7 +37,8 @@ def _dropped(line: TurnLine) -> Unread:
     if count := sum(node.span.dropped for node in (*line.main, *tops, *line.inner, *line.tools)):
         is_said = any(node.span.dropped for node in (*line.main, *tops))
         said = (
-            f"a limit dropped {count} attributes or events of spans, or cut them; what they held is unknown"
+            f"{count} attributes or events of spans were dropped or cut by a limit, or are in no known form;"
+            " what they held is unknown"
         )
         unread.add(UNREAD, said, calls=True, words=is_said)
     return unread

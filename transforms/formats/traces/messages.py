@@ -5,9 +5,16 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.chat.message import KEYS as OF_CHATS
 from turnwise.transforms.formats.endings import stated_reason
+from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC
 from turnwise.transforms.formats.messages.hosted_tools import HOSTED as HOSTED_ITEMS
+from turnwise.transforms.formats.messages.hosted_tools import OUTPUTS, STEPLESS
+from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
 from turnwise.transforms.formats.messages.langchain_kwargs import finish_reason
+from turnwise.transforms.formats.messages.responses import KEYS as OF_RESPONSES
+from turnwise.transforms.formats.messages.values import stated
+from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
 from turnwise.transforms.formats.traces.cut import CUT, is_cut
 from turnwise.transforms.formats.traces.message import (
     AGENT,
@@ -15,12 +22,15 @@ from turnwise.transforms.formats.traces.message import (
     OBJECT,
     SYSTEM,
     TOOL,
+    UNKNOWN,
     USER,
     MessageResult,
     SpanMessage,
 )
 from turnwise.transforms.formats.traces.message_parts import (
     KNOWN_PARTS,
+    add_call,
+    add_calls,
     add_part,
     add_text,
     call_of,
@@ -29,15 +39,18 @@ from turnwise.transforms.formats.traces.message_parts import (
     result_of,
 )
 from turnwise.transforms.formats.traces.message_repr import is_object
+from turnwise.transforms.formats.traces.notes import AGAIN
 from turnwise.transforms.formats.traces.values import loaded
+from turnwise.transforms.formats.unread import is_work, may_hold_work
 
-_EXECUTED, _THOUGHT, _SPOKEN = "ToolCallExecutionEvent", "ThoughtEvent", "TextMessage"
-"""Types of messages of AutoGen: several results, a thought, and what `source` said."""
+_EXECUTED = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
+_THOUGHT, _SPOKEN, _OF_SOURCE = "ThoughtEvent", "TextMessage", "UserMessage"
+"""Types of messages of AutoGen: several results; a thought, what `source` said, and what a model is told."""
 _ROLES = {
     **dict.fromkeys(("user", "human", "HumanMessage", "HumanMessageChunk", "UserMessage", _SPOKEN), USER),
     **dict.fromkeys(
         (
-            *("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage", "agent"),
+            *("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "AssistantMessage", "agent", "bot"),
             *("tool-call", "ToolCallRequestEvent", "ToolCallSummaryMessage"),
         ),
         AGENT,
@@ -45,7 +58,7 @@ _ROLES = {
     **dict.fromkeys(
         (
             *("tool", "function", "ToolMessage", "FunctionMessage", "function_call_output", "tool-response"),
-            _EXECUTED,
+            *_EXECUTED,
         ),
         TOOL,
     ),
@@ -68,9 +81,30 @@ _REPLIED = ("content", "parts", "message", "output", "text")
 _EVENT = "event.name"
 _OF_OTEL = frozenset(("role", "parts", "finish_reason"))
 _ITEMS = ("function_call", "custom_tool_call", "mcp_call")
-_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _HOSTED = tuple(HOSTED_ITEMS)
-_TYPED = (*_ITEMS, *_OUTPUTS, *_HOSTED, "message", "reasoning")
+_TYPED = (*_ITEMS, *OUTPUTS, *_HOSTED, "message", "reasoning")
+_HOLDERS = ("parts", "contents", "blocks", "content", "text")
+"""Keys that hold the content of a message; a list of parts goes before a text that may repeat it."""
+_SKIPPED = (_THOUGHT, *STEPLESS)
+"""Types of what is no step of a conversation."""
+_WRAPPERS = (
+    "message",
+    "constructor",
+    "generation",
+    "generationchunk",
+    "chatgeneration",
+    "chatgenerationchunk",
+)
+"""Types of what holds a message, in small letters; they say nothing of whose it is."""
+_KEYS = frozenset((*OF_CHATS, *OF_ANTHROPIC, *OF_LANGCHAIN, *OF_RESPONSES, *OF_VERCEL, *_HOLDERS,
+                   "message", "data", "kwargs", "body", "lc", "index", "source", "thought", "generation_info"
+                   ))  # fmt: skip
+"""Keys of messages in any spelling; another that may hold calls or words is not read."""
+_PYDANTIC = {"system-prompt": SYSTEM, "user-prompt": USER, "tool-return": TOOL, "retry-prompt": USER,
+             "text": AGENT, "tool-call": AGENT, "builtin-tool-call": AGENT, "builtin-tool-return": AGENT,
+             "thinking": AGENT, "file": AGENT}  # fmt: skip
+"""Kind of a part of Pydantic AI's own messages -> role."""
+_RETRY = "Validation feedback:\n"
 _UNTYPED = frozenset(("text", "toolUse", "toolResult", "functionCall", "function_call", "functionResponse",
                       "function_response", "toolCallId"))  # fmt: skip
 _OF_MESSAGES = frozenset(("role", "lc", "message", "generation_info"))
@@ -95,15 +129,27 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
             return _given([_of_otel(each) for each in value])
         if value and not any(isinstance(each, dict | list) for each in value):
             texts = [each for each in value if isinstance(each, str)]
+            inner = [loaded(text) for text in texts]
+            if inner and all(isinstance(each, dict) and _is_message(each) for each in inner):
+                return read_messages(inner, role, depth + 1)
             pair = _ROLES.get(texts[0]) if len(texts) == len(value) == 2 else None
             return [_spoken(pair, texts[1:]) if pair else _spoken(role, texts)]
-        if value and all(map(_is_part, value)):
-            return _given([read_message({"parts": value}, role)])
-        return [found for each in value for found in read_messages(each, role, depth + 1)]
-    if not isinstance(value, dict) or value.get("type") == _THOUGHT:
+        is_parts = bool(value) and all(map(_is_part, value))
+        if is_parts and any(each.get("type") in (None, *KNOWN_PARTS) for each in value):
+            return read_message({"parts": value}, role)
+        are_messages = [isinstance(each, dict) and _is_message(each) for each in value]
+        is_chat = is_parts or any(are_messages)
+        return [
+            found
+            for each, is_message in zip(value, are_messages, strict=True)
+            for found in (
+                read_message(each, role) if is_message else _element(each, role, depth + 1, is_chat)
+            )
+        ]
+    if not isinstance(value, dict) or value.get("type") in _SKIPPED:
         return []
     if _is_message(value):
-        return _given([read_message(value, role)])
+        return read_message(value, role)
     names = (name for name in _LISTS if role != AGENT or name not in _GIVEN)
     key = next((name for name in names if value.get(name) not in (None, "", [], {})), None)
     if key is None or (key == "text" and role == AGENT and not value.keys() <= _BESIDE_TEXT):
@@ -127,25 +173,110 @@ def _spoken(role: str, texts: list[str]) -> SpanMessage:
     return SpanMessage(role, words, parts=[OBJECT] if len(words) < len(texts) else [])
 
 
-def read_message(value: JsonObject, role: str) -> SpanMessage:
-    """Returns one message of any spelling."""
-    outer, value = value, _inner(value)
+def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
+    """Returns the messages of what holds nothing but messages: one of nobody if none of it can be read."""
+    found, value = read_messages(value, role), loaded(value)
+    held = value if isinstance(value, list) else [value]
+    is_empty = all(
+        not each
+        or isinstance(each, str)
+        or (isinstance(each, dict) and (_is_message(each) or _is_empty(each)))
+        for each in held
+    )
+    return found or ([] if is_empty else [SpanMessage(UNKNOWN)])
+
+
+def _is_empty(value: JsonObject) -> bool:
+    """Returns whether an object that holds no message is a thought, or a request or reply without one."""
+    return value.get("type") in _SKIPPED or not value.keys().isdisjoint(_LISTS)
+
+
+def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[SpanMessage]:
+    """Returns the messages in an element of a list; among messages, what is none is nobody's.
+
+    Args:
+        value: The element.
+        role: The role of what states none.
+        depth: How deep it stands.
+        is_chat: Whether the list holds messages.
+    """
+    if not is_chat or value in (None, "", {}, []) or isinstance(value, str | list):
+        return read_messages(value, role, depth)
+    if not isinstance(value, dict):
+        return [SpanMessage(UNKNOWN)]
+    value = stated(value)
+    kind = value.get("type")
+    if kind in _SKIPPED:
+        return []
+    if isinstance(kind, str) and kind in KNOWN_PARTS:
+        return read_messages([value], role, depth)
+    return [SpanMessage(UNKNOWN, stated_role=kind if isinstance(kind, str) else None)]
+
+
+def _of_pydantic(value: JsonObject) -> list[SpanMessage]:
+    """Returns the messages in one of Pydantic AI's own, whose parts are of different roles.
+
+    For example `{"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]}`.
+    """
+    found: list[SpanMessage] = []
+    for part in value["parts"]:
+        held = stated(part) if isinstance(part, dict) else {}
+        kind = str(held.get("part_kind"))
+        role = _PYDANTIC.get(kind, AGENT if value["kind"] == "response" else UNKNOWN)
+        if kind == "retry-prompt" and "tool_name" in held:
+            role = TOOL
+        if not found or found[-1].role != role:
+            found.append(SpanMessage(role))
+        _add_pydantic(found[-1], kind, held)
+    return found
+
+
+def _add_pydantic(message: SpanMessage, kind: str, part: JsonObject) -> None:
+    content = part.get("content")
+    if kind in ("tool-call", "builtin-tool-call"):
+        add_call(
+            message, {**part, "type": "server_tool_call" if kind == "builtin-tool-call" else "tool_call"}
+        )
+    elif message.role == TOOL or kind == "builtin-tool-return":
+        is_bad = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")
+        message.results.append(result_of({**part, "is_error": is_bad}))
+    elif kind == "retry-prompt":
+        add_text(message, f"{_RETRY}{content}{AGAIN}")
+    elif kind not in _PYDANTIC:
+        message.parts.append(kind)
+    elif kind != "thinking":
+        for each in content if isinstance(content, list) else [content]:
+            inner = each.get("kind") if isinstance(each, dict) else None
+            add_part(message, {"type": "file" if inner == "binary" else inner} if inner else each)
+
+
+def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
+    """Returns the message that a value of any spelling is, in several if its parts are of several roles."""
+    value = stated(value)
+    if value.get("type") in _SKIPPED:
+        return []
+    if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
+        return _given(_of_pydantic(value))
+    outer, value = value, stated(_inner(value))
     found = SpanMessage(_role(value, outer, role))
+    if found.role not in (USER, AGENT, TOOL, SYSTEM):
+        found.role, found.stated_role = UNKNOWN, found.role
     found.finish = _finish({**outer, **value})
     kind = value.get("type")
     if kind in _ITEMS or kind in _HOSTED:
         found.role = AGENT
         found.calls.append(call_of(value) if kind in _ITEMS else hosted_call(value))
-    elif kind in _OUTPUTS:
+    elif kind in OUTPUTS:
         found.role = TOOL
         found.results.append(result_of({**value, "id": None}))
-    elif kind == _EXECUTED and isinstance(value.get("content"), list):
+    elif kind in _EXECUTED and isinstance(value.get("content"), list):
         found.results += [result_of(each) for each in value["content"] if isinstance(each, dict)]
     elif found.role == TOOL and not isinstance(value.get("parts"), list) and not _has_results(value):
         found.results.append(_tool_result(value))
     else:
         _add_content(found, value)
-    return found
+    found.keys += [name for name, item in value.items() if name not in _KEYS and may_hold_work(name, item)]
+    return _given([found])
 
 
 def _finish(holder: JsonObject) -> str | None:
@@ -175,52 +306,62 @@ def _of_otel(value: JsonObject) -> SpanMessage:
     found = SpanMessage(_ROLES[value["role"]], finish=finish if isinstance(finish, str) and finish else None)
     for part in value["parts"]:
         add_part(found, part)
+    if found.role == TOOL and found.texts and not found.results:
+        found.results, found.texts = [MessageResult(found.text)], []
     if found.results and found.role == USER and not found.texts:
         found.role = TOOL
     return found
 
 
 def _add_content(found: SpanMessage, value: JsonObject) -> None:
-    for key in ("content", "contents", "parts", "text", "blocks"):
-        content = value.get(key)
-        if key == "content" and isinstance(content, dict):
-            content = content.get("parts", [content])
-        if isinstance(content, str):
-            content = _blocks(content)
-        for part in content if isinstance(content, list) else ():
-            add_part(found, part)
-        if content:
-            break
+    held = {key: value[key] for key in _HOLDERS if value.get(key) not in (None, "", [], {})}
+    used = next((key for key, item in held.items() if isinstance(item, list)), next(iter(held), ""))
+    content = held.pop(used, None)
+    if isinstance(content, dict):
+        content = stated(content).get("parts", [content])
+    for part in content if isinstance(content, list) else _blocks(content):
+        add_part(found, part)
+    found.keys += [key for key, item in held.items() if isinstance(item, list | dict)]
     extra = value.get("additional_kwargs")
-    calls = value.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, dict) else None)
-    known = {call.id for call in found.calls if call.id}
-    for call in loaded(calls) if isinstance(loaded(calls), list) else ():
-        if isinstance(call, dict) and (read := call_of(call)) and not (read.id and read.id in known):
-            found.calls.append(read)
-    legacy = value.get("function_call")
+    add_calls(
+        found, value.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, dict) else None)
+    )
+    legacy = loaded(value.get("function_call"))
     if isinstance(legacy, dict) and not found.calls:
         found.calls.append(call_of(legacy))
+    elif legacy and not isinstance(legacy, dict):
+        found.keys.append("function_call")
     add_text(found, value.get("refusal"))
     if found.results and found.role == USER and not found.texts:
         found.role = TOOL
+    if found.role == TOOL and found.texts and not found.results:
+        # Its texts are the result.
+        found.results.append(result_of({**value, "content": found.text}))
+        found.texts = []
 
 
-def _blocks(content: str) -> list[JsonValue]:
+def _blocks(content: JsonValue) -> list[JsonValue]:
     """Returns the blocks that a text spells in JSON, or the text itself."""
-    if content[:1] == "[" and ('"type"' in content or '"text"' in content or '"tool' in content):
+    if (
+        isinstance(content, str)
+        and content[:1] == "["
+        and ('"type"' in content or '"text"' in content or '"tool' in content)
+    ):
         blocks = loaded(content)
         if blocks is content and is_cut(content):
             return [{"type": CUT}]
-        if isinstance(blocks, list) and blocks and all(map(_is_block, blocks)):
+        if isinstance(blocks, list) and all(map(_is_part, blocks)) and any(map(_is_block, blocks)):
             return blocks
     return [content]
 
 
-def _is_block(value: JsonValue) -> bool:
-    """Returns whether a value is a block of content, and not an object that a model wrote as its answer."""
-    if not _is_part(value):
-        return False
-    return value["type"] in KNOWN_PARTS if "type" in value else len(value) == 1
+def _is_block(value: JsonObject) -> bool:
+    """Returns whether a part is a block of content, and not an object that a model wrote as its answer."""
+    kind = value.get("type")
+    if kind is None:
+        return len(value) == 1
+    names_call = "name" in value and not value.keys().isdisjoint(("input", "args", "arguments"))
+    return kind in KNOWN_PARTS or is_work(kind) or names_call
 
 
 def _tool_result(value: JsonObject) -> MessageResult:
@@ -233,13 +374,18 @@ def _has_results(value: JsonObject) -> bool:
     content = value.get("content")
     return isinstance(content, list) and any(
         isinstance(part, dict)
-        and ("toolResult" in part or str(part.get("type")).endswith(("result", "response")))
+        and (
+            not part.keys().isdisjoint(("toolResult", "tool_call_result"))
+            or str(part.get("type")).endswith(("result", "response"))
+        )
         for part in content
     )
 
 
 def _inner(value: JsonObject) -> JsonObject:
-    """Returns what a wrapper of a message holds."""
+    """Returns what a wrapper of a message holds; Haystack's older messages have keys such as `_role`."""
+    if "_role" in value:
+        return {key.removeprefix("_"): item for key, item in value.items()}
     for key in ("message", "data", "kwargs", "body"):
         inner = value.get(key)
         if isinstance(inner, dict) and (key != "data" or "type" in value):
@@ -248,20 +394,37 @@ def _inner(value: JsonObject) -> JsonObject:
 
 
 def _role(value: JsonObject, outer: JsonObject, role: str) -> str:
-    if value.get("type") == _SPOKEN and isinstance(value.get("source"), str):
-        return USER if value["source"] == USER else AGENT
-    names = [value.get("role"), value.get("type"), outer.get("role"), outer.get("type")]
+    """Returns whose a message is: `role` if it does not say, and what it says if that is unknown."""
+    if value.get("type") in (_SPOKEN, _OF_SOURCE) and isinstance(value.get("source"), str):
+        source, is_told = value["source"], value["type"] == _OF_SOURCE
+        return USER if source.lower() == USER else f"{_OF_SOURCE} of {source}" if is_told else AGENT
     event, lc = outer.get(_EVENT), outer.get("id")
+    names = [value.get("role"), outer.get("role"), value.get("type"), outer.get("type")]
     if isinstance(event, str) and event.startswith("gen_ai."):
-        names.append("assistant" if event == "gen_ai.choice" else event.split(".")[1])
+        names.insert(2, "assistant" if event == "gen_ai.choice" else event.split(".")[1])
     if outer.get("lc") and isinstance(lc, list) and lc:
         names.insert(0, lc[-1])
-    words = (name for name in names if isinstance(name, str))
-    return next((known for name in words if (known := _ROLES.get(name) or _ROLES.get(name.lower()))), role)
+    for name in names:
+        known = (
+            _ROLES.get(name) or _ROLES.get(name.rpartition(".")[2].lower()) if isinstance(name, str) else None
+        )
+        if known:
+            return known
+        if name not in (None, "", *_TYPED) and str(name).lower() not in _WRAPPERS:
+            return str(name)
+    return role
 
 
 def _is_message(value: JsonObject) -> bool:
-    if "role" in value or value.get("lc") or _EVENT in value or value.get("type") in _TYPED:
+    if (
+        value.get("role")
+        or value.get("_role")
+        or value.get("lc")
+        or _EVENT in value
+        or value.get("type") in _TYPED
+    ):
+        return True
+    if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
         return True
     kind = value.get("type")
     if isinstance(kind, str) and kind in _ROLES and value.keys() & {"content", "data"}:
@@ -292,4 +455,4 @@ def _system_of(value: JsonObject) -> list[SpanMessage]:
 
 
 def _given(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
-    return [each for each in messages if each.texts or each.calls or each.results or each.parts]
+    return [each for each in messages if each.texts or each.calls or each.results or not each.is_read]

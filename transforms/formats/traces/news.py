@@ -12,7 +12,12 @@ def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> Span
     if not found:
         return None
     texts = [text for each in found for text in each.texts]
-    return SpanMessage(USER, texts, parts=[part for each in found for part in each.parts])
+    return SpanMessage(
+        USER,
+        texts,
+        parts=[part for each in found for part in each.parts],
+        keys=[key for each in found for key in each.keys],
+    )
 
 
 def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:

@@ -23,8 +23,9 @@ def numbered(attributes: JsonObject, prefix: str) -> list[JsonValue]:
     for key, value in attributes.items():
         if key.startswith(prefix):
             _put(tree, key[len(prefix) :].split("."), value)
-    found = _lists(tree)
-    return found if isinstance(found, list) else []
+    found = _lists({key: item for key, item in tree.items() if key.isdigit()})
+    others = {key: item for key, item in tree.items() if not key.isdigit()}
+    return [*(found if isinstance(found, list) else ()), *([others] if others else ())]
 
 
 def _put(tree: JsonObject, path: list[str], value: JsonValue) -> None:

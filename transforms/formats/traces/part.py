@@ -8,6 +8,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.base import SplitEvent
 from turnwise.transforms.formats.lending import Lent, NoConversation
+from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.join import STEPS, join_spans
 from turnwise.transforms.formats.traces.labels import conversation_of
@@ -124,6 +125,9 @@ def group(value: JsonObject) -> str:
 
 
 def _add(part: TracePart, span: TraceSpan) -> None:
+    span.attributes = stated(span.attributes)
+    for event in span.events:
+        event.attributes = stated(event.attributes)
     words = words_of(span)
     part.event_time = max(part.event_time, (span.end or span.start) / 1e9)
     part.has_root = part.has_root or not (span.parent or span.is_log)

@@ -2,12 +2,23 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from turnwise.schemas.conversation import Turn, Usage
 from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUEST
-from turnwise.transforms.formats.traces.calls import TurnCall, asks, lacks_calls, transfers, turn_calls
+from turnwise.transforms.formats.traces.calls import (
+    TurnCall,
+    after_user,
+    asks,
+    lacks_calls,
+    transfers,
+    turn_calls,
+)
+from turnwise.transforms.formats.traces.cut import CUT
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.losses import add_losses, is_output_cut
-from turnwise.transforms.formats.traces.message import FURTHER_CHOICE, HIDDEN_TEXT, PERHAPS_CHOICES, is_spoken
+from turnwise.transforms.formats.traces.message import CONTENT_OFF, HIDDEN_TEXT, is_spoken
+from turnwise.transforms.formats.traces.news import users_of
 from turnwise.transforms.formats.traces.times import add_times, timed_spans, total_ms
 from turnwise.transforms.formats.traces.tree import SpanNode
 from turnwise.transforms.formats.traces.words import (
@@ -18,11 +29,10 @@ from turnwise.transforms.formats.traces.words import (
     stated_answer,
     strangers,
 )
-from turnwise.transforms.formats.unread import UNREAD, Unread
+from turnwise.transforms.formats.unread import Unread
 
 STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
-CONTENT_OFF = "ContentNotRecorded"
 _OFF = "the trace holds no words of the agent that can be read; texts cannot be scored"
 _USER_OFF = "the trace does not record what the user said"
 _ARGS_OFF = "the trace records no arguments or results of calls"
@@ -33,8 +43,6 @@ _TOTALS = _FIELDS[:2]
 _FAILED = "AgentError"
 _USAGE_OFF = "UsageNotRecorded"
 _SEVERAL = "SeveralAnswers"
-_PERHAPS = "the reply has several texts, and the trace does not say whether they are alternatives"
-_CHOICES = "the reply has alternatives; the first one is read"
 
 
 def line_turn(line: TurnLine, index: int) -> Turn:
@@ -100,13 +108,30 @@ def _findings(line: TurnLine, calls: Sequence[TurnCall]) -> Unread:
             "models answered apart from each other; which answer the user got is unknown",
             words=True,
         )
-    if line.has_media:
-        unread.add(UNREAD, "the user's message holds media, which are not read")
-    for node in line.main:
-        for message in node.step.output or ():
-            for part in message.parts:
-                _add_part(part, unread)
+    _add_unread(line, unread)
     return unread
+
+
+def _add_unread(line: TurnLine, unread: Unread) -> None:
+    """Adds what is not read of the messages: of the user's, of replies, and of those between them.
+
+    Where no message is a user's, all are read, because one of an unknown role may be. What agents say that a
+    tool called is nothing that the user was told.
+    """
+    tops = [unit.top for unit in line.units if unit.top is not None and unit.top.step.kind == "agent"]
+    nodes = [*line.main, *([] if line.main else tops), *line.inner]
+    seen: set[tuple[object, ...]] = set()
+    if line.asked is not None and not line.asked.is_read:
+        parts = [part for part in line.asked.parts if part not in (CUT, HIDDEN_TEXT)]
+        replace(line.asked, parts=parts).add_unread(unread)
+    for place, node in enumerate(nodes):
+        given, said = node.step.input or (), node.step.output or ()
+        is_told = place < len(nodes) - len(line.inner)
+        for message in (*(after_user(given) or ([] if users_of(given) else given)), *said):
+            held = message.role, message.stated_role, *message.parts, *message.keys
+            if not message.is_read and not message.is_users and (is_told, held) not in seen:
+                seen.add((is_told, held))
+                message.add_unread(unread, None if is_told else False)
 
 
 def _add_calls(line: TurnLine, calls: Sequence[TurnCall], unread: Unread) -> None:
@@ -141,15 +166,3 @@ def _add_silence(line: TurnLine, is_silent: bool, unread: Unread) -> None:
         unread.add(CONTENT_OFF, _USER_OFF)
     elif line.user is None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
-
-
-def _add_part(part: str, unread: Unread) -> None:
-    """Adds a part of the agent's message that is not read."""
-    if part == HIDDEN_TEXT:
-        unread.add(CONTENT_OFF, _OFF, words=True)
-    elif part == FURTHER_CHOICE:
-        unread.add(UNREAD, _CHOICES)
-    elif part == PERHAPS_CHOICES:
-        unread.add(_SEVERAL, _PERHAPS, words=True)
-    else:
-        unread.part(part)

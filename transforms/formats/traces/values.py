@@ -25,6 +25,7 @@ _DROPPED = (
     *("droppedAttributesCount", "droppedEventsCount", "dropped_attributes_count", "dropped_events_count"),
     *("dropped_attributes", "dropped_events", "otel.dropped_attributes_count", "otel.dropped_events_count"),
 )
+_PAIRS = (("key", "value"), ("Key", "Value"), ("name", "value"), ("k", "v"))
 _SERVICE = ("service.", "deployment.")
 APP_VERSION = "turnwise.app_version"
 """Attribute of a resource that holds the app version which the config names."""
@@ -108,8 +109,15 @@ def as_count(value: JsonValue) -> int | None:
 
 
 def dropped_count(held: JsonObject) -> int:
-    """Returns how many attributes and events limits dropped of a span, in any spelling of OTLP's counts."""
-    return sum(as_count(held[key]) or 0 for key in _DROPPED if key in held)
+    """Returns how many attributes and events are lost: by OTLP's counts, or in no form that is read."""
+    given = held.get("attributes")
+    others = (
+        (each for each in given if not (isinstance(each, dict) and "key" in each))
+        if isinstance(given, list)
+        else ()
+    )
+    unread = sum(_pair(each) is None for each in others)
+    return unread + sum(as_count(held[key]) or 0 for key in _DROPPED if key in held)
 
 
 def any_value(value: JsonValue) -> JsonValue:
@@ -155,8 +163,23 @@ def key_values(pairs: JsonValue) -> JsonObject:
             for pair in pairs
         }
     except (KeyError, TypeError, AttributeError):
-        found = (pair for pair in pairs if isinstance(pair, dict)) if isinstance(pairs, list) else ()
-        return {p["key"]: any_value(p.get("value")) for p in found if isinstance(p.get("key"), str)}
+        given = map(_pair, pairs) if isinstance(pairs, list) else ()
+        return {key: any_value(held) for key, held in filter(None, given)}
+
+
+def _pair(value: JsonValue) -> tuple[str, JsonValue] | None:
+    """Returns the key and the value that an element of a list of attributes spells; None: it spells none."""
+    if isinstance(value, dict):
+        keys = next((each for each in _PAIRS if each[0] in value), None)
+        value = (
+            [value[keys[0]], value.get(keys[1])]
+            if keys
+            else next(iter(value.items()))
+            if len(value) == 1
+            else None
+        )
+    is_pair = isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str)
+    return (value[0], value[1]) if is_pair and value else None
 
 
 def of_service(attributes: JsonObject, version_attribute: str | None = None) -> JsonObject:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.traces.values import key_values
 
 _COLUMNS = ("attributes.", "context.")
@@ -37,8 +38,14 @@ def kind_beside(held: JsonObject) -> JsonObject:
 
 
 def dotted(attributes: JsonValue) -> JsonObject:
-    """Returns attributes with dotted keys, of which exports of tables nest some."""
-    held = key_values(attributes)
+    """Returns attributes with dotted keys, of which exports of tables nest some.
+
+    Raises:
+        ValueError: They are a list of something else.
+    """
+    held = stated(key_values(attributes))
+    if isinstance(attributes, list) and attributes and not held:
+        raise ValueError("attributes: none of its elements is a key with a value")
     if not any(isinstance(value, dict | list) for value in held.values()):
         return held
     found: JsonObject = {}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.containers.columns import dotted, kind_beside, unfolded
 from turnwise.transforms.formats.traces.message_parts import first_of
@@ -79,7 +80,7 @@ def flat_span(held: JsonObject) -> TraceSpan:
     start = as_nanos(first_of(held, _STARTS))
     events = loaded(first_of(held, _EVENTS))
     attributes = loaded(first_of(held, _ATTRIBUTES))
-    inner = resource.get("attributes", resource) if isinstance(resource, dict) else {}
+    inner = stated(resource).get("attributes", resource) if isinstance(resource, dict) else {}
     return TraceSpan(
         trace=as_id(first_of(context, _TRACE)),
         id=as_id(first_of(context, _ID)),

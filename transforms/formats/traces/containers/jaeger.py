@@ -61,7 +61,7 @@ def _service(held: JsonObject, processes: JsonObject) -> JsonObject:
 def _parent(held: JsonObject) -> str:
     references = held.get("references")
     for each in references if isinstance(references, list) else ():
-        if isinstance(each, dict) and each.get("refType", "CHILD_OF") == "CHILD_OF":
+        if isinstance(each, dict) and each.get("refType") in (None, "CHILD_OF"):
             return as_id(each.get("spanID"))
     return as_id(held.get("parentSpanID"))
 

@@ -34,6 +34,9 @@ _TRACE_FIELDS = {
     "langfuse.trace.metadata": ("trace_metadata",),
 }
 _ROOT = "trace"
+_TYPES = ("SPAN", "EVENT", "GENERATION", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING",
+          "GUARDRAIL")  # fmt: skip
+"""Types of observations; the one without a parent may lack the key of its parent."""
 
 
 def is_langfuse(record: JsonObject) -> bool:
@@ -47,7 +50,10 @@ def is_langfuse(record: JsonObject) -> bool:
     if isinstance(listed, list) and listed and isinstance(listed[0], dict) and "data" not in listed[0]:
         return is_langfuse(listed[0])
     keys = ({"traceId", "parentObservationId"}, {"trace_id", "parent_observation_id"})
-    return "type" in record and any(record.keys() >= each for each in keys)
+    is_root = record.get("type") in _TYPES and first_of(record, ("startTime", "start_time")) is not None
+    return (is_root and _is_observation(record)) or (
+        "type" in record and any(record.keys() >= each for each in keys)
+    )
 
 
 def _is_observation(record: JsonObject) -> bool:

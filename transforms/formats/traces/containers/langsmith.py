@@ -100,7 +100,7 @@ def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
         while isinstance(message, list) and message:
             message = message[0]
         inner = message.get("message") if isinstance(message, dict) else None
-        kwargs = inner.get("kwargs", inner) if isinstance(inner, dict) else None
+        kwargs = (inner.get("kwargs") or inner) if isinstance(inner, dict) else None
         holders += [outputs.get("llm_output"), kwargs, outputs.get("output"), outputs.get("message")]
     for holder in holders:
         found = first_of(holder, _USAGES) if isinstance(holder, dict) else None

@@ -4,6 +4,7 @@ from turnwise.schemas.values import JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     json_messages_at,
+    only_messages_at,
     register_dialect,
     text_at,
     value_at,
@@ -44,7 +45,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         if result is not None and result not in _HIDDEN:
             step.result, step.has_result = result, True
         return
-    step.input = json_messages_at(_stated(held.get(f"{_SCOPE}.llm_request")), USER)
+    step.input = only_messages_at(_stated(held.get(f"{_SCOPE}.llm_request")), USER)
     response = _stated(held.get(f"{_SCOPE}.llm_response"))
     step.output = json_messages_at(response, AGENT)
     if isinstance(response, dict):

@@ -66,7 +66,9 @@ def _add(name: str, row: JsonObject, held: JsonObject, content: JsonValue, step:
         if name == "TOOL_COMPLETED" and "result" in held:
             step.result, step.has_result = value_at(held, "result"), True
     elif name in ("LLM_RESPONSE", "AGENT_RESPONSE"):
-        texts = _texts(held.get("response", held.get("text", content)))
+        texts = _texts(
+            next((held[key] for key in ("response", "text") if held.get(key) is not None), content)
+        )
         step.output = [SpanMessage(AGENT, texts)] if texts else step.output
         usage = held.get("usage")
         step.usage = usage_at(usage, _USAGE) if isinstance(usage, dict) else None

@@ -1,18 +1,19 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
-    json_messages_at,
     kind_at,
     messages_at,
+    only_messages_at,
     register_dialect,
     text_at,
     usage_at,
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage, is_spoken
+from turnwise.transforms.formats.traces.message import AGENT, UNKNOWN, USER, SpanMessage, is_spoken
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import first_of_several, read_messages
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
@@ -43,26 +44,24 @@ _NAMES = {
     "model": ("gen_ai.response.model", "gen_ai.request.model"),
 }
 _DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.operation.details")
-_MESSAGES = (
-    "gen_ai.system.message",
-    "gen_ai.user.message",
-    "gen_ai.assistant.message",
-    "gen_ai.tool.message",
-)
 _CHOICE, _PROMPT, _COMPLETION = "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"
-_OF_CALLS = (*_DETAILS, *_MESSAGES, _CHOICE)
 
 
 def _read(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
     step.kind = kind_at(held.get("gen_ai.operation.name"), _KINDS)
-    step.input = json_messages_at(held.get("gen_ai.input.messages"), USER)
-    step.output = first_choice(json_messages_at(held.get("gen_ai.output.messages"), AGENT))
+    step.input = only_messages_at(held.get("gen_ai.input.messages"), USER)
+    step.output = first_choice(only_messages_at(held.get("gen_ai.output.messages"), AGENT))
     if "gen_ai.system_instructions" in held:
         step.input = with_system(held["gen_ai.system_instructions"], step.input)
     for event in span.events:
         _add_event(event, step)
-    if step.kind is None and span.is_log and any(event.name in _OF_CALLS for event in span.events):
+    if step.kind == "model":
+        step.input = messages_at(held.get("gen_ai.prompt"), USER) if step.input is None else step.input
+        step.output = (
+            messages_at(held.get("gen_ai.completion"), AGENT) if step.output is None else step.output
+        )
+    if step.kind is None and span.is_log and any(_is_of_call(event.name) for event in span.events):
         step.kind = "model"
     step.name = text_at(held, *_NAMES.get(step.kind or "model", ()))
     step.target = text_at(held, "gen_ai.handoff.to_agent")
@@ -74,6 +73,10 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         _add_tool(held, step)
     elif step.kind != "agent":
         step.usage = usage_at(held, _USAGE)
+
+
+def _is_of_call(name: str) -> bool:
+    return name in (*_DETAILS, _CHOICE) or (name.startswith("gen_ai.") and name.endswith(".message"))
 
 
 def _add_tool(held: JsonObject, step: SpanStep) -> None:
@@ -117,13 +120,13 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
     held = {**(stated if isinstance(stated, dict) else {}), **body, **event.attributes}
     if name in _DETAILS:
         given = with_system(
-            held.get("gen_ai.system_instructions"), json_messages_at(held.get("gen_ai.input.messages"), USER)
+            held.get("gen_ai.system_instructions"), only_messages_at(held.get("gen_ai.input.messages"), USER)
         )
         if step.input is None or (given and not is_spoken(step.input)):
             step.input = [*(step.input or []), *given] if given else given
-        stated = json_messages_at(held.get("gen_ai.output.messages"), AGENT)
+        stated = only_messages_at(held.get("gen_ai.output.messages"), AGENT)
         step.output = step.output or first_choice(stated)
-    elif name in _MESSAGES and (added := _message(name, held)):
+    elif name.endswith(".message") and (added := _message(name, held)):
         step.input = [*(step.input or []), *added]
     elif name == _CHOICE and not held.get("index") and (added := _message(name, held)):
         step.output = _with_choice(step.output or [], added)
@@ -140,11 +143,13 @@ def _with_choice(before: list[SpanMessage], added: list[SpanMessage]) -> list[Sp
     one, other = before[0], added[0]
     return [
         SpanMessage(
-            one.role,
+            one.role if one.role == UNKNOWN else other.role,
             ["".join((*one.texts, *other.texts))] if one.texts or other.texts else [],
             [*one.calls, *other.calls],
             [*one.results, *other.results],
             [*one.parts, *other.parts],
+            [*one.keys, *other.keys],
+            one.stated_role or other.stated_role,
             other.finish,
         )
     ]
@@ -163,16 +168,14 @@ def first_choice(messages: list[SpanMessage] | None) -> list[SpanMessage] | None
 def _message(name: str, held: JsonObject) -> list[SpanMessage]:
     """Returns the message of an event: its content may be JSON, its role and calls may stand beside it."""
     inner = loaded(held.get("message"))
-    value = {**held, **inner} if isinstance(inner, dict) else dict(held)
+    value = {**held, **stated(inner)} if isinstance(inner, dict) else dict(held)
     if isinstance(inner, str | list):
         value["content"] = inner
     content = loaded(value.get("content"))
     value["content"] = content if isinstance(content, list) else value.get("content")
     value["tool_calls"] = loaded(value.get("tool_calls"))
     value.pop("message", None)
-    return read_messages(
-        {**value, "event.name": name, "role": value.get("role") or name.split(".")[1]}, AGENT
-    )
+    return read_messages({**value, "event.name": name}, AGENT)
 
 
 def _finish(value: JsonValue) -> str | None:

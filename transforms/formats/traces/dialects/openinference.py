@@ -20,7 +20,7 @@ from turnwise.transforms.formats.traces.message import (
     SpanMessage,
 )
 from turnwise.transforms.formats.traces.message_parts import call_arguments
-from turnwise.transforms.formats.traces.messages import first_of_several, read_messages
+from turnwise.transforms.formats.traces.messages import first_of_several, only_messages, read_messages
 from turnwise.transforms.formats.traces.numbered import numbered
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
@@ -145,7 +145,7 @@ def _automatic(held: JsonObject) -> list[SpanMessage] | None:
 
 
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
-    return read_messages(numbered(held, prefix), role) or None
+    return only_messages(numbered(held, prefix), role) or None
 
 
 def _target(name: str) -> str | None:

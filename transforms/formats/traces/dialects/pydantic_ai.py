@@ -6,6 +6,7 @@ from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     json_messages_at,
     messages_at,
+    only_messages_at,
     register_dialect,
     text_at,
     usage_at,
@@ -15,7 +16,7 @@ from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import SpanStep
 
-_RUNS = ("pydantic_ai.all_messages", "all_messages_events")
+_RUNS = ("pydantic_ai.all_messages", "all_messages_events", "all_messages_json", "all_messages")
 _KEYS = ("events", "tool_arguments", "tool_response", "final_result", "request_data", "response_data", *_RUNS)
 _USAGE = {
     "input_tokens": ("input_tokens", "prompt_tokens"),
@@ -37,7 +38,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.has_result = step.result is not None
         step.call_id = text_at(held, "gen_ai.tool.call.id")
     elif "events" in held:
-        messages = json_messages_at(held["events"], USER)
+        messages = only_messages_at(held["events"], USER)
         step.kind = "model"
         given = value_at(held, "events")
         last = given[-1] if isinstance(given, list) and given else None

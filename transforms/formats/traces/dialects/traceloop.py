@@ -12,7 +12,7 @@ from turnwise.transforms.formats.traces.dialect import (
 from turnwise.transforms.formats.traces.dialects.genai import first_choice
 from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import call_arguments
-from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.traces.messages import only_messages
 from turnwise.transforms.formats.traces.numbered import has_numbered, numbered
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
@@ -48,7 +48,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
 
 
 def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
-    return read_messages(numbered(held, prefix), role) or None
+    return only_messages(numbered(held, prefix), role) or None
 
 
 def _inputs(value: JsonValue) -> JsonValue:

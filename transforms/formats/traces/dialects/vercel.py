@@ -4,13 +4,14 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     json_messages_at,
+    only_messages_at,
     register_dialect,
     text_at,
     usage_at,
     value_at,
 )
 from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
-from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.traces.message_parts import add_calls
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import Kind, SpanStep
 
@@ -47,7 +48,7 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
         step.result = value_at(held, "ai.toolCall.result", "ai.toolCall.output")
         step.has_result = step.result is not None
     elif step.kind in ("model", "agent"):
-        found = json_messages_at(held.get("ai.prompt.messages"), USER)
+        found = only_messages_at(held.get("ai.prompt.messages"), USER)
         if not found and "ai.prompt" in held:
             found = json_messages_at(held["ai.prompt"], USER)
         step.input = found
@@ -62,9 +63,9 @@ def _read(span: TraceSpan, step: SpanStep) -> None:
 def _output(held: JsonObject) -> list[SpanMessage] | None:
     text = text_at(held, "ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
     calls = value_at(held, "ai.response.toolCalls", "ai.result.toolCalls")
-    found = [call for message in read_messages(calls, AGENT) for call in message.calls]
-    cut = ["toolCalls"] if isinstance(calls, str) else []
-    return [SpanMessage(AGENT, [text] if text else [], found, parts=cut)] if text or found or cut else None
+    found = SpanMessage(AGENT, [text] if text else [])
+    add_calls(found, calls)
+    return [found] if found.texts or found.calls or not found.is_read else None
 
 
 register_dialect(SpanDialect(name="vercel_ai", prefixes=frozenset(("ai",)), read=_read, rank=50))

@@ -1,0 +1,230 @@
+"""A key with null is an absent key, in every reader: adding such keys or leaving them out changes nothing."""
+# ruff: noqa: E501
+
+import copy
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.readings import FORMATS, read, read_file, read_value, turns
+from tests.transforms.formats import test_discovery_engine as discovery
+from tests.transforms.formats import test_platforms as platforms
+from tests.transforms.formats.messages import test_any_values as messages
+from tests.transforms.formats.messages import test_coding_agents as agents
+from tests.transforms.formats.messages import test_exchanges as exchanges
+from tests.transforms.formats.traces import test_containers as containers
+from turnwise.pipeline.io.files import file_records
+from turnwise.schemas.jsonio import json_structure
+from turnwise.schemas.record import Record
+from turnwise.transforms.formats.recognise import recognise
+
+REPORTED = Path(__file__).parents[4] / "shared/fixtures/reported/reading"
+SAMPLES = Path(__file__).parents[3] / "pipeline/sample_data"
+VALUES = frozenset(
+    (
+        *("args", "arguments", "parameters", "state", "schema", "properties", "input_schema", "inputSchema", "json"),
+        *("scores", "tools", "metadata", "updatedVariables", "defaultVariables", "variables", "structuredContent"),
+        *("toolUseResult", "meta", "labels", "sessionState", "structData", "session_state", "expected", "default"),
+    )
+)  # fmt: skip
+"""Keys that hold values of users and tools, in which null is a value."""
+PERHAPS = frozenset(
+    ("input", "output", "response", "result", "content", "value", "data", "inputs", "outputs", "structData")
+)
+OF_CALLS = frozenset(
+    (
+        "name",
+        "tool",
+        "toolset",
+        "tool_use_id",
+        "toolUseId",
+        "toolCallId",
+        "tool_call_id",
+        "call_id",
+        "displayName",
+    )
+)
+CHAT = [
+    {"role": "system", "content": "Help."},
+    {"role": "user", "content": "Where is order 5?"},
+    {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "c1", "name": "find", "content": "Bonn"},
+    {"role": "assistant", "content": [{"type": "text", "text": "It is "}, {"type": "refusal", "refusal": "gone."}]},
+    {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}, "usage": {"prompt_tokens": 1, "completion_tokens": 2}},
+]  # fmt: skip
+EXAMPLES: dict[str, list[Any]] = {
+    "a chat": [{"messages": CHAT, "conversation_id": "c", "tags": ["a"], "model": "m"}],
+    "a list of messages": [CHAT],
+    "a trajectory": [{"traj": CHAT, "task_id": 1, "trial": 0, "reward": 1.0}],
+    **{name: [{key: held}] for name, (key, held) in messages.MESSAGES.items()},
+    "exchanges": [exchanges.FIRST, exchanges.SECOND, exchanges.THIRD],
+    **{
+        f"reply {place}": [{"request": {"messages": CHAT[1:2]}, "response": reply}]
+        for place, reply in enumerate(messages.REPLIES)
+    },
+    "Agent Engine": platforms.EVENTS,
+    "Dialogflow CX": platforms.ROWS,
+    "Bedrock agents": platforms.BEDROCK,
+    "Codex": [agents.CODEX],
+    "an answer": [discovery.ANSWER],
+    "a session of answers": [discovery.SESSION],
+    **{name: [held] for name, held in containers.CONTAINERS.items()},
+    "LangSmith": [containers.BATCH],
+}
+
+
+def holds_values(holder: dict[str, Any], key: str) -> bool:
+    stated = {name for name, item in holder.items() if item is not None}
+    return key in VALUES or (
+        key in PERHAPS and isinstance(holder[key], dict) and not OF_CALLS.isdisjoint(stated)
+    )
+
+
+Keys = dict[tuple[str, ...], set[str]]
+
+
+def collect(value: Any, path: tuple[str, ...], keys: Keys) -> None:
+    """Collects the keys of a format, by the path of what holds them."""
+    if isinstance(value, dict):
+        keys[path] |= set(value)
+    inner = value.items() if isinstance(value, dict) else (("*", each) for each in value)
+    for key, item in inner:
+        if isinstance(item, dict | list) and not (isinstance(value, dict) and holds_values(value, key)):
+            collect(item, (*path, key), keys)
+
+
+def with_nulls(value: Any, path: tuple[str, ...], keys: Keys) -> Any:
+    """Returns a value with null for all keys of its format that it lacks, as tables of records have it."""
+    if isinstance(value, list):
+        return [with_nulls(each, (*path, "*"), keys) for each in value]
+    if not isinstance(value, dict):
+        return value
+    held = {
+        key: item if holds_values(value, key) else with_nulls(item, (*path, key), keys)
+        for key, item in value.items()
+    }
+    return {**dict.fromkeys(sorted(keys[path] - value.keys())), **held}
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, list):
+        return [without_nulls(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    stated = ((key, item) for key, item in value.items() if item is not None)
+    return {key: item if holds_values(value, key) else without_nulls(item) for key, item in stated}
+
+
+def reading(values: list[Any]) -> Any:
+    found = read([Record("log.json", i, json.dumps(value).encode()) for i, value in enumerate(values, 1)])
+    return [msgspec.to_builtins(one) for one in found.conversations], len(found.failures)
+
+
+def name_of(value: Any) -> str:
+    try:
+        return recognise(value)
+    except ValueError:
+        return ""
+
+
+def recorded() -> dict[str, list[Any]]:
+    """Returns the values of recorded and sample files, by name."""
+    files = [path for root in (FORMATS, SAMPLES) if root.exists() for path in sorted(root.rglob("*.json*"))]
+    found: dict[str, list[Any]] = {}
+    for path in files:
+        records = (one for one in file_records(str(path), 64 << 20) if isinstance(one, Record))
+        values = [json_structure(one.data.decode()) for one in records]
+        found[str(path)] = [value for value in values if name_of(value)]
+    return found
+
+
+def check(examples: dict[str, list[Any]]) -> None:
+    known: dict[str, Keys] = defaultdict(lambda: defaultdict(set))
+    for values in examples.values():
+        for value in values:
+            collect(value, (), known[name_of(value)])
+    for name, values in examples.items():
+        before = reading(values)
+        assert reading([without_nulls(value) for value in values]) == before, name
+        assert (
+            reading([with_nulls(copy.deepcopy(value), (), known[name_of(value)]) for value in values])
+            == before
+        ), name
+
+
+def test_examples_of_all_formats() -> None:
+    for name, values in EXAMPLES.items():
+        assert reading(values)[0], name
+    check(EXAMPLES)
+
+
+@pytest.mark.skipif(not FORMATS.exists(), reason="no recordings")
+def test_recordings() -> None:
+    check(recorded())
+
+
+@pytest.mark.parametrize("call_id", [None, ""])
+def test_no_id_of_a_call_makes_no_message_a_tools(call_id: str | None) -> None:
+    chat = [{"tool_call_id": call_id, "tool_calls": None, "name": None, **message} for message in CHAT[1:4]]
+    said = {"role": "assistant", "content": "It is in Bonn.", "tool_call_id": call_id, "tool_calls": []}
+    for value in ({"messages": [*chat, said]}, [*chat, said]):
+        [conversation] = read_value(value).conversations
+        assert turns(conversation) == [
+            ("Where is order 5?", [("find", {})], [("find", "Bonn")], "It is in Bonn.")
+        ]
+        assert conversation.turns[0].findings == []
+
+
+def test_null_is_a_value_in_arguments_and_results() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": None}}}
+    chat = [CHAT[1], {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": '{"b": null}'}]  # fmt: skip
+    [conversation] = read_value({"messages": chat}).conversations
+    assert turns(conversation)[0][1:3] == ([("f", {"a": None})], [("f", {"b": None})])
+    use = {"type": "tool_use", "id": "1", "name": "f", "input": {"a": None}}
+    answer = {"type": "tool_result", "tool_use_id": "1", "content": '{"b": null}'}
+    [conversation] = read_value(
+        {
+            "messages": [
+                CHAT[1],
+                {"role": "assistant", "content": [use]},
+                {"role": "user", "content": [answer]},
+            ]
+        }
+    ).conversations
+    assert turns(conversation)[0][1:3] == ([("f", {"a": None})], [("f", {"b": None})])
+
+
+@pytest.mark.skipif(not REPORTED.exists(), reason="no shared fixtures")
+@pytest.mark.parametrize(
+    "name",
+    ["chat_list_tool_call_id_null.json", "chat_tool_call_id_null.json", "chat_tool_call_id_empty.json",
+     "chat_with_tools.parquet", "nulls_bedrock.json"],
+)  # fmt: skip
+def test_the_reported_files(name: str) -> None:
+    expected = json.loads((REPORTED / "expected.json").read_text())[
+        "chat_tool_call_id_null.json" if name.endswith("parquet") else name
+    ]
+    [conversation] = read_file(REPORTED / name).conversations
+    found = turns(conversation)
+    assert [(user, agent) for user, _, _, agent in found] == [(t["user"], t["agent"]) for t in expected]
+    assert [calls for _, calls, _, _ in found] == [
+        [(c["name"], c["args"]) for c in t["calls"]] for t in expected
+    ]
+    assert [[value for _, value in results] for _, _, results, _ in found] == [
+        [c["result"] for c in t["calls"]] for t in expected
+    ]
+
+
+def test_a_file_of_messages_with_nulls_is_one_record(tmp_path: Path) -> None:
+    said = [("human", "Where is order 5?"), ("ai", "It is in Bonn.")]
+    chat = [
+        {"type": kind, "content": text, "role": None, "tool_calls": None, "parts": None}
+        for kind, text in said
+    ]
+    (tmp_path / "chat.json").write_text(json.dumps(chat))
+    [conversation] = read_file(tmp_path / "chat.json").conversations
+    assert turns(conversation) == [("Where is order 5?", [], [], "It is in Bonn.")]
