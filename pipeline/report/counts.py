@@ -71,7 +71,7 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         counts: Number by name of a counter. `unread_records` are records, too, and lost.
     """
     number, named = Counter(counts), named_counts(counts)
-    return {
+    found: RunCounts = {
         "records": number["records"] + number["unread_records"],
         "parsed_records": number["parsed_records"],
         "lost_records": number["lost_records"] + number["unread_records"],
@@ -83,11 +83,13 @@ def run_counts(counts: Mapping[str, int]) -> RunCounts:
         "unused_cases": number["cases"] - len(_of(counts, USED_CASE)),
         "joined_entries": number["joined_entries"],
         "unread_files": number[UNREAD_FILES] + _unread_files(counts),
-        "left_by_budget": number[LEFT_BY_BUDGET],
         "failures": named["failures"],
         "failures_by_version": named["failures_by_version"],
         "findings": named["findings"],
     }
+    if number[LEFT_BY_BUDGET]:
+        found["left_by_budget"] = number[LEFT_BY_BUDGET]
+    return found
 
 
 def _unread_files(counts: Mapping[str, int]) -> int:

@@ -98,6 +98,8 @@ _PYTHONS_OWN = re.compile(
 
 def is_foreseen(error: BaseException) -> bool:
     """Returns whether an error says for people what is wrong: a ValueError, and none of Python's own."""
+    if not isinstance(error, Exception):  # a plug-in that ends the process
+        return True
     return isinstance(error, ValueError) and not _PYTHONS_OWN.search(str(error))
 
 

@@ -69,7 +69,7 @@ _READING = ("read", "parse")
 def stream_counts(counts: Mapping[str, int]) -> RunCounts:
     """Returns the stored counts under the names that every run reports."""
     number, named = Counter(counts), named_counts(counts)
-    return {
+    found: RunCounts = {
         "records": number["records"],
         "lost_records": number["lost_records"],
         "lost_conversations": number["lost_conversations"],
@@ -81,11 +81,13 @@ def stream_counts(counts: Mapping[str, int]) -> RunCounts:
         "conversations": number["results"] + number["lost_conversations"],
         "cases": None,
         "unused_cases": None,
-        "left_by_budget": number[LEFT_BY_BUDGET],
         "failures": named["failures"],
         "failures_by_version": named["failures_by_version"],
         "findings": named["findings"],
     }
+    if number[LEFT_BY_BUDGET]:
+        found["left_by_budget"] = number[LEFT_BY_BUDGET]
+    return found
 
 
 def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
@@ -93,7 +95,7 @@ def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
     found = _failure_counts(outcome.failures)
     found["results" if outcome.results else "lost_conversations"] += 1
     found.update(f"{GUESS}{guess}" for guess in outcome.guesses)
-    status = outcome.results[0]["evaluation_status"] if outcome.results else None
+    status = outcome.results[0].get("evaluation_status") if outcome.results else None
     found.update(judgement_counts(outcome.scores, status))
     return found
 

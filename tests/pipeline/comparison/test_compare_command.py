@@ -89,7 +89,9 @@ def test_base_against_fine_tuned_by_the_recorded_reward(tmp_path, compared):
 def test_500_pairs(tmp_path, compared):
     output = str(tmp_path / "out")
     inputs = ["--input", str(PAIRS / "logs.jsonl"), "--eval_cases", str(PAIRS / "cases.jsonl")]
-    assert main(["run", *inputs, "--config", str(PAIRS / "config.json"), "--output", output]) == 0
+    config = json.loads((PAIRS / "config.json").read_text()) | {"tools": {"do_address": "write"}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert main(["run", *inputs, "--config", str(tmp_path / "config.json"), "--output", output]) == 0
     status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
     found = criterion(text, "tool_effects_v1")
     overall = found["overall"]
