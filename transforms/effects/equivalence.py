@@ -11,7 +11,9 @@ from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
     contradicts,
+    is_in_order,
     is_structured,
+    is_version,
     may_be_reworded,
 )
 from turnwise.transforms.effects.statements.written_words import with_digits
@@ -50,6 +52,9 @@ def equivalent(expected: JsonValue, actual: JsonValue, prose: Prose = "unmet", n
     if isinstance(left, dict) and isinstance(right, dict):
         return all(equivalent(value, right.get(key), prose, key) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
+        if is_in_order(name):
+            pairs = zip(left, right, strict=False)
+            return len(left) == len(right) and all(equivalent(*pair, prose, name) for pair in pairs)
         return len(left) == len(right) and None not in pair_equivalent(left, right, prose, name)
     if isinstance(left, dict | list) or isinstance(right, dict | list):
         return False
@@ -89,7 +94,9 @@ def pair_equivalent(
         For every expected element the index of its partner, or None. In very long lists, only elements that
         differ in nothing but case and white space are paired.
     """
-    partners = equal_matches([key_of(value) for value in expected], [key_of(value) for value in actual])
+    partners = equal_matches(
+        [key_of(value, name) for value in expected], [key_of(value, name) for value in actual]
+    )
     used = set(partners)
     rows = [i for i, partner in enumerate(partners) if partner is None]
     columns = [j for j in range(len(actual)) if j not in used]
@@ -113,15 +120,23 @@ def nodes(value: JsonValue) -> int:
     )
 
 
-def key_of(value: JsonValue) -> Hashable:
-    """Returns a hashable key that only equivalent values share; most equivalent values share it."""
+def key_of(value: JsonValue, name: str = "") -> Hashable:
+    """Returns a hashable key that only equivalent values share; most equivalent values share it.
+
+    Args:
+        value: The value.
+        name: Name of the parameter; "": unknown.
+    """
     value = _structure(value)
     if isinstance(value, dict):
-        return frozenset((key, key_of(item)) for key, item in value.items() if not is_empty(item))
+        return frozenset((key, key_of(item, key)) for key, item in value.items() if not is_empty(item))
     if isinstance(value, list):
-        return "list", frozenset(Counter(map(key_of, value)).items())
+        keys = [key_of(item, name) for item in value]
+        return ("in order", *keys) if is_in_order(name) else ("list", frozenset(Counter(keys).items()))
     if isinstance(value, bool):
         return value, "truth"
+    if isinstance(value, str) and is_structured(value, name):
+        return "exact", value.strip()
     number = amount(value)
     if number is not None:
         return number
@@ -147,6 +162,8 @@ def _scalars_equivalent(left: JsonValue, right: JsonValue, prose: Prose, name: s
     if isinstance(left, bool) or isinstance(right, bool):
         truth = _truth(left)
         return truth is not None and truth == _truth(right)
+    if is_version(name) and isinstance(left, str) and isinstance(right, str):
+        return left.strip() == right.strip()
     first, second = amount(left), amount(right)
     if first and second:
         return same_amount(first, second)

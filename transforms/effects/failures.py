@@ -13,13 +13,15 @@ from turnwise.transforms.text.failure_marks import plain_key, states_failure
 _DEEPEST = 4
 _MOST_PARTS = 20
 _LONGEST_TEXT = 500
-_HOLDING_KEYS = ("result", "output", "response", "content", "body", "structuredcontent", "text", "message",
-                 "detail", "msg")  # fmt: skip
+_HOLDING_KEYS = ("result", "data", "output", "response", "content", "body", "structuredcontent", "text",
+                 "message", "detail", "msg")  # fmt: skip
 _OPENING = re.compile(
     r"[\W_]*(?:(?:\w+ )?(?:errors?|failure)\b(?![ -]?free)|[\w.]*(?:error|exception)\b ?[:(]"
     r"|exception\b|traceback \(|fail(?:ed|ure)?\b|fatal\b|invalid\b|forbidden\b|unauthori[sz]ed\b|bad request"
     r"|(?:access|permission) denied|no such\b|not found\b|insufficient\b"
     r"|not (?:allowed|permitted|possible|authori[sz]ed)\b|http\S* [45]\d\d\b"
+    r"|time ?out\b|connection (?:refused|reset|aborted|closed)|(?:service )?unavailable\b"
+    r"|internal server error\b"
     r"|(?:http\S* |status(?: code)?:? ?)?[45]\d\d (?:[a-z-]+ ){0,3}"
     r"(?:error|request|unauthori[sz]ed|forbidden|found|conflict|gone|unavailable|timeout|gateway)\b"
     r"|fehler\b|erreur\b|échec\b|fallo\b|오류|실패|에러|エラー|失敗|错误|失败|錯誤)"
@@ -27,8 +29,11 @@ _OPENING = re.compile(
 _SAYING = re.compile(
     r"\b(?:unable to|can ?not|can['’]t|could ?n['’]t|could not|not found|does ?n['’]t exist|does not exist"
     r"|(?:do|does|did)(?: not|n['’]t) have"
+    r"|fehlgeschlagen|konnten? nicht|nicht möglich|fall(?:ó|aron|ado)|no se (?:pudo|puede)|échoué"
+    r"|n['’]a pas pu|não foi possível|falhou|non riuscit[oa]|fallit[oa]|mislukt"
     r"|not (?:allowed|permitted|authori[sz]ed)|failed|denied|timed out|is invalid|are invalid|not valid)\b"
 )
+_SAYING_UNSPACED = re.compile(r"失敗|できません(?:でした)?|실패|할 수 없|失败|无法|無法")
 _SUCCEEDING = re.compile(
     r"\b(?:success(?:ful|fully)?|succeeded|completed|(?:no|0|without(?: any)?) errors?|0 failed)\b"
 )
@@ -85,7 +90,8 @@ def _text_says_failure(text: str, tool: str) -> bool:
     if _SUCCEEDING.search(clause):
         return False
     said = {found[0] for found in _SAYING.finditer(clause)} - ({"denied"} if _denies(tool) else set())
-    return _OPENING.match(plain) is not None or bool(said)
+    has_unspaced = not clause.isascii() and _SAYING_UNSPACED.search(clause) is not None
+    return _OPENING.match(plain) is not None or bool(said) or has_unspaced
 
 
 def _plain(text: str) -> str:

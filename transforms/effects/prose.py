@@ -87,8 +87,9 @@ _PHRASE = FUNCTION_WORDS | NUMBERS_IN_WORDS.keys() | {"no", "not", "nicht", "kei
 
 _EXACT_NAMES = word_set(
     "cmd command commands cron expr expression file filename filepath formula id ids path paths pattern",
-    "regex regexp script selector shell sql uri url urls xpath",
+    "hash passphrase passwd password regex regexp script secret selector shell sql token uri url urls xpath",
 )
+_IN_ORDER = word_set("args argv arguments cmd command")
 _SQL = re.compile(
     r"\s*(?:select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\s*\([^()]*\))?(?:\s+as\s+\w+)?"
     r"(?:\s*,\s*[\w.*]+(?:\s*\([^()]*\))?)*)"
@@ -122,6 +123,16 @@ _PATH = re.compile(
 _LONGEST_PATH = 1_000
 _MOST_VALUES, _MOST_COMPARED = 100, 1_000
 _SIGNS_IN_CODE = 0.25
+
+
+def is_in_order(name: str) -> bool:
+    """Returns whether the entries of a list of this name have an order, as the words of a command have."""
+    return _last_word(name) in _IN_ORDER
+
+
+def is_version(name: str) -> bool:
+    """Returns whether a parameter is a version: 3.10 is none of 3.1."""
+    return _last_word(name) in ("version", "release", "tag")
 
 
 def is_structured(text: str, name: str = "") -> bool:
@@ -267,7 +278,7 @@ _ARTICLES = {
     "nl": word_set("de het een"),
 }
 _DETERMINERS = {
-    "en": word_set("this that these those my your his her its our their please kindly just also very really"),
+    "en": word_set("this that these those my your his her its our their please kindly also very really"),
     "de": word_set(
         "mein meine meinen meinem meiner dein deine ihr ihre ihren ihrem ihrer sein seine seinen seinem",
         "seiner unser unsere unseren diese dieser dieses diesen diesem bitte",

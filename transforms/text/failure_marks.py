@@ -8,12 +8,13 @@ from turnwise.schemas.values import JsonObject, JsonValue
 
 _ERROR_KEYS = frozenset(("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror"))
 _SUCCESS_KEYS = frozenset(("success", "succeeded", "successful", "ok", "issuccess"))
-_STATUS_KEYS = frozenset(("status", "statuscode", "httpstatus", "httpstatuscode", "responsecode"))
+_STATUS_KEYS = frozenset(("status", "outcome", "statuscode", "httpstatus", "httpstatuscode", "responsecode"))
 _MARKS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS
 _NO_ERROR = ("", "0", "none", "null", "false", "no", "ok", "no error", "success")
 _GOOD_STATUS = frozenset(("success", "succeeded", "successful", "ok", "200", "201", "completed", "done"))
 _BAD_STATUS = re.compile(
-    r"error|errored|fail|failed|failure|fatal|exception|invalid.*|not[ _-]?found|bad[ _-]?request|forbidden"
+    r"error|errored|unavailable|unsuccessful|fail|failed|failure|fatal|exception|invalid.*|not[ _-]?found"
+    r"|bad[ _-]?request|forbidden"
     r"|unauthori[sz]ed|aborted|time[d ]?[ _-]?out|[45]\d\d\b.*"
 )
 
@@ -35,7 +36,18 @@ def states_failure(held: JsonObject) -> bool | None:
             marks.append(_is_true(value))
         elif _is_error(value):
             return True
-    return False in marks if False in marks or True in marks else None
+    if False in marks or True in marks:
+        return False in marks
+    return _says_code(held) or None
+
+
+def _says_code(held: JsonObject) -> bool:
+    """Returns whether an object gives an HTTP status as `code`, with a message beside it."""
+    code = held.get("code")
+    is_status = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
+    return is_status and any(
+        isinstance(held.get(name), str) for name in ("message", "detail", "msg", "reason")
+    )
 
 
 @lru_cache(maxsize=4096)

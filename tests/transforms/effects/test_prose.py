@@ -849,3 +849,20 @@ def test_texts_in_the_session_state(stored, status):
     assert turnwise.evaluate(log, criteria={"final_state_v1": 1.0}, judge="none").status == status
     judged = turnwise.evaluate(log, criteria={"final_state_v1": 1.0}, judge=judge_that_says("yes", []))
     assert judged.status == (status or "PASS")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "made", "status"),
+    [
+        ("paths", ["/home/A/x"], ["/home/a/x"], "FAIL"),
+        ("commands", ["rm -rf Build"], ["rm -rf build"], "FAIL"),
+        ("command", ["cp", "a", "b"], ["cp", "b", "a"], "FAIL"),
+        ("tags", ["a", "b"], ["b", "a"], "PASS"),
+        ("password", "Secret1", "secret1", "FAIL"),
+        ("token", "AbC", "aBc", "FAIL"),
+        ("python_version", "3.10", "3.1", "FAIL"),
+        ("note", "do not just cancel the flight, rebook it", "do not cancel the flight, rebook it", "FAIL"),
+    ],
+)
+def test_lists_secrets_and_versions(name, expected, made, status):
+    assert held_against("send_update", {name: expected}, {name: made}).status == status

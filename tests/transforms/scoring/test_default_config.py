@@ -13,6 +13,15 @@ FAILURES = (
     {"result": {"status": "error", "message": "not allowed"}},
     {"result": {"ok": False}},
     {"result": "Error: order not found"},
+    {"result": {"code": 503, "message": "Service Unavailable"}},
+    {"result": {"data": {"status": "error"}}},
+    {"result": {"outcome": "failure"}},
+    {"result": "Connection refused"},
+    {"result": "Buchung fehlgeschlagen"},
+    {"result": "No se pudo reservar"},
+    {"result": "予約に失敗しました"},
+    {"result": "예약 실패"},
+    {"result": "预订失败"},
 )
 
 
