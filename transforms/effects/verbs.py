@@ -28,7 +28,7 @@ IDEMPOTENT = word_set("""
     dismiss dispose dissolve downgrade drop edit eject eliminate enable enforce eradicate erase evict
     exchange exclude expel expire expunge finalise finalize finish fix flag flush follow forfeit forget
     freeze fulfil fulfill grant halt hide ignore impose install kick kill label leave like link
-    liquidate lock login logoff logon logout lower mark migrate mkdir modify mount move mute mv nullify
+    liquidate lock login logoff logon logout lower mark migrate mkdir modify mount move mute mv nuke nullify
     obliterate open opt overwrite patch pause pin postpone prioritise prioritize prohibit promote prune
     publish purge put quarantine quash raze reactivate reassign rebalance rebook reboot recategorize
     reclassify reconcile reconfigure redirect reinstate reject relabel release relocate remap remove
@@ -67,7 +67,7 @@ TOGGLING = word_set("toggle")
 
 DESTRUCTIVE = word_set("""
     abolish annul cancel clear decommission delete deprovision destroy discard dispose dissolve drop
-    eliminate eradicate erase evict expunge forfeit kill liquidate nullify obliterate overwrite prune
+    eliminate eradicate erase evict expunge forfeit kill liquidate nuke nullify obliterate overwrite prune
     purge quash raze remove rescind revoke rm rmdir shred terminate trash truncate void wipe
 """)
 """Verbs that delete something irreversibly."""
