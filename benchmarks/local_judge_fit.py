@@ -12,7 +12,6 @@ import sys
 from collections.abc import Sequence
 from math import exp
 from pathlib import Path
-from statistics import fmean
 
 from benchmarks.local_judge_grounding import MIXED_IN, Json, cases_of, is_attributable
 from turnwise.transforms.local_judge.grounding import ground
@@ -38,8 +37,12 @@ def fitted(records: Sequence[Json]) -> tuple[float, float]:
 
 def _coverage(answer: str, evidence: Sequence[str], user: str) -> float | None:
     texts = [answer[start:end] for start, end in sentences(answer, None)]
-    found = [verdict.coverage for verdict in ground(texts, evidence, [user]) if verdict.coverage is not None]
-    return fmean(found) if found else None
+    found = [
+        (verdict.coverage, verdict.weight)
+        for verdict in ground(texts, evidence, [user])
+        if verdict.coverage is not None
+    ]
+    return sum(covered * weight for covered, weight in found) / sum(weight for _, weight in found) if found else None
 
 
 def _newton(points: Sequence[tuple[float, bool]], nothing: float, slope: float) -> tuple[float, float]:
