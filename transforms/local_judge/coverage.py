@@ -4,7 +4,7 @@ With prose, the coverage is the mean of two shares of the weight of its words: t
 and that which stands together in one passage. Function words weigh little there; names, negations and the
 speaker weigh more than other words if the evidence lacks them. With a record, such as JSON, which has few
 function words, it is the mean of the shares of the content that the evidence and one passage hold, with a
-credit of one word. A logistic function turns it into a probability (Platt 1999).
+credit of two words. A logistic function turns it into a probability (Platt 1999).
 """
 
 import re
@@ -18,15 +18,18 @@ from turnwise.transforms.text.features import WORD_WEIGHT
 from turnwise.transforms.text.function_words import word_set
 from turnwise.transforms.text.languages import guessed_language
 
-LOG_ODDS_OF_NOTHING = -10.57
+LOG_ODDS_OF_NOTHING = -9.95
 """Log odds where the coverage is 0. Both constants are those of `python -m benchmarks.local_judge_fit`."""
-LOG_ODDS_OF_ALL = 3.29
+LOG_ODDS_OF_ALL = 2.34
 """Log odds where the coverage is 1."""
 _FULL_WEIGHT = 3 * WORD_WEIGHT
+_CREDIT = 2 * WORD_WEIGHT
+_GRAMMAR = 2
+"""What a function word weighs, as a multiple of its own weight."""
 _STRANGE = 2 * WORD_WEIGHT
-"""What a name or a negation that the evidence lacks weighs beside its own weight."""
+"""What the speaker weighs, and a strange name or negation beside its own weight."""
 _SPEAKER = word_set("i me my mine myself ich mich mir mein meine je moi mon ma mes mi mis yo")
-_CAPITALIZED = re.compile(r"(?<=[\w,;] )[^\W\d_a-z]\w+")
+_CAPITALIZED = re.compile(r"(?<=[\w,;] )[A-ZÀ-ÖØ-ÞΑ-ΩА-Я]\w+")
 
 
 def probability(parts: Sequence[tuple[float, float]]) -> float:
@@ -45,7 +48,9 @@ def weight_in_answer(claim: Claim) -> float:
     return min(1.0, sum(claim.content.values()) / _FULL_WEIGHT)
 
 
-def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage], mentioned: Evidence) -> float:
+def coverage(
+    claim: Claim, known: Evidence, passages: Sequence[EvidencePassage], mentioned: Evidence
+) -> float:
     """Returns how much of a claim the evidence holds, 0..1. More evidence never lowers it.
 
     Args:
@@ -68,7 +73,7 @@ class _Compared:
     def __init__(self, claim: Claim, known: Evidence, mentioned: Evidence) -> None:
         self._content = sum(claim.content.values())
         self._grammar = [
-            (key, WORD_WEIGHT if key in _SPEAKER else weight)
+            (key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight)
             for word in claim.words
             if not word.is_content
             for key, weight in word.features
@@ -85,7 +90,7 @@ class _Compared:
         # Of a long claim, only what a passage can hold must stand there.
         close = self._anywhere - (self._anywhere - passage.weight) * self._in_passage
         if not passage.piece.is_prose:
-            return ((self._anywhere + close) / 2 + WORD_WEIGHT) / (self._content + WORD_WEIGHT)
+            return ((self._anywhere + close) / 2 + _CREDIT) / (self._content + _CREDIT)
         return self.held / 2 + (close + self._grammar_in(passage.keys())) / self._all / 2
 
     def _grammar_in(self, keys: Container[str]) -> float:
@@ -93,7 +98,7 @@ class _Compared:
 
 
 def _strange_names(claim: Claim, known: Container[str]) -> int:
-    """Returns how many words with a capital inside a sentence are not known; of German and of titles, none."""
+    """Returns how many capitalized words inside a sentence are not known; of German and of titles, none."""
     capitalized = _CAPITALIZED.findall(claim.text)
     found = [word for word in words(" ".join(capitalized)) if word.is_content]
     strange = sum(not any(key in known for key in word.keys) for word in found)

@@ -21,7 +21,12 @@ from turnwise.transforms.local_judge.coverage import coverage, probability, weig
 from turnwise.transforms.local_judge.evidence import Evidence, EvidencePassage
 from turnwise.transforms.local_judge.flags import UNKNOWN
 from turnwise.transforms.local_judge.replaced_numbers import replaced_number
-from turnwise.transforms.local_judge.speech_acts import NOTHING_SAID, nothing_claimed, why_no_claim, without_talk
+from turnwise.transforms.local_judge.speech_acts import (
+    NOTHING_SAID,
+    nothing_claimed,
+    why_no_claim,
+    without_talk,
+)
 from turnwise.transforms.local_judge.spellings import as_spelled, has_code, missing_endings, names_ending
 from turnwise.transforms.local_judge.statuses import denying_status
 

@@ -1,7 +1,7 @@
 """Detects what claims nothing: questions, requests, introductions, courtesies, and talk around a fact.
 
-Patterns of requests and courtesies match a whole sentence in lower case without its final marks. Talk, such as
-`I think that` and `for example`, is removed wherever it stands. What no pattern matches may be a claim.
+Patterns of requests and courtesies match a whole sentence in lower case without its final marks. Talk, such
+as `I think that` and `for example`, is removed wherever it stands. What no pattern matches may be a claim.
 """
 
 import re
@@ -23,11 +23,15 @@ COURTESY = "A courtesy claims nothing."
 _END = r"[^\w?？!！:：]*$"
 _QUESTION = re.compile(rf"(?:[?？⸮؟\u037e՞፧]|(?:です|ます|でしょう|ません)か|까요?|나요){_END}")
 _STATED = re.compile(
-    r"[,;–—]\s*(?:(?:is|are|was|were|do|does|did|has|have|had|can|could|will|wo|ca|would|should|must)(?:n['’]?t)?"
-    r"\s+(?:i|you|he|she|it|we|they|there|one)(?:\s+not)?|right|correct|no|yes|true|ok|okay|(?:did )?you know"
-    r"|nicht(?:\s+wahr)?|oder(?:\s+nicht)?|richtig|stimmt['’]?s|n['’]est-ce\s+pas|non|¿?verdad|¿?no)\s*[?？]\W*$"
+    r"[,;–—]\s*(?:(?:is|are|was|were|do|does|did|has|have|had|can|could|will|wo|ca|would|should"
+    r"|must)(?:n['’]?t)?"
+    r"\s+(?:i|you|he|she|it|we|they|there|one)(?:\s+not)?|right|correct|no|yes|true|ok|okay"
+    r"|(?:did )?you know"
+    r"|nicht(?:\s+wahr)?|oder(?:\s+nicht)?|richtig|stimmt['’]?s|n['’]est-ce\s+pas|non|¿?verdad"
+    r"|¿?no)\s*[?？]\W*$"
     r"|(?:よね|ですね|ますね|でしょう|죠|지요|잖아요)[?？]\W*$"
-    r"|^\W*(?:(?:is|are|was|were)(?:n['’]t)? (?:it|that) (?:not )?(?:[a-z]+ )?that|who knew|you do know that"
+    r"|^\W*(?:(?:is|are|was|were)(?:n['’]t)? (?:it|that) (?:not )?(?:[a-z]+ )?that|who knew"
+    r"|you do know that"
     r"|(?:can|could) you (?:believe|imagine)|ist es nicht \w+, dass)\b",
     re.IGNORECASE,
 )
@@ -72,7 +76,8 @@ _STATING = re.compile(
 )
 _HELP = r"(?:help|assist|support)"
 _ANYTHING = (
-    r"(?:need|want|have|require) (?:anything|something|(?:any |some )?(?:more |further |additional |other )?"
+    r"(?:need|want|have|require) (?:anything|something|(?:any |some )?(?:more |further |additional "
+    r"|other )?"
     r"(?:help|assistance|support|information|details|questions?))(?: else)?"
 )
 _ANY_TIME = r"(?: again| anytime| at any time)?"
@@ -189,20 +194,26 @@ _COURTESIES = re.compile(
     r"|(?:즐거운|좋은|행복한) (?:하루|여행|시간|저녁) (?:되세요|보내세요|되십시오)"
     r"|(?:どうも)?ありがとうございま(?:す|した)|こんにちは|申し訳ございません|申し訳ありません|すみません"
     r"|(?:少しでも)?お役に立て(?:れば|たら|ましたら)(?:幸い|うれしい|嬉しい)です"
-    r"|(?:良い|よい)(?:一日|旅|ご旅行)を(?:お過ごしください)?|かしこまりました|承知しました|承知いたしました"
+    r"|(?:良い|よい)(?:一日|旅|ご旅行)を(?:お過ごしください)?|かしこまりました|承知しました"
+    r"|承知いたしました"
     r"|お待ちいただき(?:まして)?、?ありがとうございます"
 )
 _VERY = r"(?:(?:really|so|pretty|quite|very|kind of|kinda|just|super|such|wirklich|sehr|echt|ganz|so) )*"
 _FEELING = (
-    r"(?:interesting|funny|fun|amazing|crazy|cool|fascinating|surprising|incredible|sad|great|nice|good|awesome"
-    r"|weird|wild|neat|impressive|wonderful|unbelievable|beautiful|cute|true|strange|lovely|right|lustig|süß"
+    r"(?:interesting|funny|fun|amazing|crazy|cool|fascinating|surprising|incredible|sad|great|nice|good"
+    r"|awesome"
+    r"|weird|wild|neat|impressive|wonderful|unbelievable|beautiful|cute|true|strange|lovely|right|lustig"
+    r"|süß"
     r"|interessant|spannend|erstaunlich|verrückt|schön|toll|cool|schade)"
 )
 _TOLD = (
     r"(?:(?:do|did) you(?: also| already| even)? know that|(?:did|have) you(?: ever)? (?:hear|heard) that"
-    r"|did you know(?! (?:who|what|when|where|why|how|which|whether|if|about|each)\b)|who knew that|you know that"
-    r"|would you believe(?: that)?|(?:weißt|wusstest|wussten|wissen|kennst) (?:du|sie|ihr)(?: \w+)?,? ?da(?:ss|ß)"
-    r"|(?:saviez|savez)-vous qu(?:e\b|')|(?:sais|savais)-tu qu(?:e\b|')|tu savais qu(?:e\b|')|sab[ií]as?(?: usted)? que)"
+    r"|did you know(?! (?:who|what|when|where|why|how|which|whether|if|about|each)\b)|who knew that"
+    r"|you know that"
+    r"|would you believe(?: that)?|(?:weißt|wusstest|wussten|wissen|kennst) (?:du|sie"
+    r"|ihr)(?: \w+)?,? ?da(?:ss|ß)"
+    r"|(?:saviez|savez)-vous qu(?:e\b|')|(?:sais|savais)-tu qu(?:e\b|')|tu savais qu(?:e\b|')"
+    r"|sab[ií]as?(?: usted)? que)"
 )
 _TOLD_IN_CHARACTERS = (
     r"(?:는|은|인|된|한|던) ?(?:거|것을?|걸|사실을?) ?(?:아세요|아시나요|알고 ?계(?:세요|셨나요|신가요))"
@@ -210,13 +221,16 @@ _TOLD_IN_CHARACTERS = (
 )
 _TALK = (
     _TOLD,
-    r"you(?: ?'d| may| might| will| would| should| probably| surely)*(?: also| already)? (?:be (?:interested|surprised|happy)"
+    r"you(?: ?'d| may| might| will| would| should| probably| surely)*(?: also"
+    r"| already)? (?:be (?:interested|surprised|happy)"
     r"|like|want|love) to (?:know|hear|learn)(?: that)?",
     r"you (?:may|might|should|must|probably)(?: already| also)? (?:know|have heard)(?: that)?",
-    r"i(?: do| also| just| really| actually| would| ?'d| did| have| can| ?'ve)* (?:think|thought|believe|guess|suppose"
+    r"i(?: do| also| just| really| actually| would| ?'d| did| have| can| ?'ve)* (?:think|thought|believe"
+    r"|guess|suppose"
     r"|heard|hear|know|knew|feel|imagine|assume|remember|recall|understand|figure|mean|say|bet|confirm|see)"
     r"(?: like| somewhere| once)?(?: that)?(?! (?:him|her|them|me|you|how)\b)",
-    r"i(?: have| ?'ve)?(?: also| just| recently| once)? (?:read|saw|seen|learned|found out)(?: somewhere| once)?"
+    r"i(?: have| ?'ve)?(?: also| just| recently| once)? (?:read|saw|seen|learned|found out)(?: somewhere"
+    r"| once)?"
     r"(?: that|(?= (?:it|he|she|they|there)\b))",
     r"i(?: ?'m| am) (?:pretty |quite )?(?:sure|certain)(?: that)?",
     rf"(?:it|that)(?: ?'s| is| was) {_VERY}{_FEELING}(?: to (?:know|note|see|think|hear|learn))?"
@@ -225,57 +239,91 @@ _TALK = (
     r"(?:they|people|some) say(?: that)?",
     rf"(?:(?:a|one|another|the) )?{_VERY}(?:fun|interesting|cool|random|little known) fact(?: ?:| is that)",
     r"(?:as|so) far as i(?: know| can tell| remember| recall| ?'m aware| am aware)",
-    r"(?:from )?what i(?: have| ?'ve)? (?:know|heard|read|understand|remember|can tell|gather|learned)(?: is that)?",
-    r"if i (?:remember|recall)(?: (?:correctly|right(?:ly)?|well))?|if i(?: ?'m| am) not (?:mistaken|wrong)",
+    r"(?:from )?what i(?: have| ?'ve)? (?:know|heard|read|understand|remember|can tell|gather"
+    r"|learned)(?: is that)?",
+    r"if i (?:remember|recall)(?: (?:correctly|right(?:ly)?|well))?|if i(?: ?'m| am) not (?:mistaken"
+    r"|wrong)",
     r"to (?:be honest|my knowledge|tell you the truth)|in my opinion|believe it or not|i'?m told(?: that)?",
-    r"of course|for (?:example|instance)|by the way|as a matter of fact|in fact|let me tell you|speaking of which"
-    r"|in case you (?:didn't know|wondered|were wondering|are interested)|(?:kind|sort) of(?= \w)|you know(?=[ ,.!?]*$)",
-    r"actually|apparently|basically|certainly|definitely|frankly|honestly|indeed|interestingly|literally|maybe|perhaps"
-    r"|obviously|personally|presumably|probably|really|seemingly|supposedly|surely|surprisingly|truly|essentially"
-    r"|totally|absolutely|(?:around|about|nearly|almost)(?= [0-9])|anyways?|though|wow|oh|ah|aww*|(?:ha)+|lol|yeah|yea|yep|yup|hmm+|hm|uh|um|omg|btw|imo"
+    r"of course|for (?:example|instance)|by the way|as a matter of fact|in fact|let me tell you"
+    r"|speaking of which"
+    r"|in case you (?:didn't know|wondered|were wondering|are interested)|(?:kind|sort) of(?= \w)"
+    r"|you know(?=[ ,.!?]*$)",
+    r"actually|apparently|basically|certainly|definitely|frankly|honestly|indeed|interestingly|literally"
+    r"|maybe|perhaps"
+    r"|obviously|personally|presumably|probably|really|seemingly|supposedly|surely|surprisingly|truly"
+    r"|essentially"
+    r"|totally|absolutely|(?:around|about|nearly|almost)(?= [0-9])|anyways?|though|wow|oh|ah|aww*|(?:ha)+"
+    r"|lol|yeah|yea|yep|yup|hmm+|hm|uh|um|omg|btw|imo"
     r"|luckily|fortunately|unfortunately|sadly|roughly|approximately|too|also|well(?! ?-)",
-    r"ich (?:glaube|denke|meine|finde|vermute|schätze|nehme an|weiß|habe (?:mal |schon )?(?:gehört|gelesen))"
+    r"ich (?:glaube|denke|meine|finde|vermute|schätze|nehme an|weiß|habe (?:mal |schon )?(?:gehört"
+    r"|gelesen))"
     r",?(?: da(?:ss|ß))?|(?:glaube|denke|meine|finde|schätze) ich",
-    r"(?:so ?weit|so ?viel) ich (?:weiß|mich erinnere)|meines (?:wissens|erachtens)|meiner meinung nach|zum beispiel"
+    r"(?:so ?weit|so ?viel) ich (?:weiß|mich erinnere)|meines (?:wissens|erachtens)|meiner meinung nach"
+    r"|zum beispiel"
     r"|z\. ?b\.|beispielsweise|wenn ich mich (?:recht |richtig |nicht )+(?:erinnere|irre|entsinne|täusche)",
-    rf"(?:aber )?vielleicht interessiert (?:dich|sie|euch)(?: ja)?,? da(?:ss|ß)|es ist {_VERY}{_FEELING},? da(?:ss|ß)"
+    rf"(?:aber )?vielleicht interessiert (?:dich|sie|euch)(?: ja)?,? da(?:ss|ß)"
+    rf"|es ist {_VERY}{_FEELING},? da(?:ss|ß)"
     r"|(?:man sagt|es heißt),?(?: da(?:ss|ß))?|ehrlich gesagt",
-    r"übrigens|eigentlich|tatsächlich|wirklich|wohl|ja|nein|interessanterweise|angeblich|offenbar|natürlich|bestimmt"
-    r"|sicherlich|jedenfalls|vielleicht|wahrscheinlich|vermutlich|leider|zum glück|glücklicherweise|oje|ach|ungefähr|etwa|rund|circa",
-    r"^[^\w]*(?:klar|na klar|stimmt|genau|schön|toll|super|cool|great|nice|awesome|exactly|sure|right|okay|ok|congrats)(?=[,!])",
-    r"je (?:pense|crois|suppose|trouve) qu(?:e\b|')|j'ai (?:lu|entendu(?: dire)?) qu(?:e\b|')|il para[iî]t qu(?:e\b|')"
-    r"|à (?:ma connaissance|mon avis)|par exemple|d'ailleurs|en fait|autant que je sache|vraiment|apparemment"
+    r"übrigens|eigentlich|tatsächlich|wirklich|wohl|ja|nein|interessanterweise|angeblich|offenbar"
+    r"|natürlich|bestimmt"
+    r"|sicherlich|jedenfalls|vielleicht|wahrscheinlich|vermutlich|leider|zum glück|glücklicherweise|oje"
+    r"|ach|ungefähr|etwa|rund|circa",
+    r"^[^\w]*(?:klar|na klar|stimmt|genau|schön|toll|super|cool|great|nice|awesome|exactly|sure|right"
+    r"|okay|ok|congrats)(?=[,!])",
+    r"je (?:pense|crois|suppose|trouve) qu(?:e\b|')|j'ai (?:lu|entendu(?: dire)?) qu(?:e\b|')"
+    r"|il para[iî]t qu(?:e\b|')"
+    r"|à (?:ma connaissance|mon avis)|par exemple|d'ailleurs|en fait|autant que je sache|vraiment"
+    r"|apparemment"
     r"|peut-être|probablement|évidemment|bien sûr",
-    r"(?:creo|pienso|supongo|opino) que|(?:he )?(?:leído|leí|oído|oí) que|dicen que|que yo sepa|hasta donde sé"
-    r"|en mi opinión|por (?:ejemplo|cierto|supuesto)|de hecho|en realidad|realmente|probablemente|aparentemente|quizás?",
+    r"(?:creo|pienso|supongo|opino) que|(?:he )?(?:leído|leí|oído|oí) que|dicen que|que yo sepa"
+    r"|hasta donde sé"
+    r"|en mi opinión|por (?:ejemplo|cierto|supuesto)|de hecho|en realidad|realmente|probablemente"
+    r"|aparentemente|quizás?",
 )
 _TALK_IN_CHARACTERS = (
     _TOLD_IN_CHARACTERS,
-    r"제 ?생각(?:에는|엔|으로는|에)|(?:제가 ?)?(?:알기로는?|아는 ?한|듣기로는?)|예를 ?들(?:어|면|자면)|참고로|혹시|아시다시피"
-    r"|사실은?(?= )|정말로?|아마도?(?= )|(?:다|라)고 ?(?:알고 ?있(?:어요|습니다)|들었(?:어요|습니다)|생각(?:해요|합니다)|해요|합니다|하네요"
-    r"|하더라고요|알려져 ?있(?:어요|습니다))|(?:잖아요|거든요|답니다|랍니다|래요|대요|다네요|라네요)(?=\W*$)|(?:는 |은 |ㄴ |인 )?것 같(?:아요|습니다)",
-    r"実は|ちなみに|たとえば|例えば|(?:[私僕]の)?知る限り(?:では)?|ご存[じ知]かもしれませんが|確か(?=[、 ])|たしか|たぶん|多分|おそらく"
-    r"|意外かもしれませんが|(?:だ|だった)?(?:と|って)(?:思い(?:ます|ました)|思う|聞(?:いたことがあります|きました|いています)|言われてい(?:ます|る))"
+    r"제 ?생각(?:에는|엔|으로는|에)|(?:제가 ?)?(?:알기로는?|아는 ?한|듣기로는?)|예를 ?들(?:어|면|자면)"
+    r"|참고로|혹시|아시다시피"
+    r"|사실은?(?= )|정말로?|아마도?(?= )|(?:다|라)고 ?(?:알고 ?있(?:어요|습니다)|들었(?:어요|습니다)"
+    r"|생각(?:해요|합니다)|해요|합니다|하네요"
+    r"|하더라고요|알려져 ?있(?:어요|습니다))|(?:잖아요|거든요|답니다|랍니다|래요|대요|다네요"
+    r"|라네요)(?=\W*$)|(?:는 |은 |ㄴ |인 )?것 같(?:아요|습니다)",
+    r"実は|ちなみに|たとえば|例えば|(?:[私僕]の)?知る限り(?:では)?|ご存[じ知]かもしれませんが"
+    r"|確か(?=[、 ])|たしか|たぶん|多分|おそらく"
+    r"|意外かもしれませんが|(?:だ|だった)?(?:と|って)(?:思い(?:ます|ました)|思う|聞(?:いたことがあります"
+    r"|きました|いています)|言われてい(?:ます|る))"
     r"|(?:な?ん)?(?:だ)?そうです|らしいです|(?:な?ん|の)?です(?=[よねが。、!?！？]|$)",
 )
 
 _REACTIONS = (
-    rf"(?:how |what a |(?:that|this|it|they|those|he|she|you)(?: ?'s| ?'re| is| are| was| sounds?| looks?| must be| seems?)?"
+    rf"(?:how |what a |(?:that|this|it|they|those|he|she|you)(?: ?'s| ?'re| is| are| was| sounds?| looks?"
+    rf"| must be| seems?)?"
     rf" )?{_VERY}{_FEELING}(?: to (?:me|know|hear))?",
-    r"i (?:love|like|enjoy|hate|adore)(?: (?:it|that|them|this|these|those|him|her))?(?: a lot| very much| as well)?",
-    r"i(?: ?'m| am) a (?:big |huge )?fan|congratulations|congrats|exactly|sometimes|a (?:bit|little)|not really|no idea",
-    r"i (?:don't|do not) know|i(?: ?'m| am) not sure|i have no idea|i didn't know that|i can imagine|good for you",
-    rf"(?:das|es|die|der|wie)(?: ist| sind| war| klingt)? {_VERY}{_FEELING}|ich auch(?: nicht)?|(?:finde|mag|liebe) ich auch",
-    r"ich (?:mag|liebe) (?:es|das|sie|ihn)|(?:das )?stimmt|genau|(?:na )?klar|noch nicht|manchmal|nicht wirklich|süß",
-    r"das weiß ich (?:gerade )?nicht|ich weiß (?:es )?nicht|keine ahnung|c'est vrai|j'adore|moi aussi|je ne sais pas"
+    r"i (?:love|like|enjoy|hate|adore)(?: (?:it|that|them|this|these|those|him|her))?(?: a lot| very much"
+    r"| as well)?",
+    r"i(?: ?'m| am) a (?:big |huge )?fan|congratulations|congrats|exactly|sometimes|a (?:bit|little)"
+    r"|not really|no idea",
+    r"i (?:don't|do not) know|i(?: ?'m| am) not sure|i have no idea|i didn't know that|i can imagine"
+    r"|good for you",
+    rf"(?:das|es|die|der|wie)(?: ist| sind| war| klingt)? {_VERY}{_FEELING}|ich auch(?: nicht)?|(?:finde"
+    rf"|mag|liebe) ich auch",
+    r"ich (?:mag|liebe) (?:es|das|sie|ihn)|(?:das )?stimmt|genau|(?:na )?klar|noch nicht|manchmal"
+    r"|nicht wirklich|süß",
+    r"das weiß ich (?:gerade )?nicht|ich weiß (?:es )?nicht|keine ahnung|c'est vrai|j'adore|moi aussi"
+    r"|je ne sais pas"
     r"|qué (?:bien|interesante)|me encanta|yo también|no (?:lo )?sé",
     r"(?:네|예|아니요|그럼요|물론이죠|맞아요|그렇죠|그러게요|그러네요|저도요|정말요|글쎄요|아직이요)",
-    r"(?:(?:정말|아주|너무|진짜|저도|가끔|자주) )*(?:좋아해요|좋아합니다|좋네요|좋죠|재미있(?:네요|어요)|귀엽(?:네요|죠)|귀여워요"
-    r"|대단(?:하네요|해요)|멋지네요|신기하네요|부럽네요|가요|마셔요|봐요|먹어요|읽어요|들어요)|잘 모르겠(?:어요|습니다)",
+    r"(?:(?:정말|아주|너무|진짜|저도|가끔|자주) )*(?:좋아해요|좋아합니다|좋네요|좋죠|재미있(?:네요|어요)"
+    r"|귀엽(?:네요|죠)|귀여워요"
+    r"|대단(?:하네요|해요)|멋지네요|신기하네요|부럽네요|가요|마셔요|봐요|먹어요|읽어요|들어요)"
+    r"|잘 모르겠(?:어요|습니다)",
     r"꼭 (?:한 ?번 )?(?:가|해|먹어|드셔|타|봐) ?보세요",
-    r"(?:はい|いいえ|ええ|うん|そう(?:です)?ね|なるほど|もちろん|まだ|私も|少しだけ|残念ながら|たまに|時々)(?:です)?",
-    r"(?:とても|本当に|たまに|よく|私も)?(?:いい|かわいい|おいしい|すごい|楽しい|面白い|きれい|うらやましい|(?:大)?好き|聞きます"
-    r"|見ます|読みます|飲みます|食べます|行きます)(?:です)?(?:よ|ね)*|(?:よく)?わかりません|知りません(?:でした)?",
+    r"(?:はい|いいえ|ええ|うん|そう(?:です)?ね|なるほど|もちろん|まだ|私も|少しだけ|残念ながら|たまに"
+    r"|時々)(?:です)?",
+    r"(?:とても|本当に|たまに|よく|私も)?(?:いい|かわいい|おいしい|すごい|楽しい|面白い|きれい"
+    r"|うらやましい|(?:大)?好き|聞きます"
+    r"|見ます|読みます|飲みます|食べます|行きます)(?:です)?(?:よ|ね)*|(?:よく)?わかりません"
+    r"|知りません(?:でした)?",
 )
 
 
@@ -288,7 +336,6 @@ _IS_TOLD = re.compile(rf"(?<!\w)(?:{_spaced([_TOLD])})|{_spaced([_TOLD_IN_CHARAC
 _SAID_AROUND = re.compile(rf"(?<!\w)(?:{_spaced(_TALK)})(?!\w)", re.IGNORECASE)
 _SAID_AROUND_IN_CHARACTERS = re.compile(_spaced(_TALK_IN_CHARACTERS))
 _REACTION = re.compile(rf"(?:{_spaced(_REACTIONS)})(?:[\s,、.!！。]+(?:{_spaced(_REACTIONS)}))*")
-
 
 
 def nothing_claimed(claim: Claim) -> str | None:
@@ -306,7 +353,7 @@ def _is_question(text: str) -> bool:
 
 
 def without_talk(claim: Claim) -> Claim:
-    """Returns a claim without the talk around it, such as `I think that`; the claim itself if it has none."""
+    """Returns a claim without the talk around it, such as `I think that`."""
     text = claim.text if claim.text.isascii() else _SAID_AROUND_IN_CHARACTERS.sub(" ", claim.text)
     text = _SAID_AROUND.sub(" ", text)
     return claim if text == claim.text else read_claim(text)
@@ -367,7 +414,7 @@ def _after_a_preposition(owned: list[str]) -> list[str]:
 
 
 def _is_courtesy(claim: Claim) -> bool:
-    """Returns whether a sentence is a courtesy, such as thanks or a wish, or only reacts, such as `That's great!`."""
+    """Returns whether a sentence is a courtesy, such as thanks, or a reaction, such as `That's great!`."""
     said = _normal(claim.text), _normal(" ".join(without_talk(claim).text.split()).strip(" ,"))
     is_one_word = len(claim.words) == 1 and not (claim.demands or is_run_of_characters(claim.words[0].lower))
     return is_one_word or any(_COURTESIES.fullmatch(text) or _REACTION.fullmatch(text) for text in said)

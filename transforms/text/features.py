@@ -30,8 +30,7 @@ _GRAMMAR_WEIGHT = 0.5
 _CHARACTER_WEIGHT = 1.5
 _GRAMMAR_CHARACTER_WEIGHT = 0.15
 _PAIR_SHARE = 0.5
-_BEGINNING_OF_STEM = 5
-_BEGINNING_OF_WORD = 4
+_BEGINNING = 4
 _BEGINNING_SHARE = 0.4
 _LAST_ACCENT = "\u08ff"
 
@@ -117,11 +116,10 @@ def without_accents(word: str) -> str:
 
 
 def _add_stem(word: str, features: Features) -> None:
-    """Adds the stem and its beginning, which is shorter for languages without a stemmer."""
+    """Adds the stem and its beginning."""
     stem = "".join(rouge_tokens(word)) if word.isascii() else without_accents(word)
-    beginning = stem[: _BEGINNING_OF_STEM if word.isascii() else _BEGINNING_OF_WORD]
     _add(features, stem, WORD_WEIGHT * (1 - _BEGINNING_SHARE))
-    _add(features, beginning, WORD_WEIGHT * _BEGINNING_SHARE)
+    _add(features, stem[:_BEGINNING], WORD_WEIGHT * _BEGINNING_SHARE)
 
 
 def _add_trigrams(word: str, features: Features) -> None:

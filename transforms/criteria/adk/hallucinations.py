@@ -60,7 +60,7 @@ class LocalHallucinationsReply(HallucinationsReply):
     """The local judge's answer; no model is asked for it.
 
     Attributes:
-        coverages: How much of each sentence the evidence holds, 0..1, and its weight; None: the sentence claims
+        coverages: How much of each sentence the evidence holds, 0..1, and its weight; None: it claims
             nothing.
     """
 
@@ -150,7 +150,9 @@ def local_reply(
         )
         for number, verdict in enumerate(found, 1)
     ]
-    coverages = [None if verdict.coverage is None else (verdict.coverage, verdict.weight) for verdict in found]
+    coverages = [
+        None if verdict.coverage is None else (verdict.coverage, verdict.weight) for verdict in found
+    ]
     return LocalHallucinationsReply(sentences=verdicts, coverages=coverages)
 
 
@@ -207,7 +209,8 @@ def _graded(
     Args:
         score: The score without its value.
         details: Details of the sentences.
-        messages: Coverages and weights of the sentences of each message that claim something; empty: the score is None.
+        messages: Coverages and weights of the sentences of each message that claim something; empty: the
+            score is None.
         coverages: Coverages of all sentences.
     """
     for detail, covered in zip(details, coverages, strict=True):
