@@ -98,7 +98,7 @@ def _verdict(said: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerd
     if probability([(covered, weight)]) >= PROBABLE:
         held = f"The evidence holds {covered:.0%} of it."
         return GroundingVerdict("supported", quote, held, covered, weight)
-    if reason := why_no_claim(whole, known.keys | mentioned.keys):
+    if reason := why_no_claim(whole, said.text, known.keys | mentioned.keys):
         return GroundingVerdict("not_applicable", quote, reason)
     comparable = _is_comparable(claim, known)
     lack = _lack(claim, known)

@@ -213,7 +213,7 @@ _TOLD = (
     r"|would you believe(?: that)?|(?:weißt|wusstest|wussten|wissen|kennst) (?:du|sie"
     r"|ihr)(?: \w+)?,? ?da(?:ss|ß)"
     r"|(?:saviez|savez)-vous qu(?:e\b|')|(?:sais|savais)-tu qu(?:e\b|')|tu savais qu(?:e\b|')"
-    r"|sab[ií]as?(?: usted)? que)"
+    r"|(?:sabías|sabía|sabias|sabia)(?: usted)? que)"
 )
 _TOLD_IN_CHARACTERS = (
     r"(?:는|은|인|된|한|던) ?(?:거|것을?|걸|사실을?) ?(?:아세요|아시나요|알고 ?계(?:세요|셨나요|신가요))"
@@ -241,7 +241,7 @@ _TALK = (
     r"(?:as|so) far as i(?: know| can tell| remember| recall| ?'m aware| am aware)",
     r"(?:from )?what i(?: have| ?'ve)? (?:know|heard|read|understand|remember|can tell|gather"
     r"|learned)(?: is that)?",
-    r"if i (?:remember|recall)(?: (?:correctly|right(?:ly)?|well))?|if i(?: ?'m| am) not (?:mistaken"
+    r"if i (?:remember|recall)(?: (?:correctly|right|rightly|well))?|if i(?: ?'m| am) not (?:mistaken"
     r"|wrong)",
     r"to (?:be honest|my knowledge|tell you the truth)|in my opinion|believe it or not|i'?m told(?: that)?",
     r"of course|for (?:example|instance)|by the way|as a matter of fact|in fact|let me tell you"
@@ -252,13 +252,15 @@ _TALK = (
     r"|maybe|perhaps"
     r"|obviously|personally|presumably|probably|really|seemingly|supposedly|surely|surprisingly|truly"
     r"|essentially"
-    r"|totally|absolutely|(?:around|about|nearly|almost)(?= [0-9])|anyways?|though|wow|oh|ah|aww*|(?:ha)+"
-    r"|lol|yeah|yea|yep|yup|hmm+|hm|uh|um|omg|btw|imo"
+    r"|totally|absolutely|(?:around|about|nearly|almost)(?= [0-9])|anyway|anyways|though|wow|oh|ah|aw|aww"
+    r"|ha|haha|hahaha"
+    r"|lol|yeah|yea|yep|yup|hm|hmm|uh|um|omg|btw|imo"
     r"|luckily|fortunately|unfortunately|sadly|roughly|approximately|too|also|well(?! ?-)",
     r"ich (?:glaube|denke|meine|finde|vermute|schätze|nehme an|weiß|habe (?:mal |schon )?(?:gehört"
     r"|gelesen))"
     r",?(?: da(?:ss|ß))?|(?:glaube|denke|meine|finde|schätze) ich",
-    r"(?:so ?weit|so ?viel) ich (?:weiß|mich erinnere)|meines (?:wissens|erachtens)|meiner meinung nach"
+    r"(?:soweit|so weit|soviel|so viel) ich (?:weiß|mich erinnere)|meines (?:wissens|erachtens)"
+    r"|meiner meinung nach"
     r"|zum beispiel"
     r"|z\. ?b\.|beispielsweise|wenn ich mich (?:recht |richtig |nicht )+(?:erinnere|irre|entsinne|täusche)",
     rf"(?:aber )?vielleicht interessiert (?:dich|sie|euch)(?: ja)?,? da(?:ss|ß)"
@@ -271,7 +273,7 @@ _TALK = (
     r"^[^\w]*(?:klar|na klar|stimmt|genau|schön|toll|super|cool|great|nice|awesome|exactly|sure|right"
     r"|okay|ok|congrats)(?=[,!])",
     r"je (?:pense|crois|suppose|trouve) qu(?:e\b|')|j'ai (?:lu|entendu(?: dire)?) qu(?:e\b|')"
-    r"|il para[iî]t qu(?:e\b|')"
+    r"|il (?:paraît|parait) qu(?:e\b|')"
     r"|à (?:ma connaissance|mon avis)|par exemple|d'ailleurs|en fait|autant que je sache|vraiment"
     r"|apparemment"
     r"|peut-être|probablement|évidemment|bien sûr",
@@ -334,6 +336,15 @@ def _spaced(patterns: Sequence[str]) -> str:
 
 _IS_TOLD = re.compile(rf"(?<!\w)(?:{_spaced([_TOLD])})|{_spaced([_TOLD_IN_CHARACTERS])}", re.IGNORECASE)
 _SAID_AROUND = re.compile(rf"(?<!\w)(?:{_spaced(_TALK)})(?!\w)", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_]+")
+# Most sentences have no talk. Only one with a word of the patterns that is not a frequent one is searched.
+_OF_TALK = frozenset(_LETTERS.findall(" ".join(_TALK))) - word_set(
+    "a i s t m d w b it that is was the one an as so from what if have am to in of for by do did can may"
+    " might"
+    " would should will be or not and they people some he she there this are you me us him her them how"
+    " who when"
+    " where why which about das es der die ich du sie ihr an je qu en he no por la les un"
+)
 _SAID_AROUND_IN_CHARACTERS = re.compile(_spaced(_TALK_IN_CHARACTERS))
 _REACTION = re.compile(rf"(?:{_spaced(_REACTIONS)})(?:[\s,、.!！。]+(?:{_spaced(_REACTIONS)}))*")
 
@@ -355,22 +366,24 @@ def _is_question(text: str) -> bool:
 def without_talk(claim: Claim) -> Claim:
     """Returns a claim without the talk around it, such as `I think that`."""
     text = claim.text if claim.text.isascii() else _SAID_AROUND_IN_CHARACTERS.sub(" ", claim.text)
-    text = _SAID_AROUND.sub(" ", text)
+    if not _OF_TALK.isdisjoint(_LETTERS.findall(text.lower())):
+        text = _SAID_AROUND.sub(" ", text)
     return claim if text == claim.text else read_claim(text)
 
 
-def why_no_claim(claim: Claim, known: Set[str]) -> str | None:
+def why_no_claim(claim: Claim, talkless: str, known: Set[str]) -> str | None:
     """Returns why an unsupported sentence is no claim; None: it is one.
 
     Args:
         claim: The sentence.
+        talkless: Its text without the talk around it.
         known: Keys of the words that the evidence or the user said.
     """
     if _introduces(claim.text, known):
         return INTRODUCTION
     if _asks_or_offers_help(claim.text, known):
         return REQUEST
-    return COURTESY if _is_courtesy(claim) else None
+    return COURTESY if _is_courtesy(claim, talkless) else None
 
 
 def _introduces(text: str, known: Set[str]) -> bool:
@@ -413,15 +426,15 @@ def _after_a_preposition(owned: list[str]) -> list[str]:
     return owned[places[0] :] if places else []
 
 
-def _is_courtesy(claim: Claim) -> bool:
+def _is_courtesy(claim: Claim, talkless: str) -> bool:
     """Returns whether a sentence is a courtesy, such as thanks, or a reaction, such as `That's great!`."""
-    said = _normal(claim.text), _normal(" ".join(without_talk(claim).text.split()).strip(" ,"))
+    said = {_normal(claim.text), _normal(" ".join(talkless.split()).strip(" ,"))}
     is_one_word = len(claim.words) == 1 and not (claim.demands or is_run_of_characters(claim.words[0].lower))
     return is_one_word or any(_COURTESIES.fullmatch(text) or _REACTION.fullmatch(text) for text in said)
 
 
 def _normal(text: str) -> str:
-    """Returns a sentence in lower case without final marks; "": it is too long for a request or courtesy."""
+    """Returns a sentence in lower case without final marks; "": it is too long for a request."""
     if len(text) > _LONGEST:
         return ""
     return unicodedata.normalize("NFKC", text).lower().replace("’", "'").strip(_FINAL)
