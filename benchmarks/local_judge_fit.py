@@ -4,7 +4,8 @@ Usage: python -m benchmarks.local_judge_fit
 
 Logistic regression by maximum likelihood (Platt 1999): log odds of the label against the mean coverage of the
 sentences that claim something, on the even lines of BEGIN, each with the evidence of 0, 20 and 60 others
-mixed in. The odd lines are held out for `benchmarks.local_judge`.
+mixed in, and on the dialogues of `dialogues.jsonl` for tuning. The odd lines and the other dialogues
+are held out for `benchmarks.local_judge`.
 """
 
 import json
@@ -12,9 +13,8 @@ import sys
 from collections.abc import Sequence
 from math import exp
 from pathlib import Path
-from statistics import fmean
 
-from benchmarks.local_judge_grounding import MIXED_IN, Json, cases_of, is_attributable
+from benchmarks.local_judge_grounding import MIXED_IN, Json, cases_of, dialogues, is_attributable
 from turnwise.transforms.local_judge.grounding import ground
 from turnwise.transforms.text.sentences import sentences
 
@@ -23,8 +23,13 @@ _STEPS = 30
 
 
 def fitted(records: Sequence[Json]) -> tuple[float, float]:
-    """Returns the log odds where the coverage is 0, and where it is 1, by the even ones of some records."""
+    """Returns the log odds where the coverage is 0, and where it is 1, by dialogues and the even records."""
     points = [
+        (coverage, label)
+        for case, label, _ in dialogues("tuning")
+        if (coverage := _coverage(case.answer, case.evidence, case.user)) is not None
+    ]
+    points += [
         (coverage, is_attributable(record))
         for mixed_in in MIXED_IN
         for case, record in list(zip(cases_of(records, mixed_in), records, strict=True))[::2]
@@ -38,8 +43,16 @@ def fitted(records: Sequence[Json]) -> tuple[float, float]:
 
 def _coverage(answer: str, evidence: Sequence[str], user: str) -> float | None:
     texts = [answer[start:end] for start, end in sentences(answer, None)]
-    found = [verdict.coverage for verdict in ground(texts, evidence, [user]) if verdict.coverage is not None]
-    return fmean(found) if found else None
+    found = [
+        (verdict.coverage, verdict.weight)
+        for verdict in ground(texts, evidence, [user])
+        if verdict.coverage is not None
+    ]
+    return (
+        sum(covered * weight for covered, weight in found) / sum(weight for _, weight in found)
+        if found
+        else None
+    )
 
 
 def _newton(points: Sequence[tuple[float, bool]], nothing: float, slope: float) -> tuple[float, float]:

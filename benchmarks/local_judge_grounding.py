@@ -16,6 +16,8 @@ from turnwise.transforms.text.subsequence import common_subsequence
 
 CRITERIA = ("hallucinations_v1", "hallucination")
 MIXED_IN = (0, 20, 60)
+DIALOGUES = Path(__file__).with_name("dialogues.jsonl")
+"""Replies of our own in four languages to a sentence of knowledge, for tuning and held out."""
 LEAST = 0.5
 """Lowest probability that is taken as supported."""
 LEAST_OVERLAP = 0.75
@@ -29,7 +31,7 @@ Measure = Callable[[Sequence[Any], Sequence[Any]], float]
 
 
 class Row(NamedTuple):
-    """The same measure on the even and on the odd lines."""
+    """The same measure on the even and on the odd lines; of dialogues, on those for tuning and held out."""
 
     task: str
     judge: str
@@ -72,6 +74,16 @@ def cases_of(records: Sequence[Json], mixed_in: int) -> list[Case]:
         evidence = [piece["content"] for place in places for piece in records[place]["references"]]
         cases.append(Case(record["query"], record["answer"], evidence))
     return cases
+
+
+def dialogues(part: str) -> list[tuple[Case, bool, str]]:
+    """Returns the dialogues of a part, `tuning` or `held out`; whether each is supported; its language."""
+    records = [json.loads(line) for line in DIALOGUES.read_text("utf-8").splitlines()]
+    return [
+        (Case(r["user"], r["reply"], [r["knowledge"]]), r["supported"], r["language"])
+        for r in records
+        if r["part"] == part
+    ]
 
 
 def is_attributable(record: Json) -> bool:
@@ -147,6 +159,9 @@ def grounding_rows(records: Sequence[Json], mixed_in: int) -> list[Row]:
         accepted = [figure >= least for figure in found]
         both = halves(balanced_accuracy, accepted, labels)
         rows.append(Row(task, f"{judge} >= {least:.2f}", "balanced accuracy", *both))
+    for judge, found in figures.items():
+        for measure, share in _SHARES.items():
+            rows.append(Row(task, judge, measure, *halves(share, found, labels)))
     for name in CRITERIA:
         missing = [value is None for value in values[name]]
         rows.append(Row(task, f"local, {name}", "share without a value", *halves(_share, missing, labels)))
@@ -155,6 +170,44 @@ def grounding_rows(records: Sequence[Json], mixed_in: int) -> list[Row]:
 
 def _share(flags: Sequence[bool], _: Sequence[bool]) -> float:
     return sum(flags) / len(flags)
+
+
+def _share_under(figures: Sequence[float], labels: Sequence[bool]) -> float:
+    """Returns the share of supported answers under 0.5."""
+    right = [figure for figure, label in zip(figures, labels, strict=True) if label]
+    return sum(figure < LEAST for figure in right) / len(right)
+
+
+def _share_over(figures: Sequence[float], labels: Sequence[bool]) -> float:
+    """Returns the share of unsupported answers at or over 0.5."""
+    wrong = [figure for figure, label in zip(figures, labels, strict=True) if not label]
+    return sum(figure >= LEAST for figure in wrong) / len(wrong)
+
+
+_SHARES: dict[str, Measure] = {
+    "supported under 0.50": _share_under,
+    "unsupported at or over 0.50": _share_over,
+}
+
+
+def dialogue_rows() -> list[Row]:
+    """Measures agreement on the dialogues, all together and by language."""
+    parts = [dialogues(part) for part in ("tuning", "held out")]
+    found = [scores_of([case for case, _, _ in part])["hallucinations_v1"] for part in parts]
+    rows = []
+    for language in ("", "en", "de", "ko", "ja"):
+        pairs = [
+            [
+                (value or 0.0, label)
+                for value, (_, label, code) in zip(*both, strict=True)
+                if code.startswith(language)
+            ]
+            for both in zip(found, parts, strict=True)
+        ]
+        for measure, share in {"AUC": area_under_curve, **_SHARES}.items():
+            figures = [share(*zip(*part, strict=True)) for part in pairs]
+            rows.append(Row(f"dialogues {language}".strip(), "local, hallucinations_v1", measure, *figures))
+    return rows
 
 
 def change_rows(records: Sequence[Json], change: str) -> list[Row]:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
+from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.text.numbers import Keys
-from turnwise.transforms.text.words import Word, dates_in_words, weigh, words
+from turnwise.transforms.text.words import Word, dates_in_words, weigh
 
 _LIST_MARK = re.compile(r"\W*\d{1,3}[.)](?=\s|$)")
 _NAMED = 5

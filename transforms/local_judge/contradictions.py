@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from turnwise.transforms.local_judge.alignment import only_difference
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
 from turnwise.transforms.local_judge.evidence import EvidenceSpan
+from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.local_judge.negations import (
     denies,
     is_denied,
@@ -18,7 +19,7 @@ from turnwise.transforms.local_judge.negations import (
 )
 from turnwise.transforms.text.function_words import NEGATING
 from turnwise.transforms.text.korean import without_korean_endings
-from turnwise.transforms.text.words import Word, weigh, words
+from turnwise.transforms.text.words import Word, weigh
 
 _BREAK = re.compile(r"[.,:](?=[\s*_]|$)|[!?;。！？；؟،、，\n(){}\[\]|\"“”«»—–]")
 _ANSWER = re.compile(

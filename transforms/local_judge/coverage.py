@@ -1,83 +1,107 @@
 """Measures how much of a claim the evidence holds, and the probability that this gives.
 
-With prose, the coverage is the mean of two shares: of the words that the evidence holds, and of those that
-stand together there. The latter is the mean of the share of the content that one passage holds, and of the
-longest common subsequence of the claim and that passage. With a record, such as JSON, which has few function
-words and an order of its own, it is the mean of the shares of the content that the evidence and one passage
-hold, with a credit of one word. A logistic function turns it into a probability (Platt 1999).
+With prose, the coverage is the mean of two shares of the weight of its words: that which the evidence holds,
+and that which stands together in one passage. Function words weigh little there; names, negations and the
+speaker weigh more than other words if the evidence lacks them. With a record, such as JSON, which has few
+function words, it is the mean of the shares of the content that the evidence and one passage hold, with a
+credit of two words. A logistic function turns it into a probability (Platt 1999).
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Sequence
 from math import exp
-from statistics import fmean
 
 from turnwise.transforms.local_judge.claims import Claim
 from turnwise.transforms.local_judge.evidence import WINDOW, Evidence, EvidencePassage
+from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.text.features import WORD_WEIGHT
+from turnwise.transforms.text.function_words import word_set
+from turnwise.transforms.text.languages import guessed_language
 
-LOG_ODDS_OF_NOTHING = -10.57
+LOG_ODDS_OF_NOTHING = -9.95
 """Log odds where the coverage is 0. Both constants are those of `python -m benchmarks.local_judge_fit`."""
-LOG_ODDS_OF_ALL = 3.29
+LOG_ODDS_OF_ALL = 2.34
 """Log odds where the coverage is 1."""
+_FULL_WEIGHT = 3 * WORD_WEIGHT
+_CREDIT = 2 * WORD_WEIGHT
+_GRAMMAR = 2
+"""What a function word weighs, as a multiple of its own weight."""
+_STRANGE = 2 * WORD_WEIGHT
+"""What the speaker weighs, and a strange name or negation beside its own weight."""
+_SPEAKER = word_set("i me my mine myself ich mich mir mein meine je moi mon ma mes mi mis yo")
+_CAPITALIZED = re.compile(r"(?<=[\w,;] )[A-ZÀ-ÖØ-ÞΑ-ΩА-Я]\w+")
 
 
-def probability(coverages: Sequence[float]) -> float:
+def probability(parts: Sequence[tuple[float, float]]) -> float:
     """Returns the probability that people call a text supported, 0..1.
 
     Args:
-        coverages: The coverage of each of its sentences that claims something; at least one.
+        parts: The coverage of each of its sentences that claims something, and its weight, more than 0; at
+            least one.
     """
-    share = fmean(coverages)
+    share = sum(covered * weight for covered, weight in parts) / sum(weight for _, weight in parts)
     return 1 / (1 + exp(-LOG_ODDS_OF_NOTHING * (1 - share) - LOG_ODDS_OF_ALL * share))
 
 
-def coverage(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]) -> float:
+def weight_in_answer(claim: Claim) -> float:
+    """Returns how much a claim counts among the sentences of an answer, 0..1: with three content words, 1."""
+    return min(1.0, sum(claim.content.values()) / _FULL_WEIGHT)
+
+
+def coverage(
+    claim: Claim, known: Evidence, passages: Sequence[EvidencePassage], mentioned: Evidence
+) -> float:
     """Returns how much of a claim the evidence holds, 0..1. More evidence never lowers it.
 
     Args:
         claim: A claim with content.
         known: The evidence.
         passages: Its passages with content of the claim.
+        mentioned: What the user said. It supports nothing, but a name in it is not strange.
     """
-    compared = _Compared(claim, known)
-    best = compared.held / 2
-    for passage in passages:
-        in_passage = compared.with_prose if passage.piece.is_prose else compared.with_record
-        best = max(best, in_passage(passage, best))
-    return best
+    compared = _Compared(claim, known, mentioned)
+    return max([compared.held / 2, *map(compared.with_passage, passages)])
 
 
 class _Compared:
     """A claim and evidence.
 
     Attributes:
-        held: Share of the words of the claim that the evidence holds.
+        held: Share of the claim that the evidence holds.
     """
 
-    def __init__(self, claim: Claim, known: Evidence) -> None:
-        self.held = sum(
-            [share for word in claim.words for key, share in word.shares if key in known.keys]
-        ) / len(claim.words)
-        self._units = [unit for word in claim.words for unit in word.units]
+    def __init__(self, claim: Claim, known: Evidence, mentioned: Evidence) -> None:
         self._content = sum(claim.content.values())
+        self._grammar = [
+            (key, _STRANGE if key in _SPEAKER else _GRAMMAR * weight)
+            for word in claim.words
+            if not word.is_content
+            for key, weight in word.features
+        ]
+        strange = _strange_names(claim, known.keys | mentioned.keys)
+        strange += any(word.is_negation for word in claim.words) and not known.is_negated
+        self._all = self._content + sum([weight for _, weight in self._grammar]) + _STRANGE * strange
         self._anywhere = sum([weight for key, weight in claim.content.items() if key in known.keys])
         self._in_passage = min(1.0, WINDOW / len(claim.words))
+        self.held = (self._anywhere + self._grammar_in(known.keys)) / self._all
 
-    def with_prose(self, passage: EvidencePassage, least: float) -> float:
-        """Returns the coverage by the evidence and a passage of prose; 0 if it is no more than `least`."""
-        close, places = self._close(passage) / self._content, passage.places()
-        if self.held / 2 + (close + self._share(places.shared(self._units))) / 4 <= least:
-            return 0.0
-        return self.held / 2 + (close + self._share(places.in_order(self._units))) / 4
+    def with_passage(self, passage: EvidencePassage) -> float:
+        """Returns the coverage by the evidence and one passage."""
+        # Of a long claim, only what a passage can hold must stand there.
+        close = self._anywhere - (self._anywhere - passage.weight) * self._in_passage
+        if not passage.piece.is_prose:
+            return ((self._anywhere + close) / 2 + _CREDIT) / (self._content + _CREDIT)
+        return self.held / 2 + (close + self._grammar_in(passage.keys())) / self._all / 2
 
-    def with_record(self, passage: EvidencePassage, least: float) -> float:
-        """Returns the coverage by the evidence and a passage of a record."""
-        content = (self._anywhere + self._close(passage)) / 2
-        return (content + WORD_WEIGHT) / (self._content + WORD_WEIGHT)
+    def _grammar_in(self, keys: Container[str]) -> float:
+        return sum([weight for key, weight in self._grammar if key in keys])
 
-    def _close(self, passage: EvidencePassage) -> float:
-        """Returns the weight that stands together; of a long claim, only what a passage can hold counts."""
-        return self._anywhere - (self._anywhere - passage.weight) * self._in_passage
 
-    def _share(self, number: int) -> float:
-        return 1 - self._in_passage * (1 - number / len(self._units))
+def _strange_names(claim: Claim, known: Container[str]) -> int:
+    """Returns how many capitalized words inside a sentence are not known; of German and of titles, none."""
+    capitalized = _CAPITALIZED.findall(claim.text)
+    found = [word for word in words(" ".join(capitalized)) if word.is_content]
+    strange = sum(not any(key in known for key in word.keys) for word in found)
+    if not strange or 2 * len(capitalized) > len(claim.words) or guessed_language(claim.text) == "de":
+        return 0
+    return strange

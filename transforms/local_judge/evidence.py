@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from turnwise.transforms.local_judge.codes import numbers_of_lists, parts_of
 from turnwise.transforms.local_judge.flags import FlagIndex, read_flags, without_flags
+from turnwise.transforms.local_judge.meanings import meant_words, words
 from turnwise.transforms.local_judge.named_values import other_currency
 from turnwise.transforms.local_judge.spellings import SpelledText
 from turnwise.transforms.local_judge.statuses import read_statuses
-from turnwise.transforms.local_judge.unit_places import UnitPlaces
-from turnwise.transforms.text.words import Word, dates_in_words, read_words, starts_of, tokenize, words
+from turnwise.transforms.text.words import Word, dates_in_words, is_negated, starts_of, tokenize
 
 _BLOCK = 24
 WINDOW = 2 * _BLOCK
@@ -81,6 +81,7 @@ class _Piece:
         keys: All keys of its words.
         flags: Flags of its records.
         stated: Keys of its words outside flags.
+        is_negated: Whether any word is a negation.
         grammar: Number of its function words.
         is_prose: Whether at least 10 % of its words are function words, and at most 20 % keys of records.
     """
@@ -88,18 +89,19 @@ class _Piece:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = tokenize(text)
-        self.words = read_words(self.tokens)
+        self.words = meant_words(self.tokens)
         self.keys = _keys(self.words)
         self.keys.update(*(days for _, days in dates_in_words(self.words)))
         self.keys.update(numbers_of_lists(text))
         self.flags = read_flags(text)
         self.stated = _keys(words(without_flags(text))) if self.flags else self.keys
+        self.is_negated = is_negated(self.words)
         self.grammar = sum([not word.is_content for word in self.words])
         size = len(self.words)
         self.is_prose = self.grammar >= _LEAST_PROSE * size and len(self.flags) <= _MOST_KEYS * size
         self._starts: list[int] = []
         self._windows_of: dict[str, list[int]] = {}
-        self._places_near: dict[int, UnitPlaces] = {}
+        self._keys_near: dict[int, set[str]] = {}
         self._numbers: NumberPlaces | None = None
         for number, start in enumerate(range(0, len(self.words), _BLOCK)):
             self._index(number, self.words[start : start + _BLOCK])
@@ -125,12 +127,12 @@ class _Piece:
         best = max(covered, key=covered.__getitem__, default=0)
         return covered.get(best, 0.0), best
 
-    def places_near(self, window: int) -> UnitPlaces:
-        """Returns where units stand in a window and in a block on either side."""
-        found = self._places_near.get(window)
+    def keys_near(self, window: int) -> set[str]:
+        """Returns the keys of the words in a window and in a block on either side."""
+        found = self._keys_near.get(window)
         if found is None:
             first = max(0, (window - 1) * _BLOCK)
-            found = self._places_near[window] = UnitPlaces(self.words[first : first + _AROUND])
+            found = self._keys_near[window] = _keys(self.words[first : first + _AROUND])
         return found
 
     def numbers(self) -> NumberPlaces:
@@ -214,9 +216,9 @@ class EvidencePassage(NamedTuple):
         """Returns its sentence that covers most of a claim."""
         return self.piece.span(self.window, content)
 
-    def places(self) -> UnitPlaces:
-        """Returns where units stand in it and around it."""
-        return self.piece.places_near(self.window)
+    def keys(self) -> set[str]:
+        """Returns the keys of the words in it and around it."""
+        return self.piece.keys_near(self.window)
 
 
 _cached_piece = lru_cache(maxsize=64)(_Piece)
@@ -230,12 +232,14 @@ class Evidence:
         flags: Flags of all records, by word.
         statuses: Statuses of all records.
         stated: Keys of all words outside flags.
+        is_negated: Whether any word is a negation.
     """
 
     def __init__(self, pieces: Iterable[str]) -> None:
         texts = sorted(set(pieces))
         self._pieces = [(_cached_piece if len(text) <= _LONGEST_CACHED else _Piece)(text) for text in texts]
         self.keys: set[str] = set().union(*[piece.keys for piece in self._pieces])
+        self.is_negated = any(piece.is_negated for piece in self._pieces)
         flags: dict[str, set[str]] = {}
         for name, values in chain.from_iterable([piece.flags.items() for piece in self._pieces]):
             flags[name] = flags.get(name, set()) | values

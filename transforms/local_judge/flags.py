@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim
+from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.local_judge.negations import is_denied, replace_idioms
 from turnwise.transforms.text.function_words import word_set
-from turnwise.transforms.text.words import Word, weigh, words
+from turnwise.transforms.text.words import Word, weigh
 
 _KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
 _EMPTY = r'\\?"\\?"|\[\s{0,4}\]|\{\s{0,4}\}'

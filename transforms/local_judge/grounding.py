@@ -17,11 +17,16 @@ from turnwise.transforms.local_judge.claims import (
 )
 from turnwise.transforms.local_judge.codes import missing_codes
 from turnwise.transforms.local_judge.contradictions import contradiction
-from turnwise.transforms.local_judge.coverage import coverage, probability
+from turnwise.transforms.local_judge.coverage import coverage, probability, weight_in_answer
 from turnwise.transforms.local_judge.evidence import Evidence, EvidencePassage
 from turnwise.transforms.local_judge.flags import UNKNOWN
 from turnwise.transforms.local_judge.replaced_numbers import replaced_number
-from turnwise.transforms.local_judge.speech_acts import nothing_claimed, why_no_claim
+from turnwise.transforms.local_judge.speech_acts import (
+    NOTHING_SAID,
+    nothing_claimed,
+    why_no_claim,
+    without_talk,
+)
 from turnwise.transforms.local_judge.spellings import as_spelled, has_code, missing_endings, names_ending
 from turnwise.transforms.local_judge.statuses import denying_status
 
@@ -39,6 +44,7 @@ class GroundingVerdict(NamedTuple):
         quote: Words of the evidence that cover most of it; "": none.
         reason: One sentence for a reviewer.
         coverage: How much of it the evidence holds, 0..1, 0 if it is refuted; None: it claims nothing.
+        weight: How much it counts among the sentences of an answer, 0..1: a short one counts less.
         is_certain: Whether numbers, dates, identifiers or a negation decided it, not other words.
         is_comparable: Whether the evidence is prose with a function word of it. A low coverage by records,
             or by text in another language, says little.
@@ -48,6 +54,7 @@ class GroundingVerdict(NamedTuple):
     quote: str
     reason: str
     coverage: float | None = None
+    weight: float = 1.0
     is_certain: bool = False
     is_comparable: bool = True
 
@@ -74,6 +81,9 @@ def ground(
 def _verdict(said: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerdict:
     if reason := nothing_claimed(said):
         return GroundingVerdict("not_applicable", "", reason)
+    whole, said = said, without_talk(said)
+    if not said.content:
+        return GroundingVerdict("not_applicable", "", NOTHING_SAID)
     claim, missing = _as_spelled(said, known, mentioned)
     passages = known.passages(claim.content)
     quote = passages[0].span(claim.content).quote if passages else ""
@@ -84,13 +94,15 @@ def _verdict(said: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerd
     if missing:
         reason = f"No evidence holds {quoted_names(missing)}."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
-    covered = coverage(claim, known, passages)
-    if probability([covered]) >= PROBABLE:
-        return GroundingVerdict("supported", quote, f"The evidence holds {covered:.0%} of it.", covered)
-    if reason := why_no_claim(claim, known.keys | mentioned.keys):
+    covered, weight = coverage(claim, known, passages, mentioned), weight_in_answer(claim)
+    if probability([(covered, weight)]) >= PROBABLE:
+        held = f"The evidence holds {covered:.0%} of it."
+        return GroundingVerdict("supported", quote, held, covered, weight)
+    if reason := why_no_claim(whole, said.text, known.keys | mentioned.keys):
         return GroundingVerdict("not_applicable", quote, reason)
     comparable = _is_comparable(claim, known)
-    return GroundingVerdict("unsupported", quote, _lack(claim, known), covered, is_comparable=comparable)
+    lack = _lack(claim, known)
+    return GroundingVerdict("unsupported", quote, lack, covered, weight, is_comparable=comparable)
 
 
 def _as_spelled(claim: Claim, known: Evidence, mentioned: Evidence) -> tuple[Claim, list[str]]:

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Set
 from itertools import takewhile
 
 from turnwise.transforms.local_judge.claims import is_half_known
+from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.text.function_words import NEGATING, word_set
-from turnwise.transforms.text.words import Word, is_negated, weigh, words
+from turnwise.transforms.text.words import Word, is_negated, weigh
 
 _IDIOMS = re.compile(
     r"\b(?:not|no|n['’]t)\s+(?:only|just|merely|simply|solely|more|less|fewer|later|earlier|sooner|doubt|wonder"

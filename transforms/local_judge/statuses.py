@@ -16,8 +16,9 @@ from turnwise.transforms.local_judge.flags import (
     says_less,
     split_capitals,
 )
+from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.local_judge.negations import denies, is_denied, with_single_negations
-from turnwise.transforms.text.words import Word, weigh, words
+from turnwise.transforms.text.words import Word, weigh
 
 _KEY = re.compile(r"(?:^|[^a-z])(?:status|state|statut|estado|état|zustand)$|(?:状態|ステータス|상태)$")
 _SHORTEST, _LITTLE = 3, 2.5

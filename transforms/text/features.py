@@ -30,8 +30,7 @@ _GRAMMAR_WEIGHT = 0.5
 _CHARACTER_WEIGHT = 1.5
 _GRAMMAR_CHARACTER_WEIGHT = 0.15
 _PAIR_SHARE = 0.5
-_BEGINNING_OF_STEM = 5
-_BEGINNING_OF_WORD = 4
+_BEGINNING = 4
 _BEGINNING_SHARE = 0.4
 _LAST_ACCENT = "\u08ff"
 
@@ -82,7 +81,7 @@ def _add_characters(run: str, features: Features) -> bool:
 
 
 def _add_letters(said: str, features: Features) -> bool:
-    word = _without_clitic(said)
+    word = without_clitic(said)
     if _is_grammar(word):
         _add(features, word, _GRAMMAR_WEIGHT)
         return False
@@ -93,7 +92,7 @@ def _add_letters(said: str, features: Features) -> bool:
     elif word[0].upper() != word[0]:
         _add_stem(word, features)
     else:
-        _add_trigrams(_without_accents(word), features)
+        _add_trigrams(without_accents(word), features)
     return True
 
 
@@ -102,7 +101,7 @@ def _is_grammar(word: str) -> bool:
     return is_short or word in FUNCTION_WORDS or word in NEGATIONS or word.endswith("n't")
 
 
-def _without_clitic(word: str) -> str:
+def without_clitic(word: str) -> str:
     """Removes `l'`, `d'`, `qu'` from the beginning of a word and `'s`, `'ll` from its end."""
     before, _, after = word.partition("'")
     if word.endswith("n't") or not after:
@@ -110,18 +109,17 @@ def _without_clitic(word: str) -> str:
     return after if len(after) > len(before) else before
 
 
-def _without_accents(word: str) -> str:
+def without_accents(word: str) -> str:
     """Removes diacritics of alphabets in which they do not distinguish words."""
     letters = unicodedata.normalize("NFKD", word)
     return "".join(char for char in letters if char > _LAST_ACCENT or not unicodedata.combining(char)) or word
 
 
 def _add_stem(word: str, features: Features) -> None:
-    """Adds the stem and its beginning, which is shorter for languages without a stemmer."""
-    stem = "".join(rouge_tokens(word)) if word.isascii() else _without_accents(word)
-    beginning = stem[: _BEGINNING_OF_STEM if word.isascii() else _BEGINNING_OF_WORD]
+    """Adds the stem and its beginning."""
+    stem = "".join(rouge_tokens(word)) if word.isascii() else without_accents(word)
     _add(features, stem, WORD_WEIGHT * (1 - _BEGINNING_SHARE))
-    _add(features, beginning, WORD_WEIGHT * _BEGINNING_SHARE)
+    _add(features, stem[:_BEGINNING], WORD_WEIGHT * _BEGINNING_SHARE)
 
 
 def _add_trigrams(word: str, features: Features) -> None:

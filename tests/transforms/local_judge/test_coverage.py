@@ -16,20 +16,20 @@ TEXTS = st.lists(st.sampled_from([*PROSE.split(), "{", "W5", "5", "섬으로", "
 
 def covered(sentence, *pieces):
     claim, known = read_claim(sentence), Evidence(pieces)
-    return coverage(claim, known, known.passages(claim.content))
+    return coverage(claim, known, known.passages(claim.content), Evidence([]))
 
 
 @pytest.mark.parametrize(
     ("sentence", "piece", "wanted"),
     [
         ("The old ferry leaves the harbour at noon.", PROSE, 1.0),
-        ("The harbour leaves the old ferry at noon.", PROSE, 0.906),
-        ("The old ferry leaves the station at noon.", PROSE, 0.856),
+        ("The harbour leaves the old ferry at noon.", PROSE, 1.0),
+        ("The old ferry leaves the station at noon.", PROSE, 0.826),
         ("Mountains are high.", PROSE, 0.0),
         ("섬으로 가는 배", "섬으로 가는 배는 정오에 떠나요", 1.0),
         ("島へ行く船", "島へ行く船は正午に出ます", 1.0),
         ("The ferry W5 leaves at noon.", '{"ferry": "W5", "leaves": "noon"}', 1.0),
-        ("The ferry W5 sinks at noon.", '{"ferry": "W5", "leaves": "noon"}', 0.8),
+        ("The ferry W5 sinks at noon.", '{"ferry": "W5", "leaves": "noon"}', 0.833),
         ("The hotel sinks.", '{"ferry": "W5", "leaves": "noon"}', 0.0),
     ],
 )
@@ -53,10 +53,11 @@ def test_more_evidence_never_lowers_a_coverage(sentence, pieces, more):
 
 def test_probabilities_grow_with_the_mean_coverage():
     shares = [step / 20 for step in range(21)]
-    found = [probability([share]) for share in shares]
+    found = [probability([(share, 1.0)]) for share in shares]
     assert found == sorted(found)
-    assert (round(found[0], 3), round(found[-1], 3)) == (0.0, 0.964)
-    assert probability([0.6, 1.0]) == pytest.approx(probability([0.8]))
+    assert (round(found[0], 3), round(found[-1], 3)) == (0.0, 0.912)
+    assert probability([(0.6, 1.0), (1.0, 1.0)]) == pytest.approx(probability([(0.8, 1.0)]))
+    assert probability([(0.4, 0.5), (1.0, 1.0)]) == pytest.approx(probability([(0.8, 1.0)]))
 
 
 YEARS = (

@@ -28,11 +28,20 @@ def labelled():
 def test_hallucination_scores_of_the_command_agree_with_people(labelled):
     rows = local_judge_grounding.grounding_rows(labelled, 0)
     for name in local_judge_grounding.CRITERIA:
-        local, overlap = of(rows, f"local, {name}", "AUC"), of(rows, "overlap", "AUC")
-        assert local.even + local.odd >= overlap.even + overlap.odd
-        assert min(local.even, local.odd) > 0.94
+        assert worse_half(rows, f"local, {name}", "AUC") > 0.92
         assert max(of(rows, f"local, {name}", "Brier score")[3:]) < 0.11
         assert worse_half(rows, f"local, {name} >= 0.50", "balanced accuracy") > 0.85
+
+
+def test_chatty_replies_are_supported_as_people_say(labelled):
+    rows = local_judge_grounding.grounding_rows(labelled, 0)
+    for name in local_judge_grounding.CRITERIA:
+        assert max(of(rows, f"local, {name}", "supported under 0.50")[3:]) < 0.1
+        assert max(of(rows, f"local, {name}", "unsupported at or over 0.50")[3:]) < 0.18
+    dialogues = [row for row in local_judge_grounding.dialogue_rows() if row.task == "dialogues"]
+    assert worse_half(dialogues, "local, hallucinations_v1", "AUC") > 0.93
+    assert max(of(dialogues, "local, hallucinations_v1", "supported under 0.50")[3:]) < 0.33
+    assert max(of(dialogues, "local, hallucinations_v1", "unsupported at or over 0.50")[3:]) < 0.06
 
 
 @pytest.mark.parametrize(("change", "least"), [("a digit changed", 1.0), ("a negation put in", 0.5)])

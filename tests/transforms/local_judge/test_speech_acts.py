@@ -137,3 +137,107 @@ def test_what_may_be_a_claim_is_one(sentence):
 def test_a_request_or_an_offer_with_more_in_it_is_a_claim(sentence):
     (found,) = ground([sentence], ["The Grand is a hotel in Rome."])
     assert found.label == "unsupported"
+
+
+MUSEUM = ["The museum was founded by Anna Huber in 1912 and has a large garden with 300 roses."]
+MUSEUM_DE = ["Das Museum wurde 1912 von Anna Huber gegründet und hat einen großen Garten mit 300 Rosen."]
+MUSEUM_KO = ["박물관은 1912년에 안나 후버가 설립했으며 장미 300그루가 있는 큰 정원이 있다."]
+MUSEUM_JA = ["博物館は1912年にアンナ・フーバーが設立し、300本のバラがある大きな庭がある。"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence"),
+    [
+        ("Do you know that the museum was founded in 1912?", MUSEUM),
+        ("Did you know the museum has a large garden with 300 roses?", MUSEUM),
+        ("I think that the museum was founded by Anna Huber, you know.", MUSEUM),
+        ("As far as I know, the founder of the museum was Anna Huber.", MUSEUM),
+        ("For example, the museum has a big garden.", MUSEUM),
+        ("You may like to know that the museum has a large garden with roses.", MUSEUM),
+        ("Well, apparently it was actually established in 1912, if I remember correctly.", MUSEUM),
+        ("Fun fact: the museum has a garden with 300 roses!", MUSEUM),
+        ("Wusstest du, dass das Museum 1912 gegründet wurde?", MUSEUM_DE),
+        ("Soweit ich weiß, hat das Museum einen großen Garten mit 300 Rosen.", MUSEUM_DE),
+        ("Das Museum hat übrigens einen großen Garten, glaube ich.", MUSEUM_DE),
+        ("제가 알기로는 박물관은 1912년에 안나 후버가 설립했어요.", MUSEUM_KO),
+        ("혹시 박물관에 큰 정원이 있는 거 아세요?", MUSEUM_KO),
+        ("ちなみに、博物館は1912年に設立されたそうです。", MUSEUM_JA),
+        ("博物館には大きな庭があると思います。", MUSEUM_JA),
+        ("Saviez-vous que le musée a un grand jardin ?", ["Le musée a un grand jardin."]),
+        ("¿Sabías que el museo tiene un gran jardín?", ["El museo tiene un gran jardín."]),
+    ],
+)
+def test_talk_around_a_fact_is_no_content(sentence, evidence):
+    (found,) = ground([sentence], evidence)
+    assert found.label == "supported"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence"),
+    [
+        ("Do you know that the museum was founded in 1913?", MUSEUM),
+        ("I think that the museum was founded by Anna Gruber.", MUSEUM),
+        ("As far as I know, the museum was sold to a bank.", MUSEUM),
+        ("I don't think that the museum has a garden.", MUSEUM),
+        ("It's not true that the museum has a large garden.", MUSEUM),
+        ("For example, the museum has a cinema with an organ.", MUSEUM),
+        ("Ich glaube nicht, dass das Museum einen großen Garten hat.", MUSEUM_DE),
+        ("Soweit ich weiß, hat das Museum ein Kino im Keller.", MUSEUM_DE),
+        ("제가 알기로는 박물관은 1913년에 설립됐어요.", MUSEUM_KO),
+        ("혹시 박물관에 극장이 있는 거 아세요?", MUSEUM_KO),
+        ("ちなみに、博物館は1913年に設立されたそうです。", MUSEUM_JA),
+        ("博物館には映画館とホテルがあると思います。", MUSEUM_JA),
+        ("I love my garden.", MUSEUM),
+    ],
+)
+def test_talk_around_what_is_not_known_supports_nothing(sentence, evidence):
+    (found,) = ground([sentence], evidence)
+    assert found.label in ("unsupported", "contradictory")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "That's really interesting!",
+        "Wow, they're awesome!",
+        "I love it!",
+        "Cool!",
+        "I have no idea.",
+        "Das ist ja toll!",
+        "Das weiß ich leider nicht.",
+        "네, 정말 좋아해요!",
+        "はい、大好きです。",
+    ],
+)
+def test_a_reaction_claims_nothing(sentence):
+    (found,) = ground([sentence], MUSEUM)
+    assert found.label == "not_applicable"
+
+
+def test_a_question_about_what_somebody_knows_is_one():
+    (found,) = ground(["Do you know who owns the cinema?"], MUSEUM)
+    assert (found.label, found.reason) == ("not_applicable", QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence"),
+    [
+        (
+            "The painter who created it died in Rome.",
+            "The artist painted and made it before his death in Rome.",
+        ),
+        ("The firm began to sell cars in 1990.", "The company started the sale of automobiles in 1990."),
+        ("Her novel was written in the US.", "She is the author of the book, which was written in the US."),
+        ("Die Firma wurde 1990 gegründet.", "Die Gründung des Unternehmens war 1990."),
+        ("가장 높은 산이에요.", "제일 높은 산이다."),
+        ("日本で一番高い山です。", "日本で最も高い山である。"),
+    ],
+)
+def test_synonyms_and_derivations_count(sentence, evidence):
+    (found,) = ground([sentence], [evidence])
+    assert found.label == "supported"
+
+
+def test_a_short_sentence_counts_less_in_an_answer():
+    known, short = ground(["The museum has a large garden with 300 roses.", "It flourishes."], MUSEUM)
+    assert known.weight == 1.0 and 0.0 < short.weight < 0.5

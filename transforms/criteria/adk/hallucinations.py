@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from operator import itemgetter
 from statistics import mean
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
@@ -36,6 +36,7 @@ from turnwise.transforms.text.quotes import quoted
 from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences
 
 Label = Literal["supported", "unsupported", "contradictory", "disputed", "not_applicable"]
+_Figure = TypeVar("_Figure")
 _GOOD = ("supported", "not_applicable")
 
 
@@ -59,10 +60,11 @@ class LocalHallucinationsReply(HallucinationsReply):
     """The local judge's answer; no model is asked for it.
 
     Attributes:
-        coverages: How much of each sentence the evidence holds, 0..1; None: the sentence claims nothing.
+        coverages: How much of each sentence the evidence holds, 0..1, and its weight; None: it claims
+            nothing.
     """
 
-    coverages: list[float | None]
+    coverages: list[tuple[float, float] | None]
 
 
 class _Sentence:
@@ -148,7 +150,10 @@ def local_reply(
         )
         for number, verdict in enumerate(found, 1)
     ]
-    return LocalHallucinationsReply(sentences=verdicts, coverages=[verdict.coverage for verdict in found])
+    coverages = [
+        None if verdict.coverage is None else (verdict.coverage, verdict.weight) for verdict in found
+    ]
+    return LocalHallucinationsReply(sentences=verdicts, coverages=coverages)
 
 
 def _votes(reply: HallucinationsReply, count: int) -> list[bool | None]:
@@ -178,15 +183,15 @@ def _score(found: Sequence[_Sentence], vote: Vote[HallucinationsReply]) -> Score
     return score
 
 
-def _coverages(replies: Sequence[HallucinationsReply]) -> list[float | None]:
+def _coverages(replies: Sequence[HallucinationsReply]) -> list[tuple[float, float] | None]:
     """Returns the coverages of the local judge; an empty list: a model has answered."""
     local = [reply for reply in replies if isinstance(reply, LocalHallucinationsReply)]
     return local[0].coverages if local and len(local) == len(replies) else []
 
 
-def _by_message(found: Sequence[_Sentence], figures: Sequence[float | None]) -> list[list[float]]:
+def _by_message(found: Sequence[_Sentence], figures: Sequence[_Figure | None]) -> list[list[_Figure]]:
     """Returns the figures of the sentences of each message that has any."""
-    messages: dict[int, list[float]] = {}
+    messages: dict[int, list[_Figure]] = {}
     for sentence, figure in zip(found, figures, strict=True):
         if figure is not None:
             messages.setdefault(sentence.message, []).append(figure)
@@ -196,15 +201,16 @@ def _by_message(found: Sequence[_Sentence], figures: Sequence[float | None]) -> 
 def _graded(
     score: Score,
     details: Sequence[JsonObject],
-    messages: Sequence[Sequence[float]],
-    coverages: Sequence[float | None],
+    messages: Sequence[Sequence[tuple[float, float]]],
+    coverages: Sequence[tuple[float, float] | None],
 ) -> Score | None:
     """Adds the local judge's value, and the probabilities of the sentences to their details.
 
     Args:
         score: The score without its value.
         details: Details of the sentences.
-        messages: Coverages of the sentences of each message that claim something; empty: the score is None.
+        messages: Coverages and weights of the sentences of each message that claim something; empty: the
+            score is None.
         coverages: Coverages of all sentences.
     """
     for detail, covered in zip(details, coverages, strict=True):

@@ -166,7 +166,7 @@ def local_reply(
     least, text, _ = min(claims, key=lambda claim: (not claim[0].is_certain, claim[2]))
     if least.is_certain:
         return _local(least.reason, "not_justified", 0.0, text, least.quote)
-    value = probability([covered for _, _, covered in claims])
+    value = probability([(covered, verdict.weight) for verdict, _, covered in claims])
     if value >= PROBABLE:
         is_held = least.label == "supported"
         reason = least.reason if is_held else f"The evidence holds most of the answer; least of “{text}”."
