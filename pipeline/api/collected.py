@@ -31,7 +31,7 @@ from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.choice import to_read
 from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
-from turnwise.transforms.scoring.joint.counting import judgement_counts
+from turnwise.transforms.scoring.joint.counting import judged_counts
 
 _NOT_COMPARED = "\nnot compared: Python writes no files; turnwise compare reads those of turnwise run"
 
@@ -89,7 +89,7 @@ class Collected:
         self._counts["results"] += 1
         self._guesses.add(scored)
         self.fail(scored.failures)
-        self._counts.update(judgement_counts(evaluated.scores, evaluated.verdict.status))
+        self._counts.update(judged_counts(scored, evaluated.verdict.status))
         self._scores += cast("list[ScoreRow]", plain_rows(evaluated.scores))
         self._results += evaluated.results
         self._conversations += evaluated.conversations

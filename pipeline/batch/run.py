@@ -29,7 +29,7 @@ from turnwise.pipeline.io.directory import (
 )
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.input_files import list_inputs
-from turnwise.pipeline.io.listing import is_local
+from turnwise.pipeline.io.listing import check_google_path, is_local
 from turnwise.pipeline.io.run_files import NullSink, RunSink
 from turnwise.pipeline.io.run_record import recorded
 from turnwise.pipeline.io.sinks.base import (
@@ -102,6 +102,9 @@ def _run_here(pipeline: beam.Pipeline) -> None:
 
 def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[[], None]) -> int:
     check_runner_access(pipeline.runner)
+    for option, paths in (("--input", settings.input), ("--eval_cases", settings.eval_cases)):
+        for path in paths:
+            check_google_path(path, option)
     check_directory(settings.output, replaces_earlier(settings), settings.is_distributed)
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)

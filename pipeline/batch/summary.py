@@ -89,7 +89,7 @@ def _own_document(settings: RunSettings) -> JsonObject:
 
 def _figures(document: JsonObject) -> Figures:
     usage = {model: usage_of(figures) for model, figures in document["judge"].get("usage", {}).items()}
-    joint = {key: document["judge"].get(key, {}) for key in ("panels", "cascades")}
+    joint = {key: document["judge"].get(key, {}) for key in ("not_applicable", "panels", "cascades")}
     return Figures(
         document["counts"], usage, document["guessed_tools"], to_read=document["to_read"], joint=joint
     )

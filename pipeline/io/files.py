@@ -69,7 +69,6 @@ def _patterns_of(path: str) -> list[str]:
         check_database(path)
         return [path]
     if not is_local(path):
-        check_google_path(path)
         return [f"{path}**{suffix}" for suffix in SUFFIXES] if path.endswith("/") else [path]
     if not path.strip():
         raise ValueError("an empty path")
@@ -147,6 +146,8 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
     if patterns:
         from apache_beam.io.filesystems import FileSystems
 
+        for path in patterns:
+            check_google_path(path)
         for found in FileSystems.match(list(patterns)):
             yield from found.metadata_list
 

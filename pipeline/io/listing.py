@@ -34,12 +34,12 @@ def join_path(directory: str, name: str) -> str:
     return f"{directory.rstrip('/')}/{name}" if directory.strip("/") else f"/{name}"
 
 
-def check_google_path(path: str) -> None:
+def check_google_path(path: str, option: str = "") -> None:
     """Raises ConfigError if a path is Google's and this process has no access to Google."""
     if path.startswith("gs://"):
         from turnwise.pipeline.settings.extras import check_google
 
-        check_google(path)
+        check_google(f"{option} {path}".strip())
 
 
 def list_files(directory: str) -> list[FolderFile]:

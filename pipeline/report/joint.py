@@ -1,9 +1,10 @@
-"""Reports what panels and cascades of judges did."""
+"""Reports the verdicts of judges that say `not applicable`, and what panels and cascades did."""
 
 from collections.abc import Mapping
 
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.scoring.joint.counting import INAPPLICABLE, VERDICTS, verdict_counts
 from turnwise.transforms.scoring.joint.figures import (
     cascade_counts,
     cascade_figures,
@@ -13,7 +14,7 @@ from turnwise.transforms.scoring.joint.figures import (
 
 
 def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObject:
-    """Returns `panels` and `cascades` of the `judge` object of `run.json`, by criterion.
+    """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion.
 
     Args:
         settings: Settings of the run.
@@ -31,16 +32,32 @@ def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObje
         for name, found in cascade_counts(counts).items()
         if name in options and (cascade := options[name].cascade)
     }
-    return {"panels": panels, "cascades": cascades}
+    return {"not_applicable": _not_applicable(counts), "panels": panels, "cascades": cascades}
+
+
+def _not_applicable(counts: Mapping[str, int]) -> JsonObject:
+    return {
+        name: {
+            VERDICTS: found[VERDICTS],
+            INAPPLICABLE: found[INAPPLICABLE],
+            "share": found[INAPPLICABLE] / found[VERDICTS],
+        }
+        for name, found in sorted(verdict_counts(counts).items())
+    }
 
 
 def joint_text(joint: JsonObject) -> str:
-    """Returns the lines about panels and cascades; "": there are none."""
+    """Returns the lines about verdicts that say `not applicable`, panels and cascades; "": there are none."""
+    inapplicable = ", ".join(
+        f"{name} {found[INAPPLICABLE]:,} of {found[VERDICTS]:,} verdicts ({found['share']:.1%})"
+        for name, found in joint.get(INAPPLICABLE, {}).items()
+    )
     panels = (f"panel: {name}: {_panel_text(found)}" for name, found in joint.get("panels", {}).items())
     cascades = (
         f"cascade: {name}: {_cascade_text(found)}" for name, found in joint.get("cascades", {}).items()
     )
-    return "\n".join([*panels, *cascades])
+    lines = [f"judge: not applicable: {inapplicable}"] if inapplicable else []
+    return "\n".join([*lines, *panels, *cascades])
 
 
 def _panel_text(found: JsonObject) -> str:

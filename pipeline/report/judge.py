@@ -10,6 +10,7 @@ from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.judging.limits.shares import divided, stated_limits
+from turnwise.transforms.scoring.joint.counting import INAPPLICABLE
 from turnwise.transforms.scoring.verdict import STATUS
 
 UsageByModel = dict[str, JudgeUsage]
@@ -27,7 +28,7 @@ def judge_document(
         settings: Settings of the run.
         usage: Usage of every model.
         rows: The rows of `metrics_by_app_version`.
-        joint: What panels and cascades did; None: nothing yet.
+        joint: Verdicts that say `not applicable`, and what panels and cascades did; None: nothing yet.
     """
     config = settings.judge.config
     document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
@@ -38,8 +39,9 @@ def judge_document(
             "limits": _limits(settings),
             "cost": total_cost(usage, config.prices),
             "usage": {model: _figures(own) for model, own in sorted(usage.items())},
-            **(joint or {}),
+            **{name: found for name, found in (joint or {}).items() if name != INAPPLICABLE},
         }
+    document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
     return document | {"flips": flips_document(rows)}
 
 

@@ -34,7 +34,7 @@ from turnwise.transforms.scoring.conversation import (
     judge_conversation,
     score_selected,
 )
-from turnwise.transforms.scoring.joint.counting import judgement_counts
+from turnwise.transforms.scoring.joint.counting import judged_counts
 from turnwise.transforms.scoring.selection import Selection
 
 JUDGE_USAGE = "judge "
@@ -104,7 +104,7 @@ class JudgeFn(ScoringDoFn):
 
     def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
         """Returns the outputs of an evaluated conversation, and counts it and what several judges said."""
-        self.counts.update(judgement_counts(evaluated.scores, evaluated.verdict.status))
+        self.counts.update(judged_counts(evaluated.scored, evaluated.verdict.status))
         return super().emitted(evaluated, timestamp)
 
     def _count_usage(self, model: str, usage: JudgeUsage) -> None:

@@ -21,8 +21,9 @@ from turnwise.transforms.criteria.returned import (
     overall_score,
 )
 from turnwise.transforms.effects.calls import OpenPair
-from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R
 from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.prompts.reply import Reply
 from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
 from turnwise.transforms.judging.vote import sum_uses
 from turnwise.transforms.matching.ending import broke_off, end_text
@@ -47,12 +48,16 @@ class CriterionScores(msgspec.Struct):
         overall: The conversation's own score: of the whole where the case states it for the whole, else the
             turns summed up; None: nothing was applicable.
         errors: Turns (None: the whole) at which it raised.
+        verdicts: How many verdicts the judge's usable answers hold.
+        inapplicable: Those of them that say that the question does not apply.
     """
 
     criterion: Criterion
     turns: list[tuple[int, Score]] = []
     overall: Score | None = None
     errors: list[int | None] = []
+    verdicts: int = 0
+    inapplicable: int = 0
 
 
 class ScoredConversation(msgspec.Struct):
@@ -217,19 +222,35 @@ def _known(criterion: MeasuredCriterion, sample: Sample, pair: TurnPair, score: 
 async def _judge(
     criterion: JudgedCriterion, sample: Sample, failures: list[Failure], ask: Ask
 ) -> CriterionScores:
+    result = CriterionScores(criterion)
+    ask = _counting(ask, result)
     questions = [caught(_judge_turn(criterion, sample, pair, ask)) for pair in sample.evaluable]
     about_all = _nothing() if sample.unanswered else caught(_judge_whole(criterion, sample, ask))
     *turns, whole = await asyncio.gather(*questions, about_all, return_exceptions=True)
     for answer in (*turns, whole):
         if isinstance(answer, AuthenticationError | asyncio.CancelledError):
             raise answer
-    result = CriterionScores(criterion)
     for pair, found in zip(sample.evaluable, turns, strict=True):
         try:
             _add_turn(result, sample, pair, found)
         except RAISED as error:
             _note(result, failures, error, sample, pair.index)
     return _with_overall(result, sample, failures, whole)
+
+
+def _counting(ask: Ask, result: CriterionScores) -> Ask:
+    """Returns a judge whose verdicts are counted."""
+
+    async def counting(question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        answers = await ask(question, samples)
+        for answer in answers:
+            if isinstance(answer.reply, Reply):
+                found = answer.reply.inapplicable()
+                result.verdicts += len(found)
+                result.inapplicable += sum(found)
+        return answers
+
+    return counting
 
 
 async def _judge_turn(criterion: JudgedCriterion, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:

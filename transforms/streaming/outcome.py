@@ -14,6 +14,7 @@ from turnwise.transforms.metrics.rows import failure_rows
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import guessed_tools
+from turnwise.transforms.scoring.joint.counting import judged_counts
 
 REPLACED = "ReplacedRecord"
 """Type of the finding of a conversation that replaced the result of another record."""
@@ -56,6 +57,7 @@ class RecordOutcome(NamedTuple):
         joined: Record of a conversation joined from events; None: not joined.
         guesses: Tools with inferred effects, `EFFECT|TOOL`.
         conversations: The one row of the conversation, or none.
+        judged: Counts of the judge's verdicts, by name.
     """
 
     conversation_id: str | None
@@ -67,6 +69,7 @@ class RecordOutcome(NamedTuple):
     joined: Record | None = None
     guesses: tuple[str, ...] = ()
     conversations: Sequence[ConversationRow] = ()
+    judged: tuple[tuple[str, int], ...] = ()
 
 
 def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: str) -> RecordOutcome:
@@ -93,6 +96,7 @@ def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: 
         joined=record if record.closing else None,
         guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
         conversations=evaluated.conversations,
+        judged=tuple(judged_counts(scored, evaluated.verdict.status).items()),
     )
 
 

@@ -15,7 +15,7 @@ function run({ run_id: name, judge: own, sampled_out: out }) {
   return h("section", { "aria-label": `Judge of ${shown(name)}` }, h("h2", null, shown(name)),
     h("dl", { class: "facts" }, facts.filter(Boolean).map(([term, value]) => h("div", null, h("dt", null, term), h("dd", null, shown(value))))),
     usage.length ? usageTable(usage) : h("p", null, "No model was asked."),
-    panels(Object.entries(own.panels ?? {})), cascades(Object.entries(own.cascades ?? {})), flipsTable(own.flips ?? {}));
+    panels(Object.entries(own.panels ?? {})), cascades(Object.entries(own.cascades ?? {})), inapplicable(Object.entries(own.not_applicable ?? {})), flipsTable(own.flips ?? {}));
 }
 
 function panels(found) {
@@ -33,6 +33,11 @@ function cascades(found) {
   return table("Questions that went on", ["criterion", "asked first", "questions", "went on", "votes differ", "low confidence", "no verdict", "calls saved", "tokens saved", "cost saved"],
     found.map(([name, { first, questions, went_on: on, unsure, saved }]) => [shown(name), shown(first), number(questions), number(on),
       number(unsure.votes), number(unsure.confidence), number(unsure.unscored), number(saved.calls), number(saved.tokens), decimal(saved.cost)]));
+}
+
+function inapplicable(found) {
+  return found.length ? table("Verdicts that say “not applicable”", ["criterion", "verdicts", "not applicable"],
+    found.map(([name, own]) => [shown(name), number(own.verdicts), `${number(own.not_applicable)} (${percent(own.share)})`])) : null;
 }
 
 function flipsTable(flips) {

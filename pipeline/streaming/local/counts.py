@@ -11,7 +11,7 @@ from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
-from turnwise.transforms.scoring.joint.counting import LEFT_BY_BUDGET, judgement_counts
+from turnwise.transforms.scoring.joint.counting import LEFT_BY_BUDGET
 from turnwise.transforms.streaming.outcome import RecordOutcome
 
 
@@ -95,8 +95,7 @@ def outcome_counts(outcome: RecordOutcome) -> Counter[str]:
     found = _failure_counts(outcome.failures)
     found["results" if outcome.results else "lost_conversations"] += 1
     found.update(f"{GUESS}{guess}" for guess in outcome.guesses)
-    status = outcome.results[0].get("evaluation_status") if outcome.results else None
-    found.update(judgement_counts(outcome.scores, status))
+    found.update(dict(outcome.judged))
     return found
 
 

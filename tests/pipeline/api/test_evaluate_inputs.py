@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -21,6 +21,13 @@ MATCH = {"final_response_match_v2": 0.5}
 class Scripted:
     """A backend that answers valid, and notes how many calls were in flight at the same time."""
 
+    words: ClassVar[dict[str, str]] = {
+        "reference_quote": "",
+        "answer_quote": "",
+        "reason": "",
+        "verdict": "valid",
+    }
+
     def __init__(self) -> None:
         self.in_flight = self.most = 0
         self.is_closed = False
@@ -32,8 +39,7 @@ class Scripted:
         self.most = max(self.most, self.in_flight)
         await asyncio.sleep(0.01)
         self.in_flight -= 1
-        words = {"reference_quote": "", "answer_quote": "", "reason": "", "verdict": "valid"}
-        return [RawReply(json.dumps(words))] * count
+        return [RawReply(json.dumps(self.words))] * count
 
     async def aclose(self) -> None:
         self.is_closed = True
@@ -293,3 +299,35 @@ def test_a_missing_package_is_named(method: str, package: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout == f"{method}() needs {package}: pip install {package}\n"
+
+
+SAID = ["The hotel has a pool.", "Thanks! How can I help?", "The hotel has a sauna and a bar.", "Hello!"]
+
+
+def test_verdicts_that_say_not_applicable_are_a_figure_of_the_run() -> None:
+    call, known = {"name": "find", "args": {}}, {"name": "find", "response": "The hotel has a pool."}
+    turns = [{"user": "Hi", "agent": said, "tool_calls": [call], "tool_responses": [known]} for said in SAID]
+    log = {"conversation_id": "c1", "turns": turns}
+    criteria = {"hallucinations_v1": 0.5, "hallucination": 0.5}
+    result = api.evaluate(log, criteria=criteria, judge="local")
+    assert result.judge["not_applicable"] == {
+        "hallucination": {"verdicts": 4, "not_applicable": 2, "share": 0.5},
+        "hallucinations_v1": {"verdicts": 5, "not_applicable": 3, "share": 0.6},
+    }
+    line = "judge: not applicable: hallucination 2 of 4 verdicts (50.0%), hallucinations_v1 3 of 5 verdicts"
+    assert line in result.summary
+
+
+def test_a_model_that_calls_everything_not_applicable_shows() -> None:
+    class Lazy(Scripted):
+        words: ClassVar[dict[str, str]] = {
+            "claim_quote": "",
+            "context_quote": "",
+            "reason": "r",
+            "verdict": "no_claim",
+        }
+
+    call = {"name": "find", "args": {}}
+    log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "It is 5.", "tool_calls": [call]}]}
+    result = api.evaluate(log, criteria={"hallucination": 0.5}, judge=Lazy())
+    assert result.judge["not_applicable"]["hallucination"]["share"] == 1.0

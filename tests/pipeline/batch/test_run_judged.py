@@ -219,7 +219,7 @@ def test_without_a_judge_the_run_says_how_to_get_one(run: Any, server: Any) -> N
     assert {row["judge"] for row in turn_scores(done)} == {None}
     assert server.stats()["requests"] == 0
     unknown = {"voted": 0, "flipped": None, "flip_rate": None}
-    judge = {"backend": "none", "sample_rate": 1.0, "flips": {MATCH: unknown}}
+    judge = {"backend": "none", "sample_rate": 1.0, "not_applicable": {}, "flips": {MATCH: unknown}}
     assert done.document("run.json")["judge"] == judge
 
 
@@ -244,10 +244,14 @@ def test_the_local_judge_answers_what_it_can(run: Any, server: Any) -> None:
         3, "--judge", "local", criteria={MATCH: 0.5, "hallucinations_v1": 0.5, "semantic_similarity": {}}
     )
     assert server.stats()["requests"] == 0
-    assert {round(row["value"], 2) for row in turn_scores(done, "hallucinations_v1")} == {0.96}
+    assert {round(row["value"], 2) for row in turn_scores(done, "hallucinations_v1")} == {0.91}
     assert {row["judge"]["model"] for row in turn_scores(done, "semantic_similarity")} == {LOCAL_MODEL}
     assert {row["value"] for row in turn_scores(done)} == {None}
     assert "judge: local, rules without a model" in done.out
+    wanted = {"verdicts": 3, "not_applicable": 0, "share": 0.0}
+    judge = done.document("run.json")["judge"]
+    assert judge["not_applicable"]["hallucinations_v1"] == wanted and "model" not in judge
+    assert "judge: not applicable: hallucinations_v1 0 of 3 verdicts (0.0%)" in done.out
 
 
 def test_the_key_stands_nowhere(run: Any, server: Any) -> None:

@@ -55,6 +55,10 @@ class HallucinationsReply(Reply):
 
     sentences: list[SentenceVerdict]
 
+    def inapplicable(self) -> Sequence[bool]:
+        """Returns for each sentence whether it claims nothing."""
+        return [verdict.label == "not_applicable" for verdict in self.sentences]
+
 
 class LocalHallucinationsReply(HallucinationsReply):
     """The local judge's answer; no model is asked for it.

@@ -53,6 +53,10 @@ class HallucinationReply(ReasonedReply):
     reason: str = Field(description="Why, in one or two sentences.")
     verdict: Justification
 
+    def inapplicable(self) -> Sequence[bool]:
+        """Returns whether the answer claims nothing."""
+        return (self.verdict == "no_claim",)
+
 
 class LocalHallucinationReply(HallucinationReply):
     """The local judge's answer; no model is asked for it.
@@ -64,6 +68,10 @@ class LocalHallucinationReply(HallucinationReply):
 
     probability: float | None
     cannot_tell: bool
+
+    def inapplicable(self) -> Sequence[bool]:
+        """Returns whether no sentence claims anything; an undecided answer claims something."""
+        return (self.probability is None,)
 
 
 class Hallucination(JudgedCriterion):

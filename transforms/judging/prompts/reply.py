@@ -1,6 +1,6 @@
 """Schemas of answers: what a judge is asked to write, in which order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,6 +20,10 @@ class Reply(BaseModel):
     """
 
     model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
+
+    def inapplicable(self) -> Sequence[bool]:
+        """Returns for each of its verdicts whether it says that the question does not apply."""
+        return (False,)
 
 
 class ReasonedReply(Reply):

@@ -1,10 +1,11 @@
-"""Counts the judgements of panels and cascades, so that a run can sum them up."""
+"""Counts the verdicts of judges, of panels and of cascades, so that a run can sum them up."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.schemas.values import JsonObject
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.scoring.conversation import ScoredConversation
 from turnwise.transforms.scoring.joint.cascade import CASCADE
 from turnwise.transforms.scoring.joint.panel import PANEL
 
@@ -12,23 +13,42 @@ JOINT_PANEL = "panel "
 """Start of the names of the counters of panels, `panel CRITERION|LETTERS`; see `verdict_letters`."""
 JOINT_CASCADE = "cascade "
 """Start of the names of the counters of cascades, `cascade CRITERION|FIGURE` or `... FIGURE MODEL`."""
+JUDGED, VERDICTS, INAPPLICABLE = "judged ", "verdicts", "not_applicable"
+"""Start of the names of the counters of verdicts, `judged CRITERION|FIGURE`, and the figures."""
 NO_VERDICT = "U"
 LEFT_BY_BUDGET = "left_by_budget"
 """Counter of conversations that have no verdict because a budget of the judge was spent."""
 _BUDGET = "budget"
 
 
-def judgement_counts(rows: Iterable[MadeScoreRow], status: str | None) -> Counter[str]:
-    """Returns the counts of the judgements of a conversation: of panels, cascades, and of a spent budget.
+def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str]:
+    """Returns the counts of a conversation: of verdicts, panels and cascades, and of a spent budget.
 
     Args:
-        rows: Its score rows.
+        scored: The conversation.
         status: Its verdict; None: it has none.
     """
-    rows = list(rows)
-    found = joint_counts((row.criterion, row.details) for row in rows)
-    if status is None and any(row.reason and _BUDGET in row.reason for row in rows):
-        found[LEFT_BY_BUDGET] = 1
+    found: Counter[str] = Counter()
+    for entry in scored.scores:
+        if entry.verdicts:
+            name = entry.criterion.name
+            found[f"{JUDGED}{name}|{VERDICTS}"] += entry.verdicts
+            found[f"{JUDGED}{name}|{INAPPLICABLE}"] += entry.inapplicable
+        if isinstance(entry.criterion, JudgedCriterion):
+            scores = [score for _, score in entry.turns] + ([entry.overall] if entry.overall else [])
+            found += joint_counts((entry.criterion.name, score.details) for score in scores)
+            if status is None and any(score.reason and _BUDGET in score.reason for score in scores):
+                found[LEFT_BY_BUDGET] = 1
+    return found
+
+
+def verdict_counts(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
+    """Returns the `verdicts` and `not_applicable` of each criterion, of the counts of a run."""
+    found: dict[str, Counter[str]] = {}
+    for name, number in counts.items():
+        if name.startswith(JUDGED):
+            criterion, _, figure = name.removeprefix(JUDGED).rpartition("|")
+            found.setdefault(criterion, Counter())[figure] += number
     return found
 
 
