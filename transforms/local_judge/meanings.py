@@ -148,7 +148,7 @@ _OF_GRAMMAR = {word: row.split()[0] for row in re.split(r"[|\n]", _GRAMMAR) for 
 _IN_CHARACTERS = re.compile("|".join(sorted(_OF_CHARACTERS, key=len, reverse=True)))
 
 
-class _Words(dict[str, Word]):
+class _MeantWords(dict[str, Word]):
     """Token -> word."""
 
     def __missing__(self, token: str) -> Word:
@@ -170,7 +170,7 @@ class _Words(dict[str, Word]):
         return word
 
 
-_WORDS = _Words()
+_WORDS = _MeantWords()
 
 
 def _meaning(word: str) -> str:
