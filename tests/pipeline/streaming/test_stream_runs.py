@@ -224,7 +224,10 @@ def test_a_late_event_gives_a_revision_in_the_place_of_the_result(event_stream):
     rows = [row for row in event_stream.windows().values() if row["conversations"]]
     assert sum(row["conversations"] for row in rows) == 6
     assert sum(row["turns"] for row in rows) == 3 + 3 + 2 + 3 + 1 + 1
-    assert {row["app_version"]: row["conversations"] for row in rows} == {None: 3, "v1": 1, "v2": 1, "v3": 1}
+    counted = Counter[str | None]()
+    for row in rows:  # an hour may end between the conversations of a version
+        counted[row["app_version"]] += row["conversations"]
+    assert counted == {None: 3, "v1": 1, "v2": 1, "v3": 1}
 
 
 def test_joined_events_are_what_a_batch_joins(event_stream, turnwise, tmp_path):
