@@ -29,7 +29,7 @@ from turnwise.pipeline.io.directory import (
 )
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.input_files import list_inputs
-from turnwise.pipeline.io.listing import check_google_path, is_local
+from turnwise.pipeline.io.listing import is_local
 from turnwise.pipeline.io.run_files import NullSink, RunSink
 from turnwise.pipeline.io.run_record import recorded
 from turnwise.pipeline.io.sinks.base import (
@@ -45,7 +45,7 @@ from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_runner_access
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
 from turnwise.pipeline.settings.rows_address import shown_address
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.settings.staging import try_staging
@@ -65,6 +65,8 @@ def run(settings: RunSettings, options: PipelineOptions) -> int:
     Raises:
         ConfigError: The options or inputs are wrong; nothing was run.
     """
+    if not only_translates(options):
+        check_access(settings)
     logs = log_source(settings)
     cases = _case_source(settings)
     with made_pipeline(options) as pipeline:
@@ -101,10 +103,6 @@ def _run_here(pipeline: beam.Pipeline) -> None:
 
 
 def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[[], None]) -> int:
-    check_runner_access(pipeline.runner)
-    for option, paths in (("--input", settings.input), ("--eval_cases", settings.eval_cases)):
-        for path in paths:
-            check_google_path(path, option)
     check_directory(settings.output, replaces_earlier(settings), settings.is_distributed)
     if are_elsewhere(pipeline.runner, pipeline.options):
         try_staging(pipeline.options)

@@ -24,7 +24,7 @@ from turnwise.pipeline.settings.extras import check_extra, check_places, check_s
 from turnwise.pipeline.settings.judge_limits import fit_limits
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.settings.raw_options import RawOptions
-from turnwise.pipeline.settings.remote_workers import are_elsewhere, fit_workers
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_runner_access, fit_workers
 from turnwise.pipeline.settings.run import RunSettings, check_options
 from turnwise.pipeline.settings.stream import RawStreamOptions
 from turnwise.pipeline.store.urls import shown_place
@@ -83,6 +83,7 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
     settings = fit_processes(settings, raw.workers)
     settings = fit_limits(settings, options, runner, not are_elsewhere(runner, options))
     _check_extras(settings)
+    check_runner_access(runner, options)
     _check_runner(options, standard.runner, runner)
     _hide_passwords(options)
     if divided := divided_text(settings):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from turnwise.pipeline.io.containers import check_container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
-from turnwise.pipeline.io.listing import buffered, check_google_path
+from turnwise.pipeline.io.listing import buffered
 from turnwise.pipeline.io.records import (
     GZIP_MAGIC,
     OTHER_SUFFIXES,
@@ -18,6 +18,7 @@ from turnwise.pipeline.io.records import (
     unzipped,
 )
 from turnwise.pipeline.io.walking import Unreadable, files_at, look_at, name_problem, shown_path
+from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.rows_address import is_bigquery
 from turnwise.pipeline.store.urls import StoreError, is_sqlite_url, is_store_url, shown_place
 from turnwise.schemas.config import ConfigError
@@ -146,8 +147,8 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
     if patterns:
         from apache_beam.io.filesystems import FileSystems
 
-        for path in patterns:
-            check_google_path(path)
+        for pattern in patterns:
+            check_google(pattern, pattern)
         for found in FileSystems.match(list(patterns)):
             yield from found.metadata_list
 

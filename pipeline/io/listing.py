@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
+from turnwise.pipeline.settings.extras import check_google
 from turnwise.schemas.paths import is_local as is_local
 
 RUN_FOLDER = re.compile(r"run-(\d{8}T\d{6}Z)-[0-9a-f]{8}")
@@ -32,14 +33,6 @@ class FolderFile(NamedTuple):
 def join_path(directory: str, name: str) -> str:
     """Returns the path of a file in a directory."""
     return f"{directory.rstrip('/')}/{name}" if directory.strip("/") else f"/{name}"
-
-
-def check_google_path(path: str, option: str = "") -> None:
-    """Raises ConfigError if a path is Google's and this process has no access to Google."""
-    if path.startswith("gs://"):
-        from turnwise.pipeline.settings.extras import check_google
-
-        check_google(f"{option} {path}".strip())
 
 
 def list_files(directory: str) -> list[FolderFile]:
@@ -85,7 +78,7 @@ def _local_files(directory: Path) -> Iterator[FolderFile]:
 def _matched(directory: str, pattern: str) -> Iterator[tuple[str, FolderFile]]:
     from apache_beam.io.filesystems import FileSystems
 
-    check_google_path(directory)
+    check_google(directory, directory)
     (found,) = FileSystems.match([join_path(directory, pattern)])
     for file in found.metadata_list:
         name = file.path.rsplit("/", 1)[-1]
@@ -98,7 +91,7 @@ def path_exists(path: str) -> bool:
         return Path(path).exists()
     from apache_beam.io.filesystems import FileSystems
 
-    check_google_path(path)
+    check_google(path, path)
     with _os_errors():
         return bool(FileSystems.exists(path))
 
@@ -109,7 +102,7 @@ def open_path(path: str) -> BinaryIO:
         return open(path, "rb")
     from apache_beam.io.filesystems import FileSystems
 
-    check_google_path(path)
+    check_google(path, path)
     with _os_errors():
         return buffered(FileSystems.open(path))
 

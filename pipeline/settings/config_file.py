@@ -19,6 +19,7 @@ def read_config(path: str | None) -> EvalConfig:
     """
     if path is None:
         return EvalConfig()
+    check_google(f"--config {path}", path)
     try:
         text = _content(path).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -31,9 +32,10 @@ def read_config(path: str | None) -> EvalConfig:
 def _content(path: str) -> bytes:
     if is_local(path):
         return Path(path).read_bytes()
-    if path.startswith("gs://"):
-        check_google(f"--config {path}")
     from apache_beam.io.filesystems import FileSystems
 
-    with FileSystems.open(path) as file:
-        return file.read()
+    try:
+        with FileSystems.open(path) as file:
+            return file.read()
+    except Exception as error:  # services have classes of their own
+        raise OSError(" ".join(str(error).split())) from None

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from functools import cache, partial
 from importlib.util import find_spec
+from urllib.parse import quote
 
 from turnwise.pipeline.settings.rows_address import is_bigquery, parse_address
 from turnwise.pipeline.store.urls import is_sqlite_url, is_store_url, shown_url
@@ -61,23 +62,48 @@ def check_store(option: str, url: str) -> None:
 
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-_HOW_TO = "run `gcloud auth application-default login`, or name a key file in GOOGLE_APPLICATION_CREDENTIALS"
+HOW_TO = "run `gcloud auth application-default login`, or name a key file in GOOGLE_APPLICATION_CREDENTIALS"
 _TOKEN_SECONDS = 5.0
+_STORAGE = "gs://"
 
 
-def check_google(what: str) -> None:
+def check_google(what: str, path: str = "") -> None:
     """Raises ConfigError, in seconds, if this process has no credentials of Google, or they are refused.
 
     Google's own clients, and Beam's, would try for minutes.
 
     Args:
         what: What needs them, such as `--input gs://bucket/logs`.
+        path: The path, on any filesystem, that needs them; "": services do.
     """
-    if not os.environ.get("STORAGE_EMULATOR_HOST") and (problem := _google_problem()):
-        raise ConfigError(f"{what}: {problem}; {_HOW_TO}")
+    if path and not path.lower().startswith(_STORAGE):
+        return
+    host = os.environ.get("STORAGE_EMULATOR_HOST") or "https://storage.googleapis.com"
+    try:
+        _find_access(host, path[len(_STORAGE) :].partition("/")[0])
+    except ConfigError as error:
+        raise ConfigError(f"{what}: {error}") from None
 
 
 @cache
+def _find_access(host: str, bucket: str) -> None:
+    """Raises ConfigError if there is no access. Only that there is some is remembered."""
+    problem = _google_problem()
+    if problem and not (bucket and _needs_none(host, bucket)):
+        raise ConfigError(f"{problem}; {HOW_TO}")
+
+
+def _needs_none(host: str, bucket: str) -> bool:
+    """Returns whether a bucket can be listed without credentials: it is public, or of an emulator."""
+    import requests
+
+    url = f"{host}/storage/v1/b/{quote(bucket, safe='')}/o?maxResults=1"
+    try:
+        return requests.get(url, timeout=_TOKEN_SECONDS, allow_redirects=False).ok
+    except requests.RequestException:
+        return False
+
+
 def _google_problem() -> str:
     """Returns why there is no access to Google, in one line; "": there is."""
     import google.auth

@@ -8,9 +8,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
+    GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
     SparkRunnerOptions,
+    TestOptions,
 )
 from apache_beam.runners.runner import PipelineRunner
 from msgspec.structs import replace
@@ -64,11 +66,26 @@ def are_elsewhere(runner: PipelineRunner, options: PipelineOptions) -> bool:
     return kind != "PrismRunner"
 
 
-def check_runner_access(runner: PipelineRunner) -> None:
-    """Raises ConfigError, in seconds, if a runner of Google's would find no credentials."""
-    kind = type(runner).__name__
-    if kind in _HAVE_AN_IDENTITY:
+def check_access(settings: RunSettings) -> None:
+    """Raises ConfigError, in seconds, if a place of a run is Google's and there are no credentials for it."""
+    for option, path in _paths(settings):
+        if place := path.removeprefix("parquet:"):
+            check_google(f"{option} {path}", place)
+
+
+def check_runner_access(runner: PipelineRunner, options: PipelineOptions) -> None:
+    """Raises ConfigError, in seconds, if a runner of Google's would find no credentials.
+
+    A dry run needs none, and a template those for the places that it is written to.
+    """
+    kind, cloud = type(runner).__name__, options.view_as(GoogleCloudOptions)
+    if kind not in _HAVE_AN_IDENTITY or options.view_as(TestOptions).dry_run:
+        return
+    if not (cloud.no_auth or cloud.template_location):
         check_google(f"--runner={kind}")
+    for name in ("temp_location", "staging_location", "template_location"):
+        if place := getattr(cloud, name):
+            check_google(f"--{name}={place}", place)
 
 
 def fit_workers(

@@ -4,6 +4,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from turnwise.pipeline.io.bigquery.client import REQUEST_SECONDS, one_line, open_rows_client, patient
+from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.rows_address import RowsAddress, parse_address
 from turnwise.schemas.config import ConfigError
 
@@ -43,6 +44,7 @@ def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
     from google.cloud.bigquery import QueryJobConfig
 
     address = parse_address(path)
+    check_google(address.shown)
     with one_line(address.shown, ConfigError):
         client = open_rows_client(address.project)
         sql = address.query or _sql_of_table(address, patience)

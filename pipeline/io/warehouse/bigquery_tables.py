@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from turnwise.pipeline.io.bigquery.client import told
 from turnwise.pipeline.io.warehouse.change_tables import CHANGES, stream_tables, view_statements
 from turnwise.pipeline.io.warehouse.staging import VERSION, staged_columns
+from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column
 from turnwise.schemas.config import ConfigError
@@ -202,6 +203,7 @@ def refused(url: str) -> Iterator[None]:
     from google.api_core.exceptions import Forbidden, GoogleAPIError, Unauthorized
     from google.auth.exceptions import GoogleAuthError
 
+    check_google(f"--store {url}")
     try:
         yield
     except ConfigError as error:

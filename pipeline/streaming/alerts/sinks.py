@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import asdict
 
-from turnwise.pipeline.settings.extras import check_extra
+from turnwise.pipeline.settings.extras import HOW_TO, check_extra
 from turnwise.pipeline.streaming.alerts.file import AlertFile
 from turnwise.schemas.alert import Alert
 from turnwise.schemas.config import ConfigError
@@ -141,7 +141,8 @@ class PubSubAlertSink:
         try:
             self._publisher = PublisherClient()
         except GoogleAuthError as error:
-            raise ConfigError(f"alerts to {topic}: {' '.join(str(error).split())[:300]}") from None
+            said = " ".join(str(error).split())[:300]
+            raise ConfigError(f"alerts to {topic}: {said.rstrip('.')}; {HOW_TO}") from None
         self._topic, self._timeout = topic, timeout
 
     def send(self, alerts: Sequence[Alert]) -> None:

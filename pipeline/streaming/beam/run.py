@@ -9,7 +9,7 @@ from turnwise.pipeline.batch.execution import only_translates, run_to_the_end, t
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.io.case_book import case_places, worker_cases
 from turnwise.pipeline.io.sinks.base import prepare_service
-from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_runner_access
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.settings.staging import try_staging
 from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
@@ -39,6 +39,8 @@ def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
             "--max_failure_ratio, --fail_on and the rules of the config's gate apply at the end of a run; a "
             "stream on this runner has no end"
         )
+    if not only_translates(options):
+        check_access(settings)
     if settings.config.alerts:
         open_alert_sink(stream.alerts, None)
     with made_pipeline(options) as pipeline:
@@ -60,7 +62,6 @@ def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOption
         translate(pipeline)
         print("the pipeline was translated; nothing was run")
         return 0
-    check_runner_access(pipeline.runner)
     if are_elsewhere(pipeline.runner, options):
         try_staging(options)
     try_judge(settings)

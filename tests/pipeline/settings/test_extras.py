@@ -3,9 +3,11 @@
 import http.server
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -117,6 +119,10 @@ def test_an_unknown_file_system_is_refused(path: str) -> None:
         check_places("--input", [path])
 
 
+DATAFLOW = (
+    *("--runner=DataflowRunner", "--project=some-project", "--region=us-central1"),
+    "--sdk_container_image=example.com/turnwise:1",
+)
 GOOGLES = (
     ["run", "--input", "gs://b/x.jsonl", "--output", "out"],
     ["run", "--input", "x.jsonl", "--output", "gs://b/out"],
@@ -124,50 +130,91 @@ GOOGLES = (
     ["run", "--streaming", "--input", "pubsub:projects/p/subscriptions/s", "--output", "out"],
     ["compare", "gs://b/x", "gs://b/y"],
     ["inspect", "gs://b/x.jsonl"],
+    ["run", "--input", "x.jsonl", "--output", "out", "--store", "parquet:gs://b/rows"],
+    ["run", "--input", "x.jsonl", "--output", "out", "--store", "bigquery://some-project/rows"],
+    ["run", "--input", "bigquery://some-project/rows/t", "--output", "out"],
+    ["run", "--streaming", "--input", "x.jsonl", "--output", "out", "--alerts", "pubsub:projects/p/topics/t"],
+    ["run", "--input", "gs://b/x/", "--output", "gs://b/o", *DATAFLOW, "--temp_location=gs://b/t"],
+    ["run", "--input", "gs://b/x/", "--output", "gs://b/o", *DATAFLOW],
 )
 
 
 @pytest.mark.parametrize("arguments", GOOGLES, ids=" ".join)
 def test_without_credentials_of_google_one_line_says_what_to_do(tmp_path, arguments):
-    (tmp_path / "x.jsonl").write_text('{"conversation_id": "c", "turns": [{"user": "a", "agent": "b"}]}\n')
-    environ = {name: value for name, value in os.environ.items() if "EMULATOR" not in name}
-    environ |= {"NO_GCE_CHECK": "true", "HOME": str(tmp_path), "CLOUDSDK_CONFIG": str(tmp_path / "none")}
-    environ.pop("GOOGLE_APPLICATION_CREDENTIALS", None)
-    command = [sys.executable, "-m", "turnwise", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=300)
+    done = without_credentials(tmp_path, arguments)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert "no credentials of Google; run `gcloud auth application-default login`" in line
+    assert re.search(r"(no credentials of Google|credentials were not found.*); run `gcloud auth app", line)
+    assert "--config gs" not in line.split(": ", 2)[2]  # the option is named once
 
 
-@pytest.mark.parametrize("status", [400, 401])
-def test_credentials_that_are_refused_are_one_line(tmp_path, status):
-    class Refusing(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
+def without_credentials(folder, arguments, **more):
+    """Runs Python, or the command, where no credentials of Google are found."""
+    (folder / "x.jsonl").write_text('{"conversation_id": "c", "turns": [{"user": "a", "agent": "b"}]}\n')
+    environ = {name: value for name, value in os.environ.items() if "EMULATOR" not in name}
+    environ |= {"NO_GCE_CHECK": "true", "HOME": str(folder), "CLOUDSDK_CONFIG": str(folder / "none"), **more}
+    environ.pop("GOOGLE_APPLICATION_CREDENTIALS", None)
+    command = [sys.executable, *([] if arguments[0] == "-c" else ["-m", "turnwise"]), *arguments]
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=300)
+
+
+def test_a_dry_run_for_dataflow_needs_no_credentials(tmp_path):
+    places = [
+        "--input",
+        "gs://some-bucket/x/",
+        "--output=gs://some-bucket/o",
+        "--temp_location=gs://some-bucket/t",
+    ]
+    done = without_credentials(tmp_path, ["run", *places, *DATAFLOW, "--dry_run=True"])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("status", "needed"), [(200, False), (401, True), (404, True)])
+def test_only_a_bucket_that_lists_without_credentials_needs_none(tmp_path, status, needed):
+    code = "from turnwise.pipeline.settings.extras import check_google; check_google('X', 'gs://b/x')"
+    with answering(status) as url:
+        done = without_credentials(tmp_path, ["-c", code], STORAGE_EMULATOR_HOST=url)
+    assert ("X: no credentials of Google; run" in done.stderr) == needed
+
+
+@contextmanager
+def answering(status):
+    """Serves one answer to everybody; yields its address."""
+
+    class Answering(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
             self.send_response(status)
             self.end_headers()
             self.wfile.write(b'{"error": "invalid_grant"}')
 
+        do_POST = do_GET
+
         def log_message(self, *arguments):
             pass
 
-    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     thread = threading.Thread(target=served.serve_forever)
     thread.start()
     try:
-        pem = rsa.generate_private_key(65537, 2048).private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        held = {"type": "service_account", "client_email": "a@b.c", "private_key": pem.decode()}
-        held["token_uri"] = f"http://127.0.0.1:{served.server_port}/token"
-        (tmp_path / "key.json").write_text(json.dumps(held))
-        environ = os.environ | {"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "key.json")}
-        command = [sys.executable, "-m", "turnwise", "run", "--input", "gs://b/x.jsonl", "--output", "out"]
-        done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=300)
+        yield f"http://127.0.0.1:{served.server_port}"
     finally:
         served.shutdown()
         thread.join()
         served.server_close()
+
+
+@pytest.mark.parametrize("status", [400, 401])
+def test_credentials_that_are_refused_are_one_line(tmp_path, status):
+    with answering(status) as url:
+        pem = rsa.generate_private_key(65537, 2048).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        held = {"type": "service_account", "client_email": "a@b.c", "private_key": pem.decode()}
+        held["token_uri"] = f"{url}/token"
+        (tmp_path / "key.json").write_text(json.dumps(held))
+        environ = os.environ | {"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "key.json")}
+        command = [sys.executable, "-m", "turnwise", "run", "--input", "gs://b/x.jsonl", "--output", "out"]
+        done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
     assert "refused" in done.stderr and "gcloud auth application-default login" in done.stderr
     assert "PRIVATE" not in done.stderr

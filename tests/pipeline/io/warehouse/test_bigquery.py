@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -275,7 +276,8 @@ def test_credentials_that_cannot_be_used_are_one_line(
     log.write_text(json.dumps(conversation("c1")) + "\n")
     assert main(["run", "--input", str(log), "--output", str(tmp_path / "out"), "--store", URL]) == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert f"--store {URL}: no credentials: " in line
+    # Another test of this process may have had a token: then the client itself finds it out.
+    assert re.search(rf"--store {URL}: (no credentials:|the credentials (are refused|cannot be used)) ", line)
     assert SECRET not in line and not (tmp_path / "out").exists()
 
 
