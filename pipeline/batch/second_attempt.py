@@ -12,7 +12,8 @@ from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.judge_turns import JUDGE_USAGE
-from turnwise.transforms.judging.limits.ledger import NOTHING, spent_on
+from turnwise.transforms.judging.limits.budget import spent_on
+from turnwise.transforms.judging.places.base import NOTHING
 
 
 def build_again(
@@ -43,5 +44,5 @@ def build_again(
 def _alone(settings: RunSettings, counts: Mapping[str, int]) -> RunSettings:
     """Returns the settings for one process, whose judge has all that is left of the limits."""
     judge = settings.judge
-    spent = NOTHING if judge.shares_limits else spent_on(judge_usage(counts), judge.config.prices)
+    spent = NOTHING if judge.shares_budget else spent_on(judge_usage(counts), judge.config.prices)
     return replace(settings, workers=1, judge=replace(judge, workers=1, spent=spent))

@@ -9,7 +9,7 @@ from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
-from turnwise.transforms.judging.limits.shares import divided, stated_limits
+from turnwise.transforms.judging.limits.shares import BUDGET, stated_limits
 from turnwise.transforms.scoring.joint.counting import INAPPLICABLE
 from turnwise.transforms.scoring.verdict import STATUS
 
@@ -66,22 +66,22 @@ def _limits(settings: RunSettings) -> JsonObject | None:
     limits = stated_limits(judge.config)
     if not limits:
         return None
-    held_by = "judge_cache" if judge.shares_limits else "each worker" if judge.workers > 1 else "process"
-    part = stated_limits(divided(judge.config, judge.workers)) if judge.workers > 1 else None
+    held_by = "judge_cache" if judge.shares_budget else "each worker" if judge.workers > 1 else "process"
+    part = judge.per_worker or None
     return {**limits, "held_by": held_by, "workers": judge.workers if part else None, "per_worker": part}
 
 
 def divided_text(settings: RunSettings) -> str:
     """Returns a line about limits that are divided; "": they are not."""
     judge = settings.judge
-    if judge.workers == 1:
+    part = judge.per_worker
+    if not part:
         return ""
-    part = stated_limits(divided(judge.config, judge.workers))
     figures = ", ".join(f"{name} {limit:g}" for name, limit in part.items())
-    return (
-        f"the judge's limits are divided by {judge.workers} workers: {figures} each; "
-        "--judge_cache would share them: a file on one machine, else postgresql://HOST/DB"
-    )
+    text = f"the judge's limits are divided by {judge.workers} workers: {figures} each"
+    if part.keys().isdisjoint(BUDGET):
+        return text
+    return f"{text}; --judge_cache would share the budget: a file on one machine, else postgresql://HOST/DB"
 
 
 def usage_of(figures: JsonObject) -> JudgeUsage:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.database_urls import is_postgresql_url
-from turnwise.transforms.judging.limits.shares import divided, stated_limits
+from turnwise.transforms.judging.limits.shares import BUDGET, stated_limits
 
 _CPUS = re.compile(r"custom-(\d+)-\d+|-(\d+)$")
 _STATED_BY = {"Dataflow": "--max_num_workers and --machine_type", "Flink": "--parallelism"}
@@ -42,21 +42,25 @@ def fit_limits(
     most = most_processes(settings, options, runner, are_here)
     if most == 1:
         return settings
-    if judge.config.cache and (are_here or is_postgresql_url(judge.config.cache)):
-        return replace(settings, judge=replace(judge, shares_limits=True))
-    name, kind = next(iter(limits)), type(runner).__name__
+    cache = judge.config.cache
+    can_share = cache is not None and (are_here or is_postgresql_url(cache))
+    shares_budget = can_share and not limits.keys().isdisjoint(BUDGET)
+    name = next((name for name in limits if not (can_share and name in BUDGET)), None)
+    if name is None:
+        return replace(settings, judge=replace(judge, shares_budget=True))
+    instead = "name a database that they share (--judge_cache postgresql://HOST/DB)"
+    if name not in BUDGET:
+        instead = "leave it out (what a server refuses is sent again later)"
     if most is None:
+        kind = type(runner).__name__
         wanted = next((f", or state {option}" for part, option in _STATED_BY.items() if part in kind), "")
         raise ConfigError(
-            f"judge.{name}: would hold for each of an unknown number of workers of {kind}; name a database "
-            f"that they share (--judge_cache postgresql://HOST/DB){wanted}"
+            f"judge.{name}: would hold for each of an unknown number of workers of {kind}; {instead}{wanted}"
         )
-    if 0 in stated_limits(divided(judge.config, most)).values() and 0 not in limits.values():
-        raise ConfigError(
-            f"judge.{name}: {limits[name]:g} cannot be divided among {most} workers; name a database that "
-            "they share (--judge_cache postgresql://HOST/DB)"
-        )
-    return replace(settings, judge=replace(judge, workers=most))
+    fitted = replace(judge, workers=most, shares_budget=shares_budget)
+    if 0 in fitted.per_worker.values() and 0 not in limits.values():
+        raise ConfigError(f"judge.{name}: {limits[name]:g} cannot be divided among {most} workers; {instead}")
+    return replace(settings, judge=fitted)
 
 
 def most_processes(

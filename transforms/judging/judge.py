@@ -25,7 +25,6 @@ from turnwise.transforms.judging.backends.base import (
     Request,
 )
 from turnwise.transforms.judging.cache import CachedReplies, CachedReply, ReplyCache
-from turnwise.transforms.judging.claims import Claims
 from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
 from turnwise.transforms.judging.limits.counts import JudgeCounts, tokens_of
 from turnwise.transforms.judging.limits.pace import Pace
@@ -74,7 +73,6 @@ class Judge:
         self._counts = counts
         self._pace = pace
         self._cache = cache
-        self._claims = Claims(cache, concurrency, config.timeout_s) if cache else None
         self._in_flight = asyncio.Semaphore(concurrency)
         self._budget = budget
         self._pending: dict[tuple[bytes, int, type], _PendingSamples] = {}
@@ -106,11 +104,11 @@ class Judge:
         return given
 
     async def rest(self) -> None:
-        """Gives back what is leased of shared limits, because no question may come for a while."""
+        """Tells the other workers what the calls took, because no question may come for a while."""
         try:
-            await self._budget.give_back()
+            await self._budget.write()
         except PlaceError as error:
-            _LOG.warning("%s; a part of the judge's limits may be lost", error)
+            _LOG.warning("%s; the judge's budget may be counted wrongly", error)
 
     async def finish(self, patience_s: float) -> None:
         """Starts no more calls and gives no more answers, but waits for replies in flight and keeps them.
@@ -161,18 +159,11 @@ class Judge:
     async def _answer_samples(
         self, question: Question[Any], request: Request, numbers: list[int]
     ) -> dict[int, _Sampled]:
-        if self._claims is None:
-            return await self._answered(question, request, numbers, {})
         try:
-            async with self._claims.turn(request.key, numbers) as kept:
-                return await self._answered(question, request, numbers, kept)
+            kept = await self._cache.get(request.key) if self._cache else {}
         except PlaceError as error:
             lost = _Sampled(JudgeSample(None, str(error), request.template.name), "connection", 0)
             return dict.fromkeys(numbers, lost)
-
-    async def _answered(
-        self, question: Question[Any], request: Request, numbers: list[int], kept: CachedReplies
-    ) -> dict[int, _Sampled]:
         answers = dict(_recalled(question, kept))
         missing = [number for number in numbers if number not in answers]
         answers.update(await self._replies(question, request, missing))

@@ -16,10 +16,9 @@ from turnwise.transforms.judging.judges.base import JudgeKind, find_judge
 from turnwise.transforms.judging.limits.budget import Budget
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.limits.estimate import Estimator
-from turnwise.transforms.judging.limits.ledger import NOTHING, Amounts, Ledger, limits_of
 from turnwise.transforms.judging.limits.pace import Pace
-from turnwise.transforms.judging.limits.shares import divided
-from turnwise.transforms.judging.places.base import PATIENCE_S, ReplyPlace
+from turnwise.transforms.judging.limits.shares import divided_limits
+from turnwise.transforms.judging.places.base import NOTHING, PATIENCE_S, Amounts
 from turnwise.transforms.judging.places.opening import open_place
 from turnwise.transforms.judging.requests import Requests
 from turnwise.transforms.judging.routes import Routes
@@ -33,7 +32,7 @@ class JudgeSettings(Struct, frozen=True):
         concurrency: Calls in flight at most, per worker process.
         run_id: Run that owns the limits.
         workers: Number of worker processes among which the limits are divided.
-        shares_limits: Whether the place of the cache holds the limits, for all worker processes together.
+        shares_budget: Whether all worker processes count in one budget, in the place of the cache.
         only_estimates: Count what would be asked of a model, and ask nothing.
         own: A judge that was handed in, in place of the one that the config names.
         spent: What an earlier attempt of the run spent of limits that nothing else remembers.
@@ -45,7 +44,7 @@ class JudgeSettings(Struct, frozen=True):
     only_estimates: bool = False
     own: JudgeKind | None = None
     workers: int = 1
-    shares_limits: bool = False
+    shares_budget: bool = False
     spent: Amounts = NOTHING
 
     @property
@@ -54,13 +53,18 @@ class JudgeSettings(Struct, frozen=True):
         return 2 * self.concurrency
 
     @property
+    def per_worker(self) -> dict[str, float]:
+        """The limits of which every worker has its part, by name; empty: none is divided."""
+        return divided_limits(self.config, self.workers, self.shares_budget) if self.workers > 1 else {}
+
+    @property
     def kind(self) -> JudgeKind:
         """The judge; raises ConfigError if the config names none that there is."""
         return self.own or find_judge(self.config)
 
     def key(self) -> str:
         """Returns a text that is the same for equal settings."""
-        limits = f"{self.workers}\n{self.shares_limits}\n{self.spent}"
+        limits = f"{self.workers}\n{self.shares_budget}\n{self.spent}"
         config = self.config.model_dump_json()
         return f"{self.run_id}\n{self.concurrency}\n{self.only_estimates}\n{limits}\n{config}"
 
@@ -71,7 +75,7 @@ class BuiltJudge(NamedTuple):
     Attributes:
         ask: The judge itself.
         aclose: Closes it.
-        rest: Gives back what is leased of shared limits; None: nothing is.
+        rest: Writes to the shared budget what calls took; None: there is none.
         finish: Ends its work; see `Judge.finish`. None: it has none in flight.
     """
 
@@ -98,26 +102,20 @@ def build_judge(settings: JudgeSettings, environ: Mapping[str, str], counts: Jud
     if settings.only_estimates:
         estimator = Estimator(config, requests, counts, cache)
         return BuiltJudge(estimator, estimator.aclose)
-    own = divided(config, settings.workers)
-    ledger = _ledger(settings, place)
-    pace = Pace(own.requests_per_minute, ledger)
+    own = config.model_copy(update=settings.per_worker)
+    if settings.shares_budget and place is None:
+        raise ConfigError("judge: its budget is shared, and there is no judge.cache to hold it")
+    shared = place if settings.shares_budget else None
+    pace = Pace(own.requests_per_minute)
 
     def note_retry(model: str) -> None:
         counts.add_retry(model)
         pace.charge()
 
     backend = Connections(routes, kind, environ, note_retry)
-    budget = Budget(own, ledger, settings.spent)
+    budget = Budget(own, settings.spent, shared, settings.run_id)
     judge = Judge(config, backend, requests, counts, pace, budget, settings.concurrency, cache)
-    return BuiltJudge(judge, judge.aclose, judge.rest if ledger else None, judge.finish)
-
-
-def _ledger(settings: JudgeSettings, place: ReplyPlace | None) -> Ledger | None:
-    if not settings.shares_limits:
-        return None
-    if place is None:
-        raise ConfigError("judge: its limits are shared, and there is no judge.cache to hold them")
-    return Ledger(place, settings.run_id, limits_of(settings.config))
+    return BuiltJudge(judge, judge.aclose, judge.rest if shared else None, judge.finish)
 
 
 def check_judge(

@@ -71,7 +71,7 @@ class JudgeWorker:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def rest(self) -> None:
-        """Gives back, at the end of a bundle, what is leased of shared limits.
+        """Writes to a shared budget, at the end of a bundle, what its calls took.
 
         Raises:
             RuntimeError: The judge is closed.

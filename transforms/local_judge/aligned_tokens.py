@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from functools import cache
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.evidence import alike
@@ -29,7 +30,7 @@ _ADVERBS = (
     "unfortunately currently generally strictly absolutely definitely sadly leider derzeit aktuell momentan"
     " grundsätzlich generell malheureusement actuellement lamentablemente desafortunadamente actualmente"
 )
-FILLERS = (
+_FILLERS = (
     word_set(
         "a an the there do does did any some is are was were be been well oh also ein eine einen einem einer"
         " eines der die das es zu le la les un une des el los las una"
@@ -38,9 +39,13 @@ FILLERS = (
     | frozenset("ますしたでるだはがもをにいうくんれらっ")
     | PRONOUNS
     | KOREAN_GRAMMAR
-    | {alike(word) for word in words(_ADVERBS)}
 )
-"""Kinds of tokens that may be unaligned."""
+
+
+@cache
+def fillers() -> Set[str]:
+    """Returns the kinds of tokens that may be unaligned."""
+    return _FILLERS | {alike(word) for word in words(_ADVERBS)}
 
 
 class AlignedToken(NamedTuple):

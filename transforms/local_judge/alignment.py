@@ -13,11 +13,11 @@ from turnwise.transforms.local_judge.aligned_tokens import (
     BREAK,
     COLON,
     END,
-    FILLERS,
     NOT,
     PRONOUNS,
     AlignedText,
     AlignedToken,
+    fillers,
 )
 from turnwise.transforms.local_judge.held_values import is_held
 from turnwise.transforms.text.function_words import word_set
@@ -74,7 +74,7 @@ def only_difference(said: str, held: str) -> OneDifference | None:
 def _cost(token: AlignedToken) -> int:
     if token.kind == NOT:
         return _DENIED
-    return _FILLED if token.kind in FILLERS else _UNALIGNED
+    return _FILLED if token.kind in fillers() else _UNALIGNED
 
 
 def _align(said: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_Pair]:
@@ -115,7 +115,7 @@ def _traced(said: Sequence[AlignedToken], steps: Sequence[Sequence[int]], place:
 
 
 def _is_content(pair: _Pair) -> bool:
-    return pair.place >= 0 and pair.said is not None and not (pair.said.value or pair.said.kind in FILLERS)
+    return pair.place >= 0 and pair.said is not None and not (pair.said.value or pair.said.kind in fillers())
 
 
 def _has_a_pronoun_alone(pairs: Sequence[_Pair]) -> bool:
@@ -141,7 +141,7 @@ def _denial(pairs: Sequence[_Pair], claim: AlignedText, held: Sequence[AlignedTo
     before, after = _start(pairs, held), _edge(held[last + 1 :])
     if before is None or (after is None and not claim.is_negated):
         return None
-    denying = [token for token in unaligned if token.kind not in FILLERS]
+    denying = [token for token in unaligned if token.kind not in fillers()]
     denials = len(denying) + before + (after or 0)
     is_same = not any(pair.said.differs(held[pair.place]) for pair in pairs if pair.said and pair.place >= 0)
     return (
@@ -163,7 +163,7 @@ def _edge(outside: Sequence[AlignedToken]) -> int | None:
             break
         if token.kind == NOT and not denials:
             denials = 1
-        elif token.kind not in FILLERS:
+        elif token.kind not in fillers():
             return None
     return denials
 

@@ -7,6 +7,7 @@ unknown: they neither deny nor support anything.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import cache
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim
@@ -45,20 +46,23 @@ _MODALS = word_set(
 )
 _OPEN = re.compile(r"\b(?:to be|yet to|noch zu|ist zu|sind zu)\b", re.IGNORECASE)
 _CERTAIN = re.compile(r"\bthere (?:will|shall) be\b", re.IGNORECASE)
-NEUTRAL = weigh(
-    words(
-        "offers provides includes included available possible gets received successful successfully already"
-        " currently now also customer user guest booking order account item product room hotel reservation"
-        " flight ticket bietet inklusive verfügbar möglich erhalten bereits derzeit aktuell auch kunde gast"
-        " buchung bestellung konto artikel zimmer flug"
-    )
+_NEUTRAL = (
+    "offers provides includes included available possible gets received successful successfully already"
+    " currently now also customer user guest booking order account item product room hotel reservation"
+    " flight ticket bietet inklusive verfügbar möglich erhalten bereits derzeit aktuell auch kunde gast"
+    " buchung bestellung konto artikel zimmer flug"
 )
-"""Features of words that say little else than that something is so."""
 _MOST = 0.75
 _LITTLE = 1.5
 
 Flags = Mapping[str, Set[str]]
 """Name -> its values."""
+
+
+@cache
+def neutral() -> Set[str]:
+    """Returns the features of words that say little else than that something is so."""
+    return weigh(words(_NEUTRAL)).keys()
 
 
 class _Flag(NamedTuple):
@@ -118,7 +122,7 @@ class FlagIndex:
     def _denying(self, claim: Claim, stated: Set[str]) -> Iterator[_Flag]:
         if not claim.content or is_open(claim):
             return
-        rest = {key: weight for key, weight in claim.content.items() if key not in NEUTRAL}
+        rest = {key: weight for key, weight in claim.content.items() if key not in neutral()}
         negated = is_denied(claim.text)
         is_less = says_less(claim)
         unknown = [weight for key, weight in rest.items() if key not in stated and key not in self._names]

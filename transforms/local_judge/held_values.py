@@ -6,7 +6,7 @@ weekday unless it stands in a sentence about something else.
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.transforms.local_judge.aligned_tokens import END, FILLERS, NUMBER, PRONOUNS, AlignedToken
+from turnwise.transforms.local_judge.aligned_tokens import END, NUMBER, PRONOUNS, AlignedToken, fillers
 from turnwise.transforms.text.function_words import FUNCTION_WORDS, word_set
 
 _SIDES = {"zqunit": (-1,), "zqhalf": (-1, 1), NUMBER: (1, 2)}
@@ -52,5 +52,5 @@ def _sentence(tokens: Sequence[AlignedToken], place: int) -> range:
 def _may_be_meant(held: Sequence[AlignedToken], other: int, claim: Sequence[AlignedToken]) -> bool:
     """Returns whether a sentence refers to another one or has no content of its own, as `On Friday, too`."""
     kinds = {held[i].kind for i in _sentence(held, other)}
-    own = kinds - {token.kind for token in claim} - FILLERS - FUNCTION_WORDS - {NUMBER}
+    own = kinds - {token.kind for token in claim} - fillers() - FUNCTION_WORDS - {NUMBER}
     return not own or not kinds.isdisjoint(_REFERS)

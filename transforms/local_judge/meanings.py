@@ -8,10 +8,11 @@ wherever it stands.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from turnwise.transforms.text.features import is_run_of_characters, without_accents, without_clitic
 from turnwise.transforms.text.function_words import word_set
-from turnwise.transforms.text.porter import stem
+from turnwise.transforms.text.rouge import stem
 from turnwise.transforms.text.words import Word, read_words, tokenize
 
 _MAX_REMEMBERED = 20_000
@@ -143,7 +144,12 @@ def _roots(word: str) -> Iterator[str]:
     yield participle[1] if participle else _ENDINGS.sub("", _PLURAL.sub("", plain))
 
 
-_OF_WORDS, _OF_CHARACTERS = _meanings(_ENGLISH, _GERMAN), _meanings(_CHARACTERS)
+@cache
+def _of_words() -> dict[str, str]:
+    return _meanings(_ENGLISH, _GERMAN)
+
+
+_OF_CHARACTERS = _meanings(_CHARACTERS)
 _OF_GRAMMAR = {word: row.split()[0] for row in re.split(r"[|\n]", _GRAMMAR) for word in row.split()}
 _IN_CHARACTERS = re.compile("|".join(sorted(_OF_CHARACTERS, key=len, reverse=True)))
 
@@ -181,7 +187,8 @@ def _meaning(word: str) -> str:
     if not bare.isalpha():
         return word
     forms = [bare, *_roots(bare)]
-    return next((_OF_WORDS[form] for form in forms if form in _OF_WORDS), forms[-1])
+    of_words = _of_words()
+    return next((of_words[form] for form in forms if form in of_words), forms[-1])
 
 
 def meant_words(tokens: Iterable[str]) -> list[Word]:

@@ -7,6 +7,7 @@ as `I think that` and `for example`, is removed wherever it stands. What no patt
 import re
 import unicodedata
 from collections.abc import Sequence, Set
+from functools import cache
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim
 from turnwise.transforms.local_judge.meanings import words
@@ -84,27 +85,25 @@ _ANY_TIME = r"(?: again| anytime| at any time)?"
 _FREE = rf"feel free to (?:ask|contact|reach(?: out)?|write)(?: to)?(?: me| us)?{_ANY_TIME}"
 _WITH = r"(?: with (?:that|this|it|anything(?: else)?|your [a-z]+))?"
 
-_WORDS = weigh(
-    words(
-        "agent back class cost down encounter everything feedback human"
-        " accept account action additional address adjust alternative answer ask assist assistance"
-        " available begin book booking breakdown cancel cancellation card change check choose clarify"
-        " clear code confirm confirmation contact continue correct current customer date describe detail"
-        " different dob document else email enter error exact explain fine find flight following form"
-        " free format full further get give go happen happy help hold id identify idea information issue"
-        " item itinerary know leg let like list look make mean message method minute modify moment name"
-        " necessary need new next note number okay option order original passenger payment people phone"
-        " photo please policy possible prefer prepare problem proceed process product profile provide"
-        " purchase question reach ready reason receipt refer rephrase reply request require reservation"
-        " respond result return right second section see select send service share specific specify"
-        " start status step still sure summary take tell thing third time total transfer travel trip try"
-        " type understand update upgrade upload use user verify wait want way wish work write angaben"
-        " antwort art auswahl bestätigen bestellung bestellnummer beschreiben buchung datum details"
-        " einzelheiten folgende fragen genau genaue geben gewünschte gewünschten hilfe informationen"
-        " kontakt kontaktieren kundennummer melden mitteilen möchten namen nennen nummer optionen sagen"
-        " schicken senden teilen uhrzeit versuchen wählen warten weitere wenden wünschen wissen zeit"
-        " zusammenfassung änderung änderungen helfen weiter weiterhelfen gerne bitte"
-    )
+_REQUEST_WORDS = (
+    "agent back class cost down encounter everything feedback human"
+    " accept account action additional address adjust alternative answer ask assist assistance"
+    " available begin book booking breakdown cancel cancellation card change check choose clarify"
+    " clear code confirm confirmation contact continue correct current customer date describe detail"
+    " different dob document else email enter error exact explain fine find flight following form"
+    " free format full further get give go happen happy help hold id identify idea information issue"
+    " item itinerary know leg let like list look make mean message method minute modify moment name"
+    " necessary need new next note number okay option order original passenger payment people phone"
+    " photo please policy possible prefer prepare problem proceed process product profile provide"
+    " purchase question reach ready reason receipt refer rephrase reply request require reservation"
+    " respond result return right second section see select send service share specific specify"
+    " start status step still sure summary take tell thing third time total transfer travel trip try"
+    " type understand update upgrade upload use user verify wait want way wish work write angaben"
+    " antwort art auswahl bestätigen bestellung bestellnummer beschreiben buchung datum details"
+    " einzelheiten folgende fragen genau genaue geben gewünschte gewünschten hilfe informationen"
+    " kontakt kontaktieren kundennummer melden mitteilen möchten namen nennen nummer optionen sagen"
+    " schicken senden teilen uhrzeit versuchen wählen warten weitere wenden wünschen wissen zeit"
+    " zusammenfassung änderung änderungen helfen weiter weiterhelfen gerne bitte"
 )
 _OF_THE_USER = re.compile(
     r"\b(?:your|ihr(?:e[nmrs]?)?|dein(?:e[nmrs]?)?|euer|eure[nmrs]?|vos|votre|su)((?: [\w'-]+){1,2})",
@@ -329,6 +328,11 @@ _REACTIONS = (
 )
 
 
+@cache
+def _request_words() -> Set[str]:
+    return weigh(words(_REQUEST_WORDS)).keys()
+
+
 def _spaced(patterns: Sequence[str]) -> str:
     """Joins patterns in which a space is any white space and an apostrophe has two forms."""
     return "|".join(patterns).replace("'", "['’]").replace(" ?", r"\s?").replace(" ", r"\s+")
@@ -414,7 +418,7 @@ def _adds_nothing(text: str, known: Set[str]) -> bool:
     """
     rest = _OF_THE_USER.sub(lambda owned: " ".join(_after_a_preposition(owned[1].split())), text)
     return all(
-        is_run_of_characters(word.lower) or not (_WORDS.keys() | known).isdisjoint(word.keys)
+        is_run_of_characters(word.lower) or not (_request_words() | known).isdisjoint(word.keys)
         for word in words(rest)
         if word.is_content
     )

@@ -6,13 +6,14 @@ If other keys have another status, the claim must name its key, as `account` of 
 
 import re
 from collections.abc import Iterator, Mapping, Set
+from functools import cache
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim
 from turnwise.transforms.local_judge.flags import (
-    NEUTRAL,
     clauses,
     is_open,
+    neutral,
     says_less,
     split_capitals,
 )
@@ -22,17 +23,22 @@ from turnwise.transforms.text.words import Word, weigh
 
 _KEY = re.compile(r"(?:^|[^a-z])(?:status|state|statut|estado|état|zustand)$|(?:状態|ステータス|상태)$")
 _SHORTEST, _LITTLE = 3, 2.5
-_STATUS_WORDS = {key for word in words("status state statut estado état zustand") for key in word.keys}
+_STATUS_WORDS = "status state statut estado état zustand"
 _NEUTRAL = (
-    NEUTRAL.keys()
-    | weigh(
-        words(
-            "status state statut estado état zustand shipment delivery parcel package subscription line"
-            " request Lieferung Sendung Paket commande pedido 状態 ステータス 注文番号 予約番号 は が 상태"
-            " 주문번호 예약번호"
-        )
-    ).keys()
+    "status state statut estado état zustand shipment delivery parcel package subscription line"
+    " request Lieferung Sendung Paket commande pedido 状態 ステータス 注文番号 予約番号 は が 상태"
+    " 주문번호 예약번호"
 )
+
+
+@cache
+def _status_words() -> Set[str]:
+    return {key for word in words(_STATUS_WORDS) for key in word.keys}
+
+
+@cache
+def _neutral() -> Set[str]:
+    return neutral() | weigh(words(_NEUTRAL)).keys()
 
 
 class RecordStatus(NamedTuple):
@@ -90,10 +96,10 @@ def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) 
 def _contradicts(claim: Claim, status: RecordStatus, known: Set[str]) -> bool:
     if not status.content <= claim.content.keys() or is_open(claim):
         return False
-    if status.must_be_named and claim.content.keys().isdisjoint(status.about - _STATUS_WORDS):
+    if status.must_be_named and claim.content.keys().isdisjoint(status.about - _status_words()):
         return False
     names = {key for word in claim.words if word.demands for key in word.keys} & known
-    about = status.content | status.about | _NEUTRAL | names
+    about = status.content | status.about | _neutral() | names
     said = weigh(word for word in claim.words if word.is_content and not _only_denies(word, status))
     if sum([weight for key, weight in said.items() if key not in about]) >= _LITTLE:
         return False

@@ -2,28 +2,30 @@
 
 The scores are those of the `rouge-score` package over the tokens of google-adk 2.13, bit for bit:
 `m = sum of min(count)`, `P = m / max(1, |candidate|)`, `R = m / max(1, |reference|)`, `F = 2PR / (P + R)`.
-Stems and token counts are cached, because stemming takes nearly all of the time.
+rouge-score makes the tokens and their stems. They are remembered by word, and token counts by text, because
+stemming takes nearly all of the time.
 """
 
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from turnwise.transforms.text.porter import stem
+from rouge_score.tokenize import tokenize
+
 from turnwise.transforms.text.subsequence import common_subsequence
+
+if TYPE_CHECKING:
+    from nltk.stem.porter import PorterStemmer
 
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
 Gram = str | tuple[str, str]
-Token = TypeVar("Token", str, bytes)
 
-_ASCII_WORDS = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)).ljust(256)
 _ONE_TOKEN_EACH = ((0x4E00, 0x9FFF), (0x3040, 0x309F), (0x30A0, 0x30FF), (0xAC00, 0xD7AF))
 _NEW_TOKEN_EACH = ((0x0E00, 0x0E7F), (0x0E80, 0x0EFF), (0x1780, 0x17FF), (0x1000, 0x109F))
-_MAX_REMEMBERED_STEMS = 200_000
-_SHORTEST_STEMMED = 4
+_MAX_REMEMBERED_TOKENS = 200_000
 
 
 class RougeScore(NamedTuple):
@@ -34,30 +36,29 @@ class RougeScore(NamedTuple):
     fmeasure: float
 
 
-class _Stems(dict[str, str]):
-    """Token -> stem of rouge-score; a token with a non-ASCII character is its own stem."""
+@cache
+def _stemmer() -> "PorterStemmer":
+    # nltk has 250 modules, which a run without words to stem need not load.
+    from nltk.stem.porter import PorterStemmer
 
-    def __missing__(self, token: str) -> str:
-        return _remembered(self, token, _stem(token) if token.isascii() else token)
-
-
-class _AsciiStems(dict[bytes, str]):
-    """The same for ASCII tokens as bytes, which split faster."""
-
-    def __missing__(self, token: bytes) -> str:
-        return _remembered(self, token, _stem(token.decode()))
+    return PorterStemmer()
 
 
-def _stem(token: str) -> str:
-    return stem(token) if len(token) >= _SHORTEST_STEMMED else token
+def stem(word: str) -> str:
+    """Returns the stem of an ASCII word, of any length, as rouge-score's stemmer makes it."""
+    return _stemmer().stem(word)
 
 
-def _remembered(stems: dict[Token, str], token: Token, found: str) -> str:
-    """Returns the stem of a token, after adding it to those that are remembered."""
-    if len(stems) >= _MAX_REMEMBERED_STEMS:
-        stems.clear()
-    stems[token] = found
-    return found
+class _Tokens(dict[str, str]):
+    """Word -> token of rouge-score; a word with a non-ASCII character is its own token."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MAX_REMEMBERED_TOKENS:
+            self.clear()
+        # The stemmer leaves a word that ends with a digit as it is; numbers are many, and it takes 8 us.
+        is_stemmed = word.isascii() and not word[-1].isdigit()
+        self[word] = tokenize(word, _stemmer())[0] if is_stemmed else word
+        return self[word]
 
 
 class _Separated(dict[int, str]):
@@ -77,8 +78,7 @@ def _separated(char: str) -> str:
     return char if is_mark or char.isalnum() else " "
 
 
-_STEMS = _Stems()
-_ASCII_STEMS = _AsciiStems()
+_TOKENS = _Tokens()
 _SEPARATED = _Separated()
 
 
@@ -86,13 +86,11 @@ def rouge_tokens(text: str) -> list[str]:
     """Splits a text into the tokens of google-adk 2.13.
 
     NFKC and lower case; every Han, Kana and Hangul character is a token of its own; a Thai, Lao, Khmer or
-    Myanmar letter starts a token; other letters, digits and marks form words; ASCII words of more than three
-    letters are Porter stems (NLTK's variant).
+    Myanmar letter starts a token; other letters, digits and marks form words. ASCII words are rouge-score's
+    tokens: those of more than three letters are Porter stems (NLTK's variant).
     """
-    if text.isascii():
-        return list(map(_ASCII_STEMS.__getitem__, text.encode().translate(_ASCII_WORDS).split()))
-    normal = unicodedata.normalize("NFKC", text).lower()
-    return list(map(_STEMS.__getitem__, normal.translate(_SEPARATED).split()))
+    normal = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return list(map(_TOKENS.__getitem__, normal.lower().translate(_SEPARATED).split()))
 
 
 @lru_cache(maxsize=1024)

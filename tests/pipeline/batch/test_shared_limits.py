@@ -1,14 +1,14 @@
-"""The limits of a judge hold over all workers of a run, and replies are shared, in a file or a database."""
+"""The budget of a judge holds over all workers of a run, and replies are shared, in a file or a database."""
 
-import asyncio
 import json
 import logging
 import signal
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,9 +18,7 @@ import pytest
 from tests.asking import another_process, ask_about
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.transforms.judging.cache import CachedReply, ReplyCache
-from turnwise.transforms.judging.limits.ledger import LARGEST_LEASE, SHARE
-from turnwise.transforms.judging.places.base import Account, PlaceError
+from turnwise.transforms.judging.places.base import NO_LIMITS, Amounts, PlaceError
 from turnwise.transforms.judging.places.opening import open_place
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.judging.worker import JudgeWorker
@@ -32,7 +30,7 @@ SECRET = "not-checked"
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A place for replies and limits."""
+    """A place for replies and budgets."""
     if request.param == "sqlite":
         return str(tmp_path / "replies.sqlite")
     url: str = request.getfixturevalue("postgres_url")
@@ -41,11 +39,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def shared(server: Any) -> Callable[..., JudgeSettings]:
-    """Makes settings of a run whose workers share limits."""
+    """Makes settings of a run whose workers share a budget."""
 
     def make(place: str, concurrency: int = 8, **judge: Any) -> JudgeSettings:
         stated = {"backend": "gemini", "base_url": server.url, "retry_delay_s": 0.01, "cache": place, **judge}
-        return JudgeSettings(JudgeConfig(**stated), concurrency, "run 1", shares_limits=True)
+        return JudgeSettings(JudgeConfig(**stated), concurrency, "run 1", shares_budget=True)
 
     return make
 
@@ -64,12 +62,20 @@ def opened(server: Any) -> Iterator[Callable[[JudgeSettings], JudgeWorker]]:
         worker.close()
 
 
-def spent(place: str, run: str = "run 1") -> Account:
-    found: list[Account] = []
-    opened = open_place(place)
-    opened.change(run, lambda account, now: (found.append(account), account)[1])
-    opened.close()
-    return found[0]
+def spent(place: str) -> Amounts:
+    """Returns what the run has spent."""
+    if place.startswith("postgresql:"):
+        import psycopg
+
+        with psycopg.connect(place) as database:
+            row = database.execute(
+                "SELECT calls, tokens, cost FROM judge_budgets WHERE run = 'run 1'"
+            ).fetchone()
+    else:
+        with closing(sqlite3.connect(place)) as file:
+            row = file.execute("SELECT calls, tokens, cost FROM budgets WHERE run = 'run 1'").fetchone()
+    assert row is not None
+    return Amounts(*row)
 
 
 def wait_for_requests(server: Any, number: int, process: Any) -> None:
@@ -101,7 +107,7 @@ def test_two_processes_share_a_limit_and_replies(
     assert server.stats()["requests"] == 20
 
 
-def test_a_killed_worker_loses_its_lease_only(
+def test_a_killed_worker_loses_its_calls_in_flight_only(
     server: Any, shared: Any, opened: Any, place: str, tmp_path: Path
 ) -> None:
     limit = 200
@@ -116,12 +122,11 @@ def test_a_killed_worker_loses_its_lease_only(
     server_had = server.stats()["requests"]
     server.script()
     own = sum(sample.reply is not None for sample in ask_about(opened(settings), range(400)))
-    lease = min(LARGEST_LEASE, limit // SHARE)
-    assert limit - lease <= server_had + own <= limit
+    assert limit - settings.concurrency <= server_had + own <= limit
     assert spent(place).calls == limit
 
 
-def test_what_is_left_of_a_lease_is_given_back(server: Any, shared: Any, opened: Any, place: str) -> None:
+def test_what_calls_took_is_counted(server: Any, shared: Any, opened: Any, place: str) -> None:
     settings = shared(place, max_calls=800, max_tokens=1_000_000, max_cost=1e9, prices=PRICES)
     server.script({"usage": {"promptTokenCount": 90, "candidatesTokenCount": 10}})
     ask_about(opened(settings), range(3))
@@ -147,100 +152,25 @@ def test_tokens_and_money_are_shared(
     assert {sample.reason for sample in second if not sample.reply} == {"budget"}
 
 
-def test_a_rate_is_shared(server: Any, shared: Any, opened: Any, place: str, tmp_path: Path) -> None:
-    settings = shared(place, requests_per_minute=300)
-    worker, start = opened(settings), time.monotonic()
-    ask_about(worker, range(1))
-    with another_process(settings, server.key, range(100, 110), tmp_path / "told.json") as other:
-        wait_for_requests(server, 2, other)
-        ask_about(worker, range(1, 11))
-        other.join(120)
-    times = server.stats()["times"]
-    assert len(times) == 21
-    assert times[-1] - start >= 0.95 * 20 * 60 / 300
+def test_what_all_workers_spend_at_once_exceeds_no_limit(place: str) -> None:
+    def spend(_: int) -> int:
+        with closing(open_place(place)) as opened:
+            return sum(opened.spend("run 1", Amounts(1, 10, 0.5), Amounts(100, inf, inf)) for _ in range(20))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(spend, range(8))) == 100
+    assert spent(place) == (100, 1000, 50)
 
 
-def all_ask(pool: ThreadPoolExecutor, workers: list[JudgeWorker], asked: range) -> list[Any]:
-    """Asks the same questions of every worker at once."""
-    return list(chain.from_iterable(pool.map(lambda worker: ask_about(worker, asked), workers)))
-
-
-def test_twenty_workers_with_one_question_make_one_call(
-    server: Any, shared: Any, opened: Any, place: str, tmp_path: Path
-) -> None:
-    server.script({"delay_ms": 1_000})
-    settings, told = shared(place, max_calls=100), [tmp_path / "1.json", tmp_path / "2.json"]
-    workers = [opened(settings) for _ in range(18)]
-    with (
-        another_process(settings, server.key, range(3), told[0]) as one,
-        another_process(settings, server.key, range(3), told[1]) as two,
-        ThreadPoolExecutor(len(workers)) as pool,
-    ):
-        wait_for_requests(server, 1, one)
-        own = all_ask(pool, workers, range(3))
-        one.join(120)
-        two.join(120)
-    others = [json.loads(each.read_text()) for each in told]
-    assert all(sample.reply for sample in own) and [other["usable"] for other in others] == [3, 3]
-    assert sum(other["cached"] for other in others) + sum(s.is_cached for s in own) == 19 * 3
-    assert server.stats()["requests"] == 3 == spent(place).calls
-
-
-def test_questions_of_a_killed_worker_are_asked_by_another(
-    server: Any, shared: Any, opened: Any, tmp_path: Path
-) -> None:
-    settings = shared(str(tmp_path / "replies.sqlite"))
-    server.script({"delay_ms": 60_000})
-    with another_process(settings, server.key, range(4), tmp_path / "told.json") as killed:
-        wait_for_requests(server, 4, killed)
-    server.script()
-    workers = [opened(settings) for _ in range(2)]
-    with ThreadPoolExecutor(2) as pool:
-        own = all_ask(pool, workers, range(4))
-    assert all(sample.reply for sample in own)
-    assert server.stats()["requests"] == 4 == sum(sample.is_cached for sample in own)
-
-
-def test_a_question_that_one_worker_could_not_ask_is_asked_by_the_next(
-    server: Any, shared: Any, opened: Any, place: str
-) -> None:
-    server.script({"status": 400, "message": "not now", "times": 1, "delay_ms": 1_000})
-    workers = [opened(shared(place)) for _ in range(3)]
-    with ThreadPoolExecutor(3) as pool:
-        own = all_ask(pool, workers, range(1))
-    assert sorted((bool(sample.reply), sample.is_cached) for sample in own) == [
-        (False, False),
-        (True, False),
-        (True, True),
-    ]
-    assert server.stats()["requests"] == 2
-
-
-def test_claims_are_renewed_until_they_are_released(place: str) -> None:
-    async def use() -> list[bool]:
-        first, second = ReplyCache(open_place(place), claim_s=1.5), ReplyCache(open_place(place), claim_s=1.5)
-        own = [(await cache.claim(b"q")).is_own for cache in (first, first, second)]
-        await asyncio.sleep(2.5)
-        own.append((await second.claim(b"q")).is_own)
-        first.put(b"q", 0, CachedReply("text", "m", 1, 2))
-        first.release(b"q")
-        await first.get(b"q")
-        found = await second.claim(b"q")
-        assert found.replies == {0: CachedReply("text", "m", 1, 2)}
-        first.close()
-        second.close()
-        return [*own, found.is_own]
-
-    assert asyncio.run(use()) == [True, False, False, False, True]
-
-
-def test_claims_of_others_end_with_their_time(place: str) -> None:
+def test_each_limit_of_a_budget_holds_for_itself(place: str) -> None:
     with closing(open_place(place)) as opened:
-        assert opened.claim([b"a", b"b"], "one", 60) == {b"a", b"b"}
-        assert opened.claim([b"a", b"c"], "two", 60) == {b"c"}
-        opened.release([b"a", b"c"], "one")
-        assert opened.claim([b"b", b"a", b"c"], "three", 0) == {b"a"}
-        assert opened.claim([b"a"], "four", 60) == {b"a"}
+        for limits in (Amounts(0, inf, inf), Amounts(inf, 9, inf), Amounts(inf, inf, 0.4)):
+            assert not opened.spend("run 1", Amounts(1, 10, 0.5), limits)
+        assert opened.spend("run 1", Amounts(1, 10, 0.5), Amounts(1, 10, 0.5))
+        assert not opened.spend("run 1", Amounts(1, 10, 0.5), Amounts(1, 10, 0.5))
+        assert opened.spend("another run", Amounts(1, 10, 0.5), Amounts(1, 10, 0.5))
+        assert opened.spend("run 1", Amounts(0, -4, 2), NO_LIMITS)
+    assert spent(place) == (1, 6, 2.5)
 
 
 def closed_to_all(url: str, is_closed: bool) -> None:
@@ -311,19 +241,13 @@ def test_replies_are_kept_where_the_connection_breaks_at_the_commit(postgres_url
         assert list(place.read([b"q"])) == [row]
 
 
-def test_an_account_is_not_changed_twice(postgres_url: str) -> None:
-    changed = []
-
-    def add(account: Account, now: float) -> Account:
-        changed.append(account)
-        return account._replace(calls=account.calls + 1)
-
+def test_nothing_is_spent_twice_where_the_connection_breaks_at_the_commit(postgres_url: str) -> None:
     with closing(open_place(postgres_url)) as place:
-        place.change("run", add)
-        breaks_at_its_first_commit(postgres_url, "judge_accounts")
+        assert place.spend("run 1", Amounts(1), NO_LIMITS)
+        breaks_at_its_first_commit(postgres_url, "judge_budgets")
         with pytest.raises(PlaceError):
-            place.change("run", add)
-    assert len(changed) == 2
+            place.spend("run 1", Amounts(1), NO_LIMITS)
+    assert spent(postgres_url).calls == 1
 
 
 @pytest.mark.parametrize(

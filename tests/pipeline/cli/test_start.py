@@ -1,8 +1,10 @@
 """What the command sets before it starts."""
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -28,3 +30,35 @@ def test_idle_threads_of_numpy_sleep_at_once(given: dict[str, str], expected: st
         timeout=300,
     )
     assert ran.stdout.splitlines()[-1] == expected
+
+
+_RUN = """
+import sys
+from turnwise.pipeline.cli.main import main
+status = main(sys.argv[1:])
+print(status, "nltk" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    ("criterion", "is_loaded"), [("tool_call_count_v1", False), ("response_match_score", True)]
+)
+def test_nltk_is_loaded_only_where_words_are_stemmed(tmp_path: Path, criterion: str, is_loaded: bool) -> None:
+    log, config = tmp_path / "log.jsonl", tmp_path / "config.json"
+    turn = {"user": "Hi", "agent": "The flight is booked.", "expected": {"response": "It is booked."}}
+    log.write_text(json.dumps({"conversation_id": "c", "turns": [turn]}))
+    config.write_text(json.dumps({"criteria": {criterion: {}}}))
+    options = [
+        "--input",
+        str(log),
+        "--config",
+        str(config),
+        "--output",
+        str(tmp_path / "out"),
+        "--judge",
+        "none",
+    ]
+    ran = subprocess.run(
+        [sys.executable, "-c", _RUN, "run", *options], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert ran.stdout.splitlines()[-1] == f"0 {is_loaded}"

@@ -61,9 +61,9 @@ def parsed(environment: dict[str, str], tmp_path: Path) -> Callable[..., Any]:
 )
 def test_who_holds_the_limits(parsed: Any, arguments: list[str], shares: bool, workers: int) -> None:
     judge = parsed(arguments, max_calls=1000)
-    assert (judge.shares_limits, judge.workers) == (shares, workers)
+    assert (judge.shares_budget, judge.workers) == (shares, workers)
     free = parsed(arguments)
-    assert (free.shares_limits, free.workers) == (False, 1)
+    assert (free.shares_budget, free.workers) == (False, 1)
     assert (SHARED in arguments) == (judge.config.cache == SHARED.partition("=")[2])
 
 
@@ -82,9 +82,17 @@ def test_who_holds_the_limits(parsed: Any, arguments: list[str], shares: bool, w
         [*REMOTE, "--runner=PortableRunner", "--job_endpoint=h:8099"],
     ],
 )
-@pytest.mark.parametrize("limit", ["max_calls", "max_tokens", "max_cost", "requests_per_minute"])
-def test_an_unknown_number_of_workers_is_refused(parsed: Any, arguments: list[str], limit: str) -> None:
-    with pytest.raises(ConfigError, match=r"unknown number of workers.*--judge_cache postg") as caught:
+@pytest.mark.parametrize(
+    ("limit", "instead"),
+    [
+        *((limit, "--judge_cache postg") for limit in ("max_calls", "max_tokens", "max_cost")),
+        ("requests_per_minute", "leave it out"),
+    ],
+)
+def test_an_unknown_number_of_workers_is_refused(
+    parsed: Any, arguments: list[str], limit: str, instead: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"unknown number of workers.*{instead}") as caught:
         parsed(arguments, **{limit: 1000})
     assert str(caught.value).startswith(f"judge.{limit}: ") and "\n" not in str(caught.value)
 
@@ -92,3 +100,23 @@ def test_an_unknown_number_of_workers_is_refused(parsed: Any, arguments: list[st
 def test_too_little_to_divide_is_refused(parsed: Any) -> None:
     with pytest.raises(ConfigError, match=r"judge\.max_calls: 3 cannot be divided among 4 workers"):
         parsed([*REMOTE, *FLINK, "--parallelism=4"], max_calls=3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "per_worker"),
+    [
+        ([*LOCAL, *TWO], {"requests_per_minute": 30.0}),
+        ([*LOCAL, *TWO, "--judge_cache=none"], {"max_calls": 50, "requests_per_minute": 30.0}),
+        ([*REMOTE, *FLINK, SHARED, "--parallelism=4"], {"requests_per_minute": 15.0}),
+        (LOCAL, {}),
+    ],
+)
+def test_a_rate_is_divided_where_a_budget_is_shared(
+    parsed: Any, arguments: list[str], per_worker: dict[str, float]
+) -> None:
+    assert parsed(arguments, max_calls=100, requests_per_minute=60).per_worker == per_worker
+
+
+def test_a_rate_beside_a_shared_budget_needs_a_number_of_workers(parsed: Any) -> None:
+    with pytest.raises(ConfigError, match=r"^judge\.requests_per_minute: would hold for each of an unknown"):
+        parsed([*REMOTE, *FLINK, SHARED], max_calls=100, requests_per_minute=60)

@@ -4,14 +4,15 @@ from itertools import accumulate
 from time import monotonic
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.schemas.judge_config import JudgeConfig, TokenPrices
-from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
+from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens, spent_on
 from turnwise.transforms.judging.limits.counts import JudgeCounts, JudgeUsage, total_cost
-from turnwise.transforms.judging.limits.ledger import spent_on
 from turnwise.transforms.judging.limits.pace import Pace
+from turnwise.transforms.judging.limits.shares import divided_limits
+from turnwise.transforms.judging.places.base import NOTHING, PlaceError
 
 
 def ask_all(worker, questions, samples=1):
@@ -155,6 +156,79 @@ def test_a_budget_with_all_calls_in_flight(prompts, max_tokens):
 
     expected = asyncio.run(reserve())
     assert sum(amounts.tokens for amounts in expected if amounts is not None) <= max_tokens
+
+
+class Table:
+    """The budget table of a place, in memory."""
+
+    def __init__(self):
+        self.spent, self.is_down = NOTHING, False
+
+    def spend(self, run, amounts, limits):
+        if self.is_down:
+            raise PlaceError("table: down")
+        is_left = limits.covers(self.spent.plus(amounts))
+        self.spent = self.spent.plus(amounts) if is_left else self.spent
+        return is_left
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["ask", "rest", "kill"])), max_size=40)
+
+
+@settings(max_examples=30)
+@given(steps=STEPS, max_calls=st.integers(0, 30), max_tokens=st.integers(0, 3_000))
+def test_workers_that_are_killed_exceed_nothing(steps, max_calls, max_tokens):
+    config, table = JudgeConfig(max_calls=max_calls, max_tokens=max_tokens), Table()
+
+    def worker():
+        return Budget(config, place=table, run="run")
+
+    async def use():
+        workers, calls, killed = [worker(), worker(), worker()], 0, False
+        for number, step in steps:
+            if step == "ask" and (expected := await workers[number].reserve("m", 5)):
+                workers[number].settle("m", expected, (5, 5))
+                calls += 1
+            elif step == "rest":
+                await workers[number].write()
+            elif step == "kill":
+                workers[number], killed = worker(), True
+        for each in workers:
+            await each.write()
+        return calls, killed
+
+    calls, killed = asyncio.run(use())
+    assert calls == table.spent.calls <= max_calls
+    assert calls * 10 <= table.spent.tokens <= max_tokens
+    assert killed or table.spent.tokens == calls * 10
+
+
+@pytest.mark.parametrize(("answer", "counted"), [(1_000, 1_005), (5, 405)])
+def test_what_could_not_be_written_frees_nothing(answer, counted):
+    """The place may have written it before it failed: only what a call took beyond its estimate is due."""
+    table = Table()
+    budget = Budget(JudgeConfig(max_calls=9), place=table)
+
+    async def use():
+        budget.settle("m", await budget.reserve("m", 5), (5, answer))
+        table.is_down = True
+        with pytest.raises(PlaceError):
+            await budget.write()
+        with pytest.raises(PlaceError):
+            await budget.reserve("m", 5)
+        table.is_down = False
+        await budget.write()
+
+    asyncio.run(use())
+    assert table.spent == (1, counted, 0)
+
+
+def test_a_part_of_the_limits():
+    config = JudgeConfig(max_calls=7, max_tokens=100, max_cost=3.0, requests_per_minute=10)
+    rate = {"requests_per_minute": 5.0}
+    assert divided_limits(config, 2, False) == {"max_calls": 3, "max_tokens": 50, "max_cost": 1.5, **rate}
+    assert divided_limits(config, 2, True) == rate
+    assert divided_limits(JudgeConfig(), 2, False) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,6 @@
+from itertools import pairwise
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,7 +120,9 @@ ASCII_WORD = st.one_of(
     st.sampled_from(" ".join(WORDS).split()),
     st.text(st.characters(min_codepoint=0, max_codepoint=127), max_size=6),
     st.text("abcdeilmnorstuy", min_size=2, max_size=7).flatmap(
-        lambda stem: st.sampled_from(["s", "es", "ies", "ing", "ed", "ly", "ness"]).map(stem.__add__)
+        lambda stem: st.sampled_from(["s", "es", "ies", "ing", "ed", "ly", "ness", "ing7", "s2", "7s"]).map(
+            stem.__add__
+        )
     ),
 )
 ASCII_TEXT = st.lists(ASCII_WORD, max_size=12).map(" ".join)
@@ -152,6 +157,21 @@ def test_reordered_and_cut_texts_score_as_rouge_score_does(words, random):
 @pytest.mark.parametrize("line", WORDS)
 def test_the_stems_of_irregular_words(line):
     assert rouge_tokens(line) == REFERENCE._tokenizer.tokenize(line)
+
+
+def test_the_lines_of_the_pages_score_as_rouge_score_does():
+    root = Path(__file__).parents[3]
+    pages = [root / "README.md", root / "LICENSE", *sorted((root / "docs").glob("*.md"))]
+    lines = [line[:400] for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
+    pairs = [pair for pair in pairwise(filter(str.isascii, lines)) if all(pair)][::3]
+    assert len(pairs) > 1000
+    for reference, candidate in pairs:
+        assert_bit_equal(REFERENCE, reference, candidate)
+
+
+def test_long_words_score_as_rouge_score_does():
+    for word in ("y" * 200_001, "ational" * 20_000, "4f" * 100_000 + "ies"):
+        assert rouge_tokens(word) == REFERENCE._tokenizer.tokenize(word)
 
 
 SCRIPTS = st.text(st.sampled_from("ab 가나我爱はカวันนี้ສະថ្មမင်éßıя́💡²ｱ-\u3099\u0301 \u3000"), max_size=20)

@@ -46,11 +46,6 @@ class Attempts(Struct):
         """Whether the current attempt is the last one."""
         return self.is_beyond(0.0) or (self.most is not None and self.count >= self.most)
 
-    @property
-    def patience_s(self) -> float:
-        """Seconds after which an unanswered request is sent a second time: half of the remaining time."""
-        return max(0.0, self.deadline - time.monotonic()) / 2
-
     def is_beyond(self, seconds: float) -> bool:
         """Returns whether a delay would exceed the deadline."""
         return time.monotonic() + seconds > self.deadline

@@ -1,9 +1,9 @@
-"""Calls of a model's API: retried until the deadline, and sent twice where an answer is late."""
+"""Calls of a model's API: retried until the deadline."""
 
 import asyncio
 import re
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -83,8 +83,7 @@ class ApiBackend:
     """A backend of one API.
 
     Transient errors (408, 425, 429, 499, 5xx except 501 and 505, failed connections) are retried until the
-    deadline of the call. A request without an answer after half of the remaining time is sent a second time
-    in parallel, and the first answer counts.
+    deadline of the call.
     """
 
     def __init__(
@@ -137,14 +136,12 @@ class ApiBackend:
         attempts.deadline = time.monotonic() + limit
         return await asyncio.wait_for(self._sent(send, attempts, model), limit)
 
-    async def _sent(
-        self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str, hedges: bool = True
-    ) -> T:
+    async def _sent(self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str) -> T:
         """Sends until it works; raises the error of an attempt that was the last, or will not pass."""
         while True:
             attempts.count += 1
             try:
-                return await (self._hedged(send, attempts, model) if hedges else send())
+                return await send()
             except OtherFormError:
                 self._on_retry(model)
                 continue
@@ -157,23 +154,6 @@ class ApiBackend:
                 raise WaitTooLongError(failure.status, failure.asked_s)
             await asyncio.sleep(attempts.pause(failure.asked_s))
             self._on_retry(model)
-
-    async def _hedged(self, send: Callable[[], Coroutine[Any, Any, T]], attempts: Attempts, model: str) -> T:
-        """Sends a request, and a second one in parallel if no answer arrives in time.
-
-        The first request continues, because it may only be slow.
-        """
-        tasks = [asyncio.create_task(send())]
-        try:
-            await asyncio.wait(tasks, timeout=attempts.patience_s)
-            if not tasks[0].done() and not attempts.is_last:
-                self._on_retry(model)
-                tasks.append(asyncio.create_task(self._sent(send, attempts, model, hedges=False)))
-            return await _first_result(tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     def _transient(self, error: Exception) -> ApiFailure | None:
         if isinstance(error, asyncio.TimeoutError | OneCandidateError):
@@ -205,14 +185,3 @@ def _names(reason: str, model: str) -> bool:
     """Returns whether an error is about a model: a server without a list of models says so of the path."""
     name = re.escape(model.rpartition("/")[2])
     return re.search(rf"(?<!\w){name}(?!\w)", reason) is not None and "/models/" not in reason
-
-
-async def _first_result(tasks: Sequence[asyncio.Task[T]]) -> T:
-    """Returns the first result of some tasks; where all fail, the error of the last one is raised."""
-    pending = set(tasks)
-    while pending:
-        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            if task.exception() is None:
-                return task.result()
-    return tasks[-1].result()

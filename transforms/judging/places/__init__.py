@@ -1,1 +1,1 @@
-"""Where the replies of a judge and the accounts of its limits are kept, between processes."""
+"""Where the replies of a judge and the budgets of its runs are kept, between processes."""

@@ -1,6 +1,7 @@
-"""The protocol of a place for replies and accounts."""
+"""The protocol of a place for replies and budgets."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from math import inf
 from typing import NamedTuple, Protocol
 
 PATIENCE_S = 15.0
@@ -14,20 +15,34 @@ class PlaceError(Exception):
     """A place does not answer. The message is one line without a password."""
 
 
-class Account(NamedTuple):
-    """What a run has spent of its limits, leases included.
-
-    Attributes:
-        calls: Number of calls.
-        tokens: Number of tokens.
-        cost: Money, in the currency of the prices.
-        next_slot: When the next request may be sent, in seconds of the place's clock.
-    """
+class Amounts(NamedTuple):
+    """Calls, tokens and money, in the currency of the prices; of limits, `inf`: none."""
 
     calls: float = 0.0
     tokens: float = 0.0
     cost: float = 0.0
-    next_slot: float = 0.0
+
+    def plus(self, other: "Amounts") -> "Amounts":
+        """Returns the sum."""
+        return Amounts(*(one + two for one, two in zip(self, other, strict=True)))
+
+    def minus(self, other: "Amounts") -> "Amounts":
+        """Returns the difference."""
+        return Amounts(*(one - two for one, two in zip(self, other, strict=True)))
+
+    def covers(self, other: "Amounts") -> bool:
+        """Returns whether nothing of `other` is more."""
+        return all(one >= two for one, two in zip(self, other, strict=True))
+
+
+NOTHING = Amounts()
+NO_LIMITS = Amounts(inf, inf, inf)
+
+
+def spending(run: str, amounts: Amounts, limits: Amounts) -> dict[str, str | float]:
+    """Returns the parameters of a statement that spends within limits, by name."""
+    most = {f"max_{name}": limit for name, limit in limits._asdict().items()}
+    return {"run": run, **amounts._asdict(), **most}
 
 
 class ReplyPlace(Protocol):
@@ -47,23 +62,14 @@ class ReplyPlace(Protocol):
     def write(self, rows: Sequence[ReplyRow]) -> None:
         """Keeps replies, in place of those with the same question and number; raises PlaceError."""
 
-    def claim(self, questions: Sequence[bytes], holder: str, seconds: float) -> set[bytes]:
-        """Claims questions, or renews claims, for some seconds of the place's clock; raises PlaceError.
+    def spend(self, run: str, amounts: Amounts, limits: Amounts) -> bool:
+        """Adds amounts to what all workers of a run have spent, unless that would exceed the limits.
 
         Returns:
-            Those that no other holder has claimed.
-        """
-
-    def release(self, questions: Sequence[bytes], holder: str) -> None:
-        """Ends claims of a holder; raises PlaceError."""
-
-    def change(self, run: str, work: Callable[[Account, float], Account]) -> None:
-        """Replaces the account of a run by what `work` makes of it and of the place's time, in seconds.
-
-        No other process changes the account meanwhile. An account that is not there is empty.
+            Whether they were added.
 
         Raises:
-            PlaceError: The place does not answer. The account may have been changed or not.
+            PlaceError: The place does not answer. The amounts may have been added or not.
         """
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Keeps replies and accounts in a PostgreSQL database, for the workers of a run. Loads psycopg."""
+"""Keeps replies and budgets in a PostgreSQL database, for the workers of a run. Loads psycopg."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.database_urls import shown_url
-from turnwise.transforms.judging.places.base import Account, PlaceError, ReplyRow
+from turnwise.transforms.judging.places.base import Amounts, PlaceError, ReplyRow, spending
 
 # psycopg also warns of a connection that broke; what was lost is told once, by its error.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
@@ -28,18 +28,14 @@ CREATE TABLE IF NOT EXISTS judge_replies (
     tokens_in BIGINT NOT NULL, tokens_out BIGINT NOT NULL, created TIMESTAMPTZ NOT NULL DEFAULT now(),
     PRIMARY KEY (question, sample)
 );
-CREATE TABLE IF NOT EXISTS judge_accounts (
+CREATE TABLE IF NOT EXISTS judge_budgets (
     run TEXT NOT NULL PRIMARY KEY, calls FLOAT8 NOT NULL DEFAULT 0, tokens FLOAT8 NOT NULL DEFAULT 0,
-    cost FLOAT8 NOT NULL DEFAULT 0, next_slot FLOAT8 NOT NULL DEFAULT 0,
-    changed TIMESTAMPTZ NOT NULL DEFAULT now()
-);
-CREATE TABLE IF NOT EXISTS judge_claims (
-    question BYTEA NOT NULL PRIMARY KEY, holder TEXT NOT NULL, until TIMESTAMPTZ NOT NULL
+    cost FLOAT8 NOT NULL DEFAULT 0, changed TIMESTAMPTZ NOT NULL DEFAULT now()
 )
 """
 _ARE_THERE = """
 SELECT bool_and(to_regclass(name) IS NOT NULL)
-FROM unnest(ARRAY['judge_replies', 'judge_accounts', 'judge_claims']) AS name
+FROM unnest(ARRAY['judge_replies', 'judge_budgets']) AS name
 """
 _READ = """
 SELECT question, sample, text, model, tokens_in, tokens_out FROM judge_replies WHERE question = ANY(%s)
@@ -50,21 +46,12 @@ VALUES (%s, %s, %s, %s, %s, %s)
 ON CONFLICT (question, sample) DO UPDATE SET (text, model, tokens_in, tokens_out, created) =
     (excluded.text, excluded.model, excluded.tokens_in, excluded.tokens_out, now())
 """
-_CLAIM = """
-INSERT INTO judge_claims (question, holder, until)
-SELECT question, %s, clock_timestamp() + make_interval(secs => %s) FROM unnest(%s::BYTEA[]) AS question
-ON CONFLICT (question) DO UPDATE SET (holder, until) = (excluded.holder, excluded.until)
-    WHERE judge_claims.until < clock_timestamp() OR judge_claims.holder = excluded.holder
-RETURNING question
-"""
-_RELEASE = "DELETE FROM judge_claims WHERE question = ANY(%s) AND holder = %s"
-_FIND = """
-SELECT calls, tokens, cost, next_slot, extract(epoch FROM clock_timestamp())::FLOAT8
-FROM judge_accounts WHERE run = %s FOR UPDATE
-"""
-_OPEN = "INSERT INTO judge_accounts (run) VALUES (%s) ON CONFLICT DO NOTHING"
-_CHANGE = """
-UPDATE judge_accounts SET calls = %s, tokens = %s, cost = %s, next_slot = %s, changed = now() WHERE run = %s
+_OPEN = "INSERT INTO judge_budgets (run) VALUES (%s) ON CONFLICT DO NOTHING"
+_SPEND = """
+UPDATE judge_budgets
+SET calls = calls + %(calls)s, tokens = tokens + %(tokens)s, cost = cost + %(cost)s, changed = now()
+WHERE run = %(run)s AND calls + %(calls)s <= %(max_calls)s AND tokens + %(tokens)s <= %(max_tokens)s
+    AND cost + %(cost)s <= %(max_cost)s
 """
 _Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -120,28 +107,17 @@ class PostgresPlace:
         encoded = [(*row[:2], row[2].encode("utf-8", "surrogatepass"), *row[3:]) for row in sorted(rows)]
         self._run(lambda connection: connection.cursor().executemany(_WRITE, encoded))
 
-    def claim(self, questions: Sequence[bytes], holder: str, seconds: float) -> set[bytes]:
-        """Claims questions, or renews claims; returns those that no other holder has; raises PlaceError."""
-        given = (holder, seconds, sorted(questions))
-        return {row[0] for row in self._run(lambda connection: connection.execute(_CLAIM, given).fetchall())}
+    def spend(self, run: str, amounts: Amounts, limits: Amounts) -> bool:
+        """Adds amounts to what a run has spent, within the limits; raises PlaceError."""
+        given = spending(run, amounts, limits)
 
-    def release(self, questions: Sequence[bytes], holder: str) -> None:
-        """Ends claims of a holder; raises PlaceError."""
-        self._run(lambda connection: connection.execute(_RELEASE, (list(questions), holder)))
+        def in_transaction(connection: _Connection) -> bool:
+            if connection.execute(_SPEND, given).rowcount == 1:
+                return True
+            connection.execute(_OPEN, (run,))
+            return connection.execute(_SPEND, given).rowcount == 1
 
-    def change(self, run: str, work: Callable[[Account, float], Account]) -> None:
-        """Replaces the account of a run, by the clock of the database; raises PlaceError."""
-
-        def in_transaction(connection: _Connection) -> None:
-            found = connection.execute(_FIND, (run,)).fetchone()
-            if found is None:
-                connection.execute(_OPEN, (run,))
-                found = connection.execute(_FIND, (run,)).fetchone()
-            assert found is not None
-            *figures, now = found
-            connection.execute(_CHANGE, (*work(Account(*figures), now), run))
-
-        self._run(in_transaction, may_repeat=False)
+        return self._run(in_transaction, may_repeat=False)
 
     def close(self) -> None:
         """Closes the connection."""
@@ -216,6 +192,5 @@ def _make_tables(connection: _Connection) -> None:
         if not are_there:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             connection.execute(_TABLES)
-        connection.execute("DELETE FROM judge_claims WHERE until < now()")
-        connection.execute("DELETE FROM judge_accounts WHERE changed < now() - INTERVAL '90 days'")
+        connection.execute("DELETE FROM judge_budgets WHERE changed < now() - INTERVAL '90 days'")
     connection.commit()

@@ -1,18 +1,18 @@
-"""Keeps replies and accounts in a SQLite file, for the processes of one machine."""
+"""Keeps replies and budgets in a SQLite file, for the processes of one machine."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from time import time
 
-from turnwise.transforms.judging.places.base import Account, PlaceError, ReplyRow
+from turnwise.transforms.judging.places.base import Amounts, PlaceError, ReplyRow, spending
 from turnwise.transforms.judging.places.sqlite_file import open_cache_file
 
 _KINDS = (bytes, int, str, str, int, int)
-_CLAIM = """
-INSERT INTO claims VALUES (?, ?, ?) ON CONFLICT (question) DO UPDATE
-SET holder = excluded.holder, until = excluded.until WHERE until < ? OR holder = excluded.holder
+_SPEND = """
+UPDATE budgets SET calls = calls + :calls, tokens = tokens + :tokens, cost = cost + :cost
+WHERE run = :run AND calls + :calls <= :max_calls AND tokens + :tokens <= :max_tokens
+    AND cost + :cost <= :max_cost
 """
 
 
@@ -44,30 +44,12 @@ class SqlitePlace:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def claim(self, questions: Sequence[bytes], holder: str, seconds: float) -> set[bytes]:
-        """Claims questions, or renews claims; returns those that no other holder has; raises PlaceError."""
+    def spend(self, run: str, amounts: Amounts, limits: Amounts) -> bool:
+        """Adds amounts to what a run has spent, within the limits; raises PlaceError."""
         with self._errors(), self._connection as connection:
             connection.execute("BEGIN IMMEDIATE")
-            now = time()
-            rows = ((question, holder, now + seconds, now) for question in questions)
-            return {row[0] for row in rows if connection.execute(_CLAIM, row).rowcount}
-
-    def release(self, questions: Sequence[bytes], holder: str) -> None:
-        """Ends claims of a holder; raises PlaceError."""
-        with self._errors(), self._connection as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            delete = "DELETE FROM claims WHERE question = ? AND holder = ?"
-            connection.executemany(delete, [(question, holder) for question in questions])
-
-    def change(self, run: str, work: Callable[[Account, float], Account]) -> None:
-        """Replaces the account of a run; raises PlaceError."""
-        with self._errors(), self._connection as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            found = connection.execute(
-                "SELECT calls, tokens, cost, next_slot FROM accounts WHERE run = ?", (run,)
-            ).fetchone()
-            account = work(Account(*found) if found else Account(), time())
-            connection.execute("INSERT OR REPLACE INTO accounts VALUES (?, ?, ?, ?, ?)", (run, *account))
+            connection.execute("INSERT OR IGNORE INTO budgets VALUES (?, 0, 0, 0)", (run,))
+            return connection.execute(_SPEND, spending(run, amounts, limits)).rowcount == 1
 
     def close(self) -> None:
         """Closes the file."""

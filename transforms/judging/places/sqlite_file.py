@@ -9,15 +9,9 @@ from turnwise.schemas.paths import is_local
 
 _LAYOUT = 1
 _BUSY_S = 30.0
-_ACCOUNTS = """
-CREATE TABLE IF NOT EXISTS accounts (
-    run TEXT NOT NULL PRIMARY KEY, calls REAL NOT NULL, tokens REAL NOT NULL, cost REAL NOT NULL,
-    next_slot REAL NOT NULL
-) WITHOUT ROWID
-"""
-_CLAIMS = """
-CREATE TABLE IF NOT EXISTS claims (
-    question BLOB NOT NULL PRIMARY KEY, holder TEXT NOT NULL, until REAL NOT NULL
+_BUDGETS = """
+CREATE TABLE IF NOT EXISTS budgets (
+    run TEXT NOT NULL PRIMARY KEY, calls REAL NOT NULL, tokens REAL NOT NULL, cost REAL NOT NULL
 ) WITHOUT ROWID
 """
 _TABLE = """
@@ -66,9 +60,7 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
         if not tables:
             connection.execute(_TABLE)
             connection.execute(f"PRAGMA user_version = {_LAYOUT}")
-        connection.execute(_ACCOUNTS)
-        connection.execute(_CLAIMS)
-        connection.execute("DELETE FROM claims WHERE until < ?", (time.time(),))
+        connection.execute(_BUDGETS)
     _use_write_ahead_log(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
 
