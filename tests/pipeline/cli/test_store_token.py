@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text, update
+from sqlalchemy import text, update
 
 from turnwise.pipeline.store.engine import Store, open_store
-from turnwise.pipeline.store.migrations import MIGRATIONS, migrate
 from turnwise.pipeline.store.tables import METADATA, TOKENS
 from turnwise.pipeline.store.tokens import is_text_of, public_part, read_tokens
-from turnwise.pipeline.store.urls import driver_url
 
 Run = Callable[..., Any]
 
@@ -106,13 +104,3 @@ def test_only_a_new_token_makes_a_store(turnwise: Run, sqlite_url: str, argument
 def test_a_store_without_tokens_says_so(turnwise: Run, store: Store, store_url: str) -> None:
     done = turnwise("store", "token", "list", "--store", store_url)
     assert (done.status, done.out) == (0, "") and "has no tokens" in done.err
-
-
-def test_a_store_of_the_version_before_gets_tokens(turnwise: Run, store_url: str) -> None:
-    before = [step.__name__ for step in MIGRATIONS].index("add_tokens")
-    engine = create_engine(driver_url(store_url))
-    with engine.begin() as connection:
-        migrate(connection, MIGRATIONS[:before])
-    engine.dispose()
-    assert add(turnwise, store_url, "ci", "admin").startswith("turnwise_")
-    assert turnwise("store", "token", "list", "--store", store_url).out.startswith("ci: admin")
