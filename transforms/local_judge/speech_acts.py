@@ -323,7 +323,8 @@ _REACTIONS = (
     r"|i (?:sure |certainly |really )?(?:do|did|am|have|would)(?: too| as well)?"
     r"|i (?:don't|didn't|haven't|can't|wouldn't|couldn't)(?: either)?",
     r"(?:(?:oh )?no,? )?(?:i(?:'m| am) )?(?:so |very |really )?sorry(?: (?:to hear|about)"
-    r" (?:that|it|this))?|(?:thanks|thank you) for (?:what you do|sharing(?: that| this)?|letting me know|your service)",
+    r" (?:that|it|this))?",
+    r"(?:thanks|thank you) for (?:what you do|sharing(?: that| this)?|letting me know|your service)",
     r"(?:but )?i(?:'d| would) (?:love|like)(?: to)?(?: (?:try|see|visit|go|have|learn|do))?"
     r"(?: (?:a|an|one|it|that|there))?(?: [a-z]+)?(?: (?:some ?day|one day|too|as well))?",
     r"i (?:don't|do not) know|i(?: ?'m| am) not sure|i have no idea|i didn't know that|i can imagine"
