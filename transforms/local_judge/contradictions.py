@@ -31,6 +31,23 @@ _CONDITION = re.compile(
     r"\b(?:if|when|unless|until|except|wenn|falls|sofern|solange|außer|si|sauf)\b|場合|限り|なければ|たら|경우|[으하]면\b",
     re.IGNORECASE,
 )
+# A superlative of which evidence says that it holds of several, and the same one without that.
+_SUPERLATIVES = [
+    (re.compile(limited, re.IGNORECASE), re.compile(whole, re.IGNORECASE))
+    for limited, whole in (
+        (
+            r"\b(?:one|some|many|among|amongst)\b(?: of)? (?:the|its|his|her|their) (?:\w+ ){0,2}?"
+            r"(most \w+|\w{2,}est)\b",
+            r"\bthe (?:\w+ )?(most \w+|\w{2,}est)\b",
+        ),
+        (
+            r"\b(?:eine[rsm]?|zu|unter) de[rn] (?:\w+ )?(\w{2,}[sß]t)en\b",
+            r"\b(?:der|die|das) (\w{2,}[sß]t)e\b",
+        ),
+        (r"\bl'une? des (?:\w+ )?(plus \w+?)s?\b", r"\b(?:le|la) (?:\w+ la )?(plus \w+?)s?\b"),
+        (r"\b(?:uno|una) de l[oa]s \w+ (más \w+?)s?\b", r"\b(?:el|la) \w+ (más \w+?)s?\b"),
+    )
+]
 _WORTH_A_LOOK = 0.3
 _KIND = re.compile(r"^#[mt]?")
 _SAME = 0.9
@@ -64,6 +81,22 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
     if found.said:
         return f"{source} says {quoted_names([found.held])}, not {quoted_names([found.said])}."
     return f"{source} says the contrary: “{span.quote}”."
+
+
+def overstated(said: str, span: EvidenceSpan) -> str | None:
+    """Returns a superlative of a claim that holds of several by the evidence; None: there is none.
+
+    Args:
+        said: The claim.
+        span: The most similar range of the evidence.
+    """
+    for limited, whole in _SUPERLATIVES:
+        held = {found[1].lower() for found in limited.finditer(span.context)}
+        held -= {found[1].lower() for found in whole.finditer(limited.sub(" ", span.context))}
+        for found in whole.finditer(limited.sub(" ", said)) if held else ():
+            if found[1].lower() in held:
+                return found[1]
+    return None
 
 
 def _is_limited(said: str, span: EvidenceSpan) -> bool:

@@ -1,10 +1,11 @@
 """Measures how much of a claim the evidence holds, and the probability that this gives.
 
 With prose, the coverage is the mean of two shares of the weight of its words: that which the evidence holds,
-and that which stands together in one passage. Function words weigh little there; names, negations and the
-speaker weigh more than other words if the evidence lacks them. With a record, such as JSON, which has few
-function words, it is the mean of the shares of the content that the evidence and one passage hold, with a
-credit of two words. A logistic function turns it into a probability (Platt 1999).
+and that which stands together in one passage. Function words weigh little there; names, negations, the
+speaker and, in English, all other words weigh more if the evidence lacks them, while words of little meaning
+then weigh nothing. With a record, such as JSON, which has few function words, it is the mean of the shares of
+the content that the evidence and one passage hold, with a credit of two words. A logistic function turns it
+into a probability (Platt 1999).
 """
 
 import re
@@ -13,14 +14,14 @@ from math import exp
 
 from turnwise.transforms.local_judge.claims import Claim
 from turnwise.transforms.local_judge.evidence import WINDOW, Evidence, EvidencePassage
-from turnwise.transforms.local_judge.meanings import words
-from turnwise.transforms.text.features import WORD_WEIGHT
+from turnwise.transforms.local_judge.meanings import LIGHT, words
+from turnwise.transforms.text.features import WORD_WEIGHT, is_run_of_characters
 from turnwise.transforms.text.function_words import word_set
 from turnwise.transforms.text.languages import guessed_language
 
-LOG_ODDS_OF_NOTHING = -9.95
+LOG_ODDS_OF_NOTHING = -9.20
 """Log odds where the coverage is 0. Both constants are those of `python -m benchmarks.local_judge_fit`."""
-LOG_ODDS_OF_ALL = 2.34
+LOG_ODDS_OF_ALL = 2.24
 """Log odds where the coverage is 1."""
 _FULL_WEIGHT = 3 * WORD_WEIGHT
 _CREDIT = 2 * WORD_WEIGHT
@@ -28,6 +29,12 @@ _GRAMMAR = 2
 """What a function word weighs, as a multiple of its own weight."""
 _STRANGE = 2 * WORD_WEIGHT
 """What the speaker weighs, and a strange name or negation beside its own weight."""
+_MISSING = {"en": 1.0, None: 0.0}
+_MISSING_ELSEWHERE = -0.5
+"""What a word that the evidence lacks weighs beside its own weight, by the language of the claim.
+
+Endings and compounds of other languages often hide a word that is there; English has the best stems.
+"""
 _SPEAKER = word_set("i me my mine myself ich mich mir mein meine je moi mon ma mes mi mis yo")
 _CAPITALIZED = re.compile(r"(?<=[\w,;] )[A-ZÀ-ÖØ-ÞΑ-ΩА-Я]\w+")
 
@@ -82,6 +89,11 @@ class _Compared:
         strange += any(word.is_negation for word in claim.words) and not known.is_negated
         self._all = self._content + sum([weight for _, weight in self._grammar]) + _STRANGE * strange
         self._anywhere = sum([weight for key, weight in claim.content.items() if key in known.keys])
+        light, other = _missing(claim, known.keys)
+        if other:
+            self._all += _MISSING.get(guessed_language(claim.text), _MISSING_ELSEWHERE) * other
+        if self._anywhere:
+            self._all -= light
         self._in_passage = min(1.0, WINDOW / len(claim.words))
         self.held = (self._anywhere + self._grammar_in(known.keys)) / self._all
 
@@ -95,6 +107,19 @@ class _Compared:
 
     def _grammar_in(self, keys: Container[str]) -> float:
         return sum([weight for key, weight in self._grammar if key in keys])
+
+
+def _missing(claim: Claim, known: Container[str]) -> tuple[float, float]:
+    """Returns the weights of words of alphabets that are not known: those of little meaning, and others."""
+    light = other = 0.0
+    for word in claim.words:
+        if word.is_content and not is_run_of_characters(word.lower):
+            weight = sum([weight for key, weight in word.features if key not in known])
+            if word.lower in LIGHT:
+                light += weight
+            else:
+                other += weight
+    return light, other
 
 
 def _strange_names(claim: Claim, known: Container[str]) -> int:

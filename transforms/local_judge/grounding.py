@@ -16,7 +16,7 @@ from turnwise.transforms.local_judge.claims import (
     read_claim,
 )
 from turnwise.transforms.local_judge.codes import missing_codes
-from turnwise.transforms.local_judge.contradictions import contradiction
+from turnwise.transforms.local_judge.contradictions import contradiction, overstated
 from turnwise.transforms.local_judge.coverage import coverage, probability, weight_in_answer
 from turnwise.transforms.local_judge.evidence import Evidence, EvidencePassage
 from turnwise.transforms.local_judge.flags import UNKNOWN
@@ -93,6 +93,9 @@ def _verdict(said: Claim, known: Evidence, mentioned: Evidence) -> GroundingVerd
         return GroundingVerdict("unsupported", quote, f"The evidence has no value of “{flag.name}”.", 0.0)
     if missing:
         reason = f"No evidence holds {quoted_names(missing)}."
+        return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
+    if passages and (most := overstated(claim.text, passages[0].span(claim.content))):
+        reason = f"The evidence says “{most}” of several."
         return GroundingVerdict("unsupported", quote, reason, 0.0, is_certain=True)
     covered, weight = coverage(claim, known, passages, mentioned), weight_in_answer(claim)
     if probability([(covered, weight)]) >= PROBABLE:

@@ -49,7 +49,7 @@ europe european | travel trip journey | price cost fee | beautiful pretty lovely
 sick ill illness | doctor physician | lawyer attorney | cop police | food meal dish | student pupil
 metre meter | kilometre kilometer | centimetre centimeter | centre center | colour color
 favourite favorite | theatre theater | perform performance play | last final | elderly old older oldest
-recommend suggest | odds chance probability | stay remain continue | rent hire | cartoon animate
+recommend suggest | odds chance probability | stay remain continue | rent hire
 friend buddy | money cash | repair fix | error mistake | vacation holiday | autumn fall | apartment flat
 elevator lift | soccer football | amount quantity | destroy damage | injure injury hurt wound | kill murder
 quit resign | cure heal | discover discovery | describe explain | own possess owner
@@ -100,19 +100,27 @@ _CHARACTERS = """
 センチメートル センチ | 売 販売 | 買 購入
 """
 # Words of which other words can take the place, and units, beside which the number decides.
-_LIGHT = word_set(
+LIGHT = word_set(
     """
     get got gets take took taken make made makes go went gone going come came put set give gave given
     let say said tell told see saw look looked find think use used want need seem become became happen
     happened mean means thing things stuff way lot lots bit kind sort type part time place one new able
     around back sometimes usually often actually together already early later first last next called
     named name started start began show work consider considered include included including especially
-    mostly mainly today nowadays feel try almost nearly located simply machen gemacht gibt geben geht
-    gehen gegangen kommen kommt kam sagen sagt nennen nennt heißt liegen liegt steht ganz oft manchmal
-    damals heute erst schon etwa fast ungefähr rund besonders zuerst oben dort euro euros dollar dollars
-    yen pound pounds percent prozent
+    mostly mainly today nowadays feel try almost nearly located simply hold held stand stands stood
+    spend spends spent cost costs bring brought keep kept several times
+    machen gemacht gibt geben geht gehen gegangen kommen kommt kam sagen sagt nennen nennt heißt liegen
+    liegt steht stehen ganz oft manchmal damals heute erst schon etwa fast ungefähr rund besonders zuerst
+    oben unten dort bekommen bekommt kosten kostet lassen lässt bringen bringt dürfen durfte durften
+    sache sachen ding dinge mehrere einige
+    faire fait font aller va vont venir vient mettre mis trouver trouve dire dit chose choses souvent
+    environ presque encore toujours quelques plusieurs coûte coûtent
+    hacer hace hacen hizo ir van tener tiene tienen poner pone dar da dan decir dice encontrar encuentra
+    cosa cosas siempre casi algunos varios cuesta cuestan
+    euro euros dollar dollars yen pound pounds percent prozent
     """
 )
+"""Words that weigh half, and nothing where evidence lacks them."""
 _LIGHT_SHARE = 0.5
 _ENDINGS = re.compile(
     r"(?<=.{4})(?:ations?|ators?|ions?|ings?|ed|e?rs?|ors?|ments?|ness|it(?:y|ies)|i?al|ical|ic|ists?|ism"
@@ -121,6 +129,7 @@ _ENDINGS = re.compile(
     r"|n|ten?|iert)$"
     r"|(?<=.{5})t$"
 )
+_SHORTEST_ROOT = 5
 _PLURAL = re.compile(r"(?<=.{3}[^sui])s$")
 _PARTICIPLE = re.compile(r"ge(.{3,})(?:t|en)")
 
@@ -139,9 +148,11 @@ def _roots(word: str) -> Iterator[str]:
     """Yields a word without endings: by Porter's rules for English, and by those of several languages."""
     if word.isascii():
         yield stem(word)
-    plain = without_accents(word)
+    plain = _PLURAL.sub("", without_accents(word))
     participle = _PARTICIPLE.fullmatch(plain)
-    yield participle[1] if participle else _ENDINGS.sub("", _PLURAL.sub("", plain))
+    root = _ENDINGS.sub("", plain)
+    # `flower` is no form of `flown`, nor `listen` of `list`.
+    yield participle[1] if participle else root if len(root) >= _SHORTEST_ROOT else plain
 
 
 @cache
@@ -165,7 +176,7 @@ class _MeantWords(dict[str, Word]):
             (meant,) = read_words([_meaning(word.lower)])
             if meant.is_content:
                 word = meant._replace(lower=word.lower, is_negation=word.is_negation)
-            if word.lower in _LIGHT:
+            if word.lower in LIGHT:
                 word = word._replace(
                     features=tuple((key, weight * _LIGHT_SHARE) for key, weight in word.features)
                 )

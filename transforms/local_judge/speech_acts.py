@@ -200,9 +200,10 @@ _COURTESIES = re.compile(
 _VERY = r"(?:(?:really|so|pretty|quite|very|kind of|kinda|just|super|such|wirklich|sehr|echt|ganz|so) )*"
 _FEELING = (
     r"(?:interesting|funny|fun|amazing|crazy|cool|fascinating|surprising|incredible|sad|great|nice|good"
-    r"|awesome"
+    r"|awesome|exciting|delicious|tasty|scary|terrible|awful|horrible|rough|brilliant|adorable|hilarious"
+    r"|annoying|frustrating|understandable|a pity|a shame"
     r"|weird|wild|neat|impressive|wonderful|unbelievable|beautiful|cute|true|strange|lovely|right|lustig"
-    r"|süß"
+    r"|süß|verständlich|ärgerlich|schlimm|furchtbar|lecker|aufregend|wunderbar"
     r"|interessant|spannend|erstaunlich|verrückt|schön|toll|cool|schade)"
 )
 _TOLD = (
@@ -237,6 +238,15 @@ _TALK = (
     r"(?:it|that)(?: ?'s| is) (?:worth (?:noting|mentioning|knowing)|important to note|said|believed) that",
     r"(?:they|people|some) say(?: that)?",
     rf"(?:(?:a|one|another|the) )?{_VERY}(?:fun|interesting|cool|random|little known) fact(?: ?:| is that)",
+    r"(?:just |please )?(?:keep|bear) in mind(?: that)?|(?:just )?(?:remember|note) that|so you know"
+    r"|i(?: ?'m| am) afraid(?: that)?|i(?: ?'m| am) (?:happy|glad|sorry) to (?:say|tell you)(?: that)?"
+    r"|(?:the )?(?:good|bad) news(?: is)?(?: that)?|no worries|guess what|believe me|trust me|mind you"
+    r"|if you ask me|(?:can|could|would) you (?:believe|imagine) (?:it|that)",
+    r"(?:then |so )?you(?: ?'d| would| ?'ll| will| should| could| can| might| may| must)"
+    r"(?: just| definitely| really| probably| surely| also| always| totally| absolutely)*"
+    r" (?:love|like|enjoy|try|check out|consider|have to see|want to see)(?! to\b)"
+    r"|i(?: ?'d| would)(?: definitely| probably| really)? (?:suggest|recommend|go (?:with|for))"
+    r"|my (?:personal |all time |absolute )?favou?rite(?: one)?(?: ?'s| is| was| would be)",
     r"(?:as|so) far as i(?: know| can tell| remember| recall| ?'m aware| am aware)",
     r"(?:from )?what i(?: have| ?'ve)? (?:know|heard|read|understand|remember|can tell|gather"
     r"|learned)(?: is that)?",
@@ -268,7 +278,9 @@ _TALK = (
     r"übrigens|eigentlich|tatsächlich|wirklich|wohl|ja|nein|interessanterweise|angeblich|offenbar"
     r"|natürlich|bestimmt"
     r"|sicherlich|jedenfalls|vielleicht|wahrscheinlich|vermutlich|leider|zum glück|glücklicherweise|oje"
-    r"|ach|ungefähr|etwa|rund|circa",
+    r"|ach|ungefähr|etwa|rund|circa|quasi|sozusagen|überhaupt|allerdings|ziemlich|immerhin"
+    r"|ich würde(?: ihnen| dir)? (?:vorschlagen|empfehlen)|ich empfehle(?: ihnen| dir)?"
+    r"|keine sorge|kein problem|gute nachrichten?",
     r"^[^\w]*(?:klar|na klar|stimmt|genau|schön|toll|super|cool|great|nice|awesome|exactly|sure|right"
     r"|okay|ok|congrats)(?=[,!])",
     r"je (?:pense|crois|suppose|trouve) qu(?:e\b|')|j'ai (?:lu|entendu(?: dire)?) qu(?:e\b|')"
@@ -304,12 +316,23 @@ _REACTIONS = (
     r"| as well)?",
     r"i(?: ?'m| am) a (?:big |huge )?fan|congratulations|congrats|exactly|sometimes|a (?:bit|little)"
     r"|not really|no idea",
+    rf"(?:(?:that|it|this|you) )?(?:must (?:be|have been)|can be) {_VERY}{_FEELING}",
+    r"go for it|well done|way to go|same here|me (?:too|neither)|who doesn't|lucky you|sounds like fun"
+    r"|you(?: ?'re| are) not alone|you(?: ?'re| are) (?:so )?right"
+    r"|i (?:sure |certainly |really )?(?:do|did|am|have|would)(?: too| as well)?"
+    r"|i (?:don't|didn't|haven't|can't|wouldn't|couldn't)(?: either)?",
+    r"(?:(?:oh )?no,? )?(?:i(?:'m| am) )?(?:so |very |really )?sorry(?: (?:to hear|about)"
+    r" (?:that|it|this))?",
+    r"(?:thanks|thank you) for (?:what you do|sharing(?: that| this)?|letting me know|your service)",
+    r"(?:but )?i(?:'d| would) (?:love|like)(?: to)?(?: (?:try|see|visit|go|have|learn|do))?"
+    r"(?: (?:a|an|one|it|that|there))?(?: [a-z]+)?(?: (?:some ?day|one day|too|as well))?",
     r"i (?:don't|do not) know|i(?: ?'m| am) not sure|i have no idea|i didn't know that|i can imagine"
     r"|good for you",
     rf"(?:das|es|die|der|wie)(?: ist| sind| war| klingt)? {_VERY}{_FEELING}|ich auch(?: nicht)?|(?:finde"
     rf"|mag|liebe) ich auch",
     r"ich (?:mag|liebe) (?:es|das|sie|ihn)|(?:das )?stimmt|genau|(?:na )?klar|noch nicht|manchmal"
     r"|nicht wirklich|süß",
+    r"ab und zu|(?:ich )?leider nicht|geht mir (?:auch|genauso) so|kann ich verstehen|viel spaß",
     r"das weiß ich (?:gerade )?nicht|ich weiß (?:es )?nicht|keine ahnung|c'est vrai|j'adore|moi aussi"
     r"|je ne sais pas"
     r"|qué (?:bien|interesante)|me encanta|yo también|no (?:lo )?sé",

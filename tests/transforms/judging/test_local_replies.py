@@ -32,10 +32,10 @@ def answered(words):
 
 
 CLAIMS = [
-    ("Your flight AC457 leaves at 14:05.", 0.91, 0.91, "Justified"),
-    ("How can I help you? Your flight AC457 leaves at 14:05.", 0.91, 0.91, "Justified"),
+    ("Your flight AC457 leaves at 14:05.", 0.9, 0.9, "Justified"),
+    ("How can I help you? Your flight AC457 leaves at 14:05.", 0.9, 0.9, "Justified"),
     ("Your flight AC457 leaves at 19:30 from gate C99.", 0.0, 0.0, "Not Justified"),
-    ("Your flight AC457 leaves at 14:05. It lands at 23:59 in Lisbon.", 0.02, 0.0, "Not Justified"),
+    ("Your flight AC457 leaves at 14:05. It lands at 23:59 in Lisbon.", 0.03, 0.0, "Not Justified"),
 ]
 
 
@@ -67,7 +67,7 @@ def test_the_mean_is_over_the_messages_that_claim_something(judged, matched):
     turn.agent_messages = ["One moment?", "Your flight lands in Lisbon at 23:59.", turn.agent]
     criterion = Hallucinations(evaluate_intermediate_nl_responses=True)
     ((_, score),) = judged(criterion, matched(None, turn, language="en"), LocalJudge()).turns
-    assert round(score.value, 2) == 0.46
+    assert round(score.value, 2) == 0.45
 
 
 PROSE = "The lounge on the second floor is open to all guests of the airline until eight in the evening."
@@ -76,7 +76,7 @@ PROSE = "The lounge on the second floor is open to all guests of the airline unt
 @pytest.mark.parametrize(
     ("said", "evidence", "value", "label", "reason"),
     [
-        ("The lounge is open to all guests.", PROSE, 0.91, "Justified", None),
+        ("The lounge is open to all guests.", PROSE, 0.9, "Justified", None),
         ("The sauna is a treat for the whole family.", PROSE, 0.0, "Undecided", None),
         ("Die Lounge hat für alle Gäste offen.", PROSE, None, None, INCOMPARABLE),
         ("The sauna is a treat for the whole family.", {"lounge": "open"}, None, None, INCOMPARABLE),
@@ -97,7 +97,7 @@ def test_words_decide_only_against_prose_in_their_language(
 @pytest.mark.parametrize(
     ("value", "label", "wanted"),
     [
-        (0.91, "Justified", 1.0),
+        (0.9, "Justified", 1.0),
         (0.0, "Not Justified", 0.0),
         (-1.0, "No Claim To Assess", -1.0),
         (0.2, UNDECIDED, None),

@@ -271,14 +271,14 @@ def attributed(text, *places):
 SAID = "The Aldermoor tower is 61 metres tall."
 CHUNK = {"web": {"uri": "https://a.example", "title": "Aldermoor"}}
 GROUNDED = [
-    ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID, 0)]}, 0.91),
+    ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID, 0)]}, 0.9),
     ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID, 1)]}, 0.0),
     ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID)]}, 0.0),
-    ({"groundingSupports": [attributed(SAID, 0)]}, 0.91),
+    ({"groundingSupports": [attributed(SAID, 0)]}, 0.9),
     ({"groundingChunks": [CHUNK]}, 0.0),
     ({"webSearchQueries": [SAID]}, 0.0),
     ({"searchEntryPoint": {"renderedContent": f"<div>{SAID}</div>"}}, 0.0),
-    ({"groundingChunks": [{"retrievedContext": {"text": SAID}}]}, 0.91),
+    ({"groundingChunks": [{"retrievedContext": {"text": SAID}}]}, 0.9),
 ]
 
 

@@ -33,7 +33,7 @@ def hallucination(judged, matched, answer):
 def test_the_local_judge_reads_every_sentence_of_an_answer(sentences, judged, matched):
     assert len(FACT) * 500 < 20_000
     found = hallucination(judged, matched, FACT * sentences)
-    assert (round(found.overall.value, 2), found.overall.outcome) == (0.91, "PASS")
+    assert (round(found.overall.value, 2), found.overall.outcome) == (0.9, "PASS")
     wrong = hallucination(judged, matched, FACT * sentences + "It has 7 stops.")
     assert (wrong.overall.value, wrong.overall.outcome) == (0.0, "FAIL")
 

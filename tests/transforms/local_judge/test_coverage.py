@@ -24,7 +24,8 @@ def covered(sentence, *pieces):
     [
         ("The old ferry leaves the harbour at noon.", PROSE, 1.0),
         ("The harbour leaves the old ferry at noon.", PROSE, 1.0),
-        ("The old ferry leaves the station at noon.", PROSE, 0.826),
+        ("The old ferry leaves the station at noon.", PROSE, 0.704),
+        ("The old ferry often takes an hour.", PROSE, 1.0),
         ("Mountains are high.", PROSE, 0.0),
         ("섬으로 가는 배", "섬으로 가는 배는 정오에 떠나요", 1.0),
         ("島へ行く船", "島へ行く船は正午に出ます", 1.0),
@@ -55,7 +56,7 @@ def test_probabilities_grow_with_the_mean_coverage():
     shares = [step / 20 for step in range(21)]
     found = [probability([(share, 1.0)]) for share in shares]
     assert found == sorted(found)
-    assert (round(found[0], 3), round(found[-1], 3)) == (0.0, 0.912)
+    assert (round(found[0], 3), round(found[-1], 3)) == (0.0, 0.904)
     assert probability([(0.6, 1.0), (1.0, 1.0)]) == pytest.approx(probability([(0.8, 1.0)]))
     assert probability([(0.4, 0.5), (1.0, 1.0)]) == pytest.approx(probability([(0.8, 1.0)]))
 

@@ -197,6 +197,31 @@ def test_the_order_of_evidence_makes_no_difference(sentences, pieces):
     assert ground(sentences, pieces) == ground(sentences, [*reversed(pieces), *pieces])
 
 
+@pytest.mark.parametrize(
+    ("sentence", "evidence", "is_supported"),
+    [
+        ("It is the oldest bridge in Rome.", "It is one of the oldest bridges in Rome.", False),
+        ("She was the most famous singer.", "She was among the most famous singers.", False),
+        ("It is one of the oldest bridges in Rome.", "It is one of the oldest bridges in Rome.", True),
+        (
+            "It is the oldest bridge in Rome.",
+            "It is the oldest bridge in Rome, one of the oldest at all.",
+            True,
+        ),
+        ("It is the longest bridge.", "It is the longest bridge and one of the oldest bridges.", True),
+        ("Er ist der größte See.", "Er ist einer der größten Seen Europas.", False),
+        ("Er ist der größte See.", "Er ist der größte See Europas.", True),
+        ("C'est la ville la plus grande.", "C'est l'une des villes les plus grandes.", True),
+        ("C'est la plus grande ville.", "C'est l'une des plus grandes villes.", False),
+        ("Es la ciudad más grande.", "Es una de las ciudades más grandes.", False),
+    ],
+)
+def test_one_of_the_oldest_is_not_the_oldest(sentence, evidence, is_supported):
+    found = verdict(sentence, [evidence])
+    assert (found.label == "supported") == is_supported
+    assert is_supported or ("of several" in found.reason and found.coverage == 0.0)
+
+
 @settings(deadline=None)
 @given(SENTENCES, PIECES, PIECES)
 def test_more_evidence_never_makes_a_supported_sentence_unsupported(sentence, pieces, more):
