@@ -1,5 +1,7 @@
 """Means: Welch, bootstrap and permutation over cases, adjusted p-values and words."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -118,6 +120,18 @@ def test_permutations_agree_with_scipy(stats, size):
         (differences,), np.mean, permutation_type="samples", n_resamples=20_000, rng=np.random.default_rng(0)
     ).pvalue
     assert sign_flip_p(named(differences), 1) == pytest.approx(expected, abs=0.02 if size > 13 else 1e-9)
+
+
+@pytest.mark.parametrize(
+    "tenths", [(1, 2, 3), (1, 1, 1, 1, 4), (3, 6, 9, -2, 7), (1, 2, 3, 4, 5, -6), (11, -3, -3, -3, 1, 1)]
+)
+def test_exchanges_that_are_equally_far_from_zero_count(tenths):
+    """0.1 + 0.2 is more than 0.3: sums are compared in whole numbers here."""
+    sums = [sum(sign * own for sign, own in zip(signs, tenths, strict=True))
+            for signs in product((1, -1), repeat=len(tenths))]  # fmt: skip
+    expected = sum(abs(own) >= abs(sum(tenths)) for own in sums) / len(sums)
+    for order in (tenths, tenths[::-1]):
+        assert sign_flip_p(named([own / 10 for own in order]), 1) == expected
 
 
 def test_permutations_where_nothing_differs():
