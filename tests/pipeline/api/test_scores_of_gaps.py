@@ -162,6 +162,28 @@ def test_parallel_calls_of_which_some_are_answered(
     assert (found["tool_trajectory_avg_score"][None], result.status) == (trajectory, status)
 
 
+@pytest.mark.parametrize(
+    ("answers", "status"),
+    [
+        ([("1", "ok"), ("2", NO_MONEY)], "PASS"),
+        ([("2", NO_MONEY), ("1", "ok")], "PASS"),
+        ([("2", NO_MONEY)], "PASS"),
+        ([("1", NO_MONEY), ("2", "ok")], "FAIL"),
+        ([("2", "ok"), ("1", NO_MONEY)], "FAIL"),
+        ([("1", NO_MONEY)], "FAIL"),
+    ],
+)
+def test_a_result_is_that_of_the_call_with_its_id(answers: list[tuple[str, str]], status: str) -> None:
+    """Of two calls of one tool, the first is the expected one."""
+    calls = asked("1", BOOK), asked("2", {**BOOK, "args": {"n": 2}})
+    messages = [agent("", *calls), *(answer(*one) for one in answers), DONE]
+    log = {"conversation_id": "c", "eval_id": "e", "messages": [{"role": "user", "content": "do"}, *messages]}
+    result = turnwise.evaluate(
+        log, cases={"eval_id": "e", "actions": [BOOK]}, criteria={"tool_effects_v1": 1}
+    )
+    assert result.status == status
+
+
 def adk_turn(turn: str, at: float, user: str, said: str, call: str = "") -> list[Any]:
     parts: list[Any] = [{"text": said}]
     if call:

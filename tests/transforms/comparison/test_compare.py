@@ -216,6 +216,16 @@ def test_what_has_no_value_changes_the_word_where_it_is_compared(criterion, base
     assert found.overall.word == ("cannot tell" if is_open and changes else word)
 
 
+def test_what_one_side_left_out_by_sampling_is_not_missing_on_the_other():
+    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(40)]
+    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(40)]
+    b[0].criteria["turn_latency"] = Observed(why="no clock")
+    a[0].criteria, a[0].sampled_out = {}, frozenset({"turn_latency"})
+    found = only(compare(*sides(a, b), CompareOptions()))
+    assert (found.overall.pairs, found.overall.word) == (39, "better")
+    assert found.undecided is not None and not found.undecided.changes_the_word
+
+
 def test_runs_of_a_case_are_one_case():
     """Twenty equal runs of two cases are no more evidence than two cases."""
     a = [conversation(c, "v1", {STATUS: F}, n) for c in range(2) for n in range(20)]
@@ -420,6 +430,7 @@ def test_flips_have_the_reason_of_the_worse_side():
         ("PPPP", "PPFF", "lost"),
         ("PPPP", "PPPF", None),
         ("PPF", "PFF", None),
+        ("PPPPPPP", "PPPPFFF", None),
         ("PF", "FF", "lost"),
         ("FFFF", "PPFF", "gained"),
         ("FFFF", "PFFF", None),
