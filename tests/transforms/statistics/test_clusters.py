@@ -76,6 +76,13 @@ def test_few_cases_with_many_copies_widen_the_interval_of_a_corrected_rate():
     assert found == pytest.approx(tuple(expected), abs=0.012)
 
 
+def test_scores_of_a_case_that_differ_narrow_nothing():
+    """Each case has one pass and one fail: its scores say no more than as many of different cases."""
+    labels, judged = [1.0, 0.0] * 10, [True, True] * 10
+    design = SampleDesign([str(i // 2) for i in range(20)], [])
+    assert corrected_rate(labels, judged, [], 0, design) == corrected_rate(labels, judged, [], 0)
+
+
 def test_scores_that_are_all_alike_count_once():
     own = np.asarray([1.0, 0.0, 1.0, 1.0, 0.0] * 20)
     found = clustered_share(np.repeat(own, 4), cluster_codes([i // 4 for i in range(400)]))

@@ -134,6 +134,11 @@ def test_exchanges_that_are_equally_far_from_zero_count(tenths):
         assert sign_flip_p(named([own / 10 for own in order]), 1) == expected
 
 
+def test_beyond_all_exchanges_a_difference_is_never_certain():
+    """All 40 differ alike, and hardly any of 10,000 exchanges does: that is 1 of 10,001, not 0."""
+    assert sign_flip_p(named([1.0] * 40), 1) == 1 / 10_001
+
+
 def test_permutations_where_nothing_differs():
     assert sign_flip_p({}, 1) == 1.0 == sign_flip_p({"a": 0.0, "b": 0.0}, 1)
 

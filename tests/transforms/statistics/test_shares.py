@@ -250,7 +250,9 @@ def test_the_detectable_difference_hardly_changes_where_the_normal_one_begins():
     assert 0.96 < above / below < 1
 
 
-@pytest.mark.parametrize("difference, discordant", [(0.1, 0.1), (7 / 21, 15 / 21), (-0.5, 0.5), (0.2, 0.4)])
+@pytest.mark.parametrize(
+    "difference, discordant", [(0.1, 0.1), (7 / 21, 15 / 21), (-0.5, 0.5), (0.2, 0.4), (0.1, 0.15)]
+)
 def test_so_many_pairs_show_the_difference_and_hardly_fewer(stats, difference, discordant):
     needed = needed_pairs(difference, discordant)
     assert _exact_power(stats, abs(difference), discordant, needed) >= 0.8
