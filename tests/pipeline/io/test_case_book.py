@@ -107,6 +107,21 @@ def test_the_last_good_state_stays(book: Book, damage: Callable[[Book], None]) -
     assert book.later() == []
 
 
+def test_a_file_that_failed_once_is_read_again_though_nothing_changed(book: Book) -> None:
+    """Its size and time are those of the first look: what failed was the way to it."""
+    path = book.folder / "a.jsonl"
+    content, times = path.read_bytes(), (book.now + 1, book.now + 1)
+    path.write_bytes(b"{broken\n" + b" " * (len(content) - 8))
+    os.utime(path, times)
+    assert book.later() == [f"{path}:1"] and book.says("one") == "1"
+    changed = content.replace(b'"text": "1"', b'"text": "9"')
+    path.write_bytes(changed)
+    os.utime(path, times)
+    assert book.later() == [] and book.says("one") == "9"
+    path.write_bytes(b"{broken\n" + b" " * (len(content) - 8))
+    assert book.later() == [f"{path}:1"] and book.later() == []
+
+
 def test_a_first_reading_without_a_case_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{broken\n")
     with pytest.raises(ConfigError, match="no eval case was read"):

@@ -192,6 +192,40 @@ def test_values_of_an_open_scale_that_are_missing_may_lie_anywhere():
     assert found.sentence.endswith("without the undecided ones: better; their values may lie anywhere")
 
 
+@pytest.mark.parametrize(
+    ("case", "number", "changes"),
+    [
+        (0, 0, True),  # a case that both sides have: only the missing value is its pair
+        (0, 1, True),  # a further run of it
+        (99, 0, False),  # a case that A has not
+    ],
+)
+@pytest.mark.parametrize(("criterion", "base"), [("turn_latency", 1.0), ("grounding_score", 0.1)])
+def test_what_has_no_value_changes_the_word_where_it_is_compared(criterion, base, case, number, changes):
+    """On an open scale any value may be the missing one; on a closed one it is held against both ends."""
+    a = [conversation(i, "v1", {criterion: base + 0.3 + 0.02 * (i % 7)}) for i in range(40)]
+    b = [conversation(i, "v2", {criterion: base + 0.02 * (i % 5)}) for i in range(40)]
+    word = only(compare(*sides(a, b), CompareOptions())).overall.word
+    assert word == {"turn_latency": "better", "grounding_score": "worse"}[criterion]
+    b = [one for one in b if number or one.eval_id != f"e{case}"]
+    b.append(conversation(case, "v2", {}, number))
+    b[-1].criteria[criterion] = Observed(why="no clock")
+    found = only(compare(*sides(a, b), CompareOptions()))
+    is_open = criterion == "turn_latency"
+    assert found.undecided is None or found.undecided.changes_the_word is (is_open and changes)
+    assert found.overall.word == ("cannot tell" if is_open and changes else word)
+
+
+def test_what_one_side_left_out_by_sampling_is_not_missing_on_the_other():
+    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(40)]
+    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(40)]
+    b[0].criteria["turn_latency"] = Observed(why="no clock")
+    a[0].criteria, a[0].sampled_out = {}, frozenset({"turn_latency"})
+    found = only(compare(*sides(a, b), CompareOptions()))
+    assert (found.overall.pairs, found.overall.word) == (39, "better")
+    assert found.undecided is not None and not found.undecided.changes_the_word
+
+
 def test_runs_of_a_case_are_one_case():
     """Twenty equal runs of two cases are no more evidence than two cases."""
     a = [conversation(c, "v1", {STATUS: F}, n) for c in range(2) for n in range(20)]
@@ -388,6 +422,32 @@ def test_flips_have_the_reason_of_the_worse_side():
         ("newly_decided", "e4", "mine of v1 4"),
     ]
     assert (found[0].tags, found[0].language, found[0].share_a, found[0].share_b) == (["x"], "ko", 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ("PPPP", "PPFF", "lost"),
+        ("PPPP", "PPPF", None),
+        ("PPF", "PFF", None),
+        ("PPPPPPP", "PPPPFFF", None),
+        ("PF", "FF", "lost"),
+        ("FFFF", "PPFF", "gained"),
+        ("FFFF", "PFFF", None),
+        ("PPF", "PFFFFF", "lost"),
+        ("PFFFFF", "PPF", "gained"),
+        ("PPPU", "PFUU", "lost"),
+        ("PUUU", "UUUU", "newly_undecided"),
+    ],
+)
+def test_a_repeated_case_flips_from_half_of_its_decided_runs_on(before, after, kind):
+    outcomes = {"P": P, "F": F, "U": U}
+    a, b = (
+        [conversation(1, side, {STATUS: outcomes[letter]}, n) for n, letter in enumerate(runs)]
+        for side, runs in (("v1", before), ("v2", after))
+    )
+    found = compare(*sides(a, b), CompareOptions()).flips
+    assert [(flip.kind, flip.case) for flip in found] == ([(kind, "e1")] if kind else [])
 
 
 def test_a_slice_that_is_worse_stands_out():

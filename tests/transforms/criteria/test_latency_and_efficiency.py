@@ -4,6 +4,7 @@ from math import inf, nan
 import msgspec
 import pytest
 
+import turnwise
 from turnwise.schemas.conversation import Conversation, TimedSpan, ToolCall, Turn, Usage
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria import CRITERIA
@@ -195,6 +196,51 @@ def test_a_turn_that_the_agent_opened_in_no_time_has_no_latency(turn, wanted):
 
 def test_every_measured_invocation_has_a_duration():
     assert values(result_of("invocation_duration_v1", [Turn(agent="hello", latency_ms=0)])) == [(0, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("latencies", "duration", "latency"),
+    [
+        ((1000, 1001, 1001), 1.001, 3.002 / 3),
+        ((1000, 1000, 1001), 1.0, 3.001 / 3),
+        ((10.2, 10.9), 0.011, 0.01055),
+        ((0.4,), 0.0, 0.0004),
+    ],
+)
+def test_only_google_adks_duration_is_rounded(latencies, duration, latency):
+    turns = [
+        {"user": "q", "agent": "a", "latency_ms": ms, "model_ms": ms / 3, "tool_ms": ms / 3}
+        for ms in latencies
+    ]
+    log = {"conversation_id": "c", "turns": turns}
+    criteria = {"invocation_duration_v1": {"threshold": None}, "turn_latency": {"threshold": None}}
+    found = turnwise.evaluate(log, criteria=criteria).scores
+    overall = {row["criterion"]: row["value"] for row in found if row["turn_index"] is None}
+    assert overall["invocation_duration_v1"] == duration
+    assert overall["turn_latency"] == pytest.approx(latency)
+    timed = [row for row in found if row["criterion"] == "invocation_duration_v1"]
+    for row, ms in zip(timed, latencies, strict=False):
+        assert row["value"] == ms / 1000
+        assert row["details"]["framework"] == pytest.approx(ms / 3000, abs=0.0005)
+        assert row["details"]["framework"] == round(row["details"]["framework"], 3)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "duration"),
+    [(1.001, "1.001s"), (1.005, "1.005s"), (0.1 + 0.2, "0.300s"), (2.6e-9, "0.000000003s")],
+)
+def test_latencies_in_results_are_rounded_to_whole_nanoseconds(seconds, duration):
+    """1.001 seconds are 1,000,999,999.9 nanoseconds in floating point."""
+    span = {"type": "TOOL", "name": "f", "seconds": seconds}
+    turn = {"user": "q", "agent": "a", "tool_calls": [{"name": "f"}], "spans": [span]}
+    golden = {"user": "q", "tool_calls": [{"name": "f"}]}
+    log = {"conversation_id": "c", "eval_id": "e", "turns": [turn]}
+    result = turnwise.evaluate(
+        log, cases={"eval_id": "e", "turns": [golden]}, criteria={"tool_trajectory_avg_score": 1.0}
+    )
+    (replay,) = result.results[0]["result"]["goldenResult"]["turnReplayResults"]
+    (latency,) = replay["toolCallLatencies"]
+    assert latency["executionLatency"] == duration
 
 
 def test_the_mean_duration_is_rounded_to_milliseconds():

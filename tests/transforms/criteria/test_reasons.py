@@ -7,6 +7,7 @@ import pytest
 from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
+import turnwise
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.messages import MESSAGES
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, ToolCall, Turn
@@ -278,3 +279,74 @@ def test_the_runs_of_a_case_in_an_adk_result_are_numbered():
     results = [run("a"), run("b"), run("a"), run("a", "other"), run("a")]
     document = {"eval_set_result_id": "r", "eval_set_id": "set", "eval_case_results": results}
     assert [c.meta.get("trial") for c in eval_result_conversations(document)] == [0, None, 1, None, 2]
+
+
+ADDED, PAID, SENT = ({"name": name, "args": {"n": "x"}} for name in ("add", "pay", "send"))
+SENT_OTHER = {"name": "send", "args": {"n": "y"}}
+BESIDE = [
+    # expected, made, missing, extra, value of the effects, why
+    ([ADDED, PAID], [ADDED, SENT], [PAID], [SENT], 0.5, "missing pay(n: x)"),
+    ([ADDED, PAID], [SENT, ADDED], [PAID], [SENT], 0.5, "missing pay(n: x)"),
+    ([PAID], [SENT], [PAID], [SENT], 0.0, "missing pay(n: x)"),
+    ([PAID], [PAID, SENT], [], [SENT], 2 / 3, "not expected: send(n: x)"),
+    ([ADDED, PAID], [ADDED], [PAID], [], 2 / 3, "missing pay(n: x)"),
+    ([ADDED, PAID], [SENT], [ADDED, PAID], [SENT], 0.0, "missing add(n: x) and 1 more"),
+    ([PAID], [SENT, SENT_OTHER], [PAID], [SENT, SENT_OTHER], 0.0, "missing pay(n: x)"),
+    ([], [SENT, SENT_OTHER], [], [SENT, SENT_OTHER], 0.0, "not expected: send(n: x) and 1 more"),
+]
+
+
+def names(made):
+    return [call["name"] for call in made]
+
+
+def evaluated(made, case, config=None):
+    log = {"conversation_id": "c", "eval_id": "e", "turns": [{"user": "u", "tool_calls": made}]}
+    criteria = dict.fromkeys(("tool_trajectory_avg_score", "tool_effects_v1", "tool_invocation_score"), 1.0)
+    return turnwise.evaluate(log, cases=case, config={"criteria": criteria, **(config or {})})
+
+
+@pytest.mark.parametrize(("expected", "made", "missing", "extra", "effects", "why"), BESIDE)
+def test_an_extra_call_beside_a_missing_one_is_named_by_every_criterion(
+    expected, made, missing, extra, effects, why
+):
+    result = evaluated(made, {"eval_id": "e", "turns": [{"user": "u", "tool_calls": expected}]})
+    found = {row["criterion"]: row for row in result.scores if row["turn_index"] == 0}
+    texts, wanted = (
+        [f"{call['name']}(n: {call['args']['n']})" for call in side] for side in (extra, missing)
+    )
+    trajectory, changes = found["tool_trajectory_avg_score"], found["tool_effects_v1"]
+    for each in (trajectory, changes):
+        assert (f"Missing: {'; '.join(wanted)}." in each["explanation"]) is bool(missing)
+        assert (f"Not expected: {'; '.join(texts)}." in each["explanation"]) is bool(extra)
+    told = {name: trajectory["details"][name] for name in ("missing", "extra")}
+    assert told == {"missing": names(missing), "extra": names(extra)}
+    assert (changes["details"]["missing"], changes["details"]["extra"]) == (wanted, texts)
+    assert changes["value"] == pytest.approx(effects)
+    if expected:
+        assert found["tool_invocation_score"]["details"]["extra"] == names(extra)
+    assert result.conversations[0]["why"] == f"turn 0: {why}"
+
+
+@pytest.mark.parametrize("behavior", ["FAIL", "ALLOW", None])
+@pytest.mark.parametrize(("expected", "made", "missing", "extra"), [row[:4] for row in BESIDE if row[0]])
+def test_in_a_result_only_ces_fails_an_extra_call(expected, made, missing, extra, behavior):
+    steps = [{"expectation": {"toolCall": {"tool": call["name"], "args": call["args"]}}} for call in expected]
+    turn = {"steps": [{"userInput": {"text": "u"}}, *steps]}
+    case = {"name": "evaluations/e", "displayName": "e", "golden": {"turns": [turn]}}
+    rules = {"toolMatchingSettings": {"extraToolCallBehavior": behavior}}
+    if behavior is None:
+        case = {"eval_id": "e", "turns": [{"user": "u", "tool_calls": expected}]}
+    ces = {"evaluation_metrics_thresholds": {"goldenEvaluationMetricsThresholds": rules}}
+    (row,) = evaluated(made, case, {"ces": ces} if behavior else None).results
+    (replay,) = row["result"]["goldenResult"]["turnReplayResults"]
+    outcomes = replay["expectationOutcome"]
+    assert [one["outcome"] for one in outcomes[: len(expected)]] == [
+        "FAIL" if call in missing else "PASS" for call in expected
+    ]
+    assert [(one["observedToolCall"]["tool"], one["outcome"]) for one in outcomes[len(expected) :]] == [
+        (name, "FAIL" if behavior == "FAIL" else "SKIPPED") for name in names(extra)
+    ]
+    is_met = not missing and not (extra and behavior == "FAIL")
+    if behavior is not None:
+        assert row["evaluation_status"] == ("PASS" if is_met else "FAIL")

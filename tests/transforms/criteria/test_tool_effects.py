@@ -1,10 +1,12 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import turnwise
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     Conversation,
@@ -586,6 +588,82 @@ def test_what_only_a_judge_can_compare_is_unscored(matched):
         )
         assert score.value == wanted
         assert score.reason == (None if wanted else JUDGE_NEEDED)
+
+
+class Comparing:
+    """A judge that knows which values mean the same, and notes the pairs of every question."""
+
+    def __init__(self, same):
+        self.same, self.asked = same, []
+
+    async def generate(self, request, count):
+        found = re.findall(r"pair \d+, (expected|actual) value\]\n(.*)", request.evidence)
+        values = [value for _, value in found]
+        pairs = list(zip(values[::2], values[1::2], strict=True))
+        if pairs not in self.asked:
+            self.asked.append(pairs)
+        verdicts = [
+            {"number": i, "quote": "", "reason": "", "verdict": "yes" if self.same.get(a) == b else "no"}
+            for i, (a, b) in enumerate(pairs, 1)
+        ]
+        return [turnwise.RawReply(json.dumps({"verdicts": verdicts}))] * count
+
+    async def aclose(self):
+        pass
+
+
+def meant(value):
+    return {"$matchType": "semantic", "$matchValue": value}
+
+
+@pytest.mark.parametrize(
+    ("made", "value", "status", "questions"),
+    [
+        (["noon", "dusk"], 1.0, "PASS", 0),
+        (["12 o'clock", "sunset"], 1.0, "PASS", 1),
+        # The first answers say no, and leave open the values of the other pairs.
+        (["sunset", "12 o'clock"], 1.0, "PASS", 2),
+        (["12 o'clock", "dawn"], 0.5, "FAIL", 2),
+        (["dawn", "12 o'clock"], 0.5, "FAIL", 2),
+    ],
+)
+def test_a_judge_decides_which_calls_mean_the_same(made, value, status, questions):
+    case = {"eval_id": "e", "actions": [{"name": "add", "args": {"x": meant(x)}} for x in ("noon", "dusk")]}
+    turn = {"user": "u", "agent": "a", "tool_calls": [{"name": "add", "args": {"x": x}} for x in made]}
+    log = {"conversation_id": "c", "eval_id": "e", "turns": [turn]}
+    judge = Comparing({"noon": "12 o'clock", "dusk": "sunset"})
+    result = turnwise.evaluate(log, cases=case, criteria={NAME: 1.0}, judge=judge)
+    (row,) = result.scores
+    assert (row["value"], result.status, len(judge.asked)) == (pytest.approx(value), status, questions)
+
+
+def test_of_many_values_fifty_are_asked_about_at_once():
+    wanted, made = {f"x{i}": meant(f"a{i}") for i in range(60)}, {f"x{i}": f"b{i}" for i in range(60)}
+    case = {"eval_id": "e", "actions": [{"name": "add", "args": wanted}]}
+    turn = {"user": "u", "agent": "a", "tool_calls": [{"name": "add", "args": made}]}
+    log = {"conversation_id": "c", "eval_id": "e", "turns": [turn]}
+    judge = Comparing({f"a{i}": f"b{i}" for i in range(60)})
+    result = turnwise.evaluate(log, cases=case, criteria={NAME: 1.0}, judge=judge)
+    assert (result.status, [len(pairs) for pairs in judge.asked]) == ("PASS", [50, 10])
+
+
+def test_a_wrong_call_is_held_against_the_same_actors_first():
+    """The agent's differs in two arguments of three, the user's in one."""
+
+    def added(**args):
+        return [{"name": "add", "args": args}]
+
+    turn = {
+        "user": "u",
+        "agent": "a",
+        "tool_calls": added(x=1, y=2, z=2),
+        "user_tool_calls": added(x=1, y=1, z=2),
+    }
+    log = {"conversation_id": "c", "eval_id": "e", "turns": [turn]}
+    case = {"eval_id": "e", "actions": added(x=1, y=1, z=1)}
+    (row,) = turnwise.evaluate(log, cases=case, criteria={NAME: 1.0}).scores
+    (wrong,) = row["details"]["wrong_arguments"]
+    assert (wrong["actual"], row["details"]["extra"]) == ("add(x: 1, y: 2, z: 2)", [])
 
 
 def test_arguments_are_compared_as_the_config_says(whole):

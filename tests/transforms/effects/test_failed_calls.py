@@ -54,6 +54,8 @@ FAILED = [
     '{"result": "{\\"error\\": \\"x\\"}"}',
 ]
 SUCCEEDED = [
+    [{"error": "x"}, {"ok": True}],
+    ["Error: a", "ok"],
     None,
     "",
     "ok",

@@ -1,5 +1,6 @@
 import pytest
 
+import turnwise
 from turnwise.transforms.local_judge.grounding import ground
 
 
@@ -84,3 +85,33 @@ def test_codes_and_currencies_that_only_look_known(sentence, evidence, reason):
 )
 def test_codes_and_currencies_in_other_forms(sentence, evidence):
     assert verdict(sentence, [evidence]).coverage > 0.0
+
+
+@pytest.mark.parametrize(
+    ("code", "other"),
+    [
+        ("4000-1234-5678-9010", "9010 5678 1234 4000"),
+        ("4000 1234 5678 9010", "4000 1234 5678 9011"),
+        ("555-124-2002", "555-123-2002, 124"),
+        ("12AB3F9Z", "AB3F9Z, 12"),
+        ("2024-75-24", "2024, 24, 75"),
+        ("10.2.33.4", "10.2.33.5, 4"),
+        ("anna.berg@example.org", "anna@example.org, berg"),
+    ],
+)
+@pytest.mark.parametrize("criterion", ["hallucination", "hallucinations_v1"])
+def test_a_code_that_the_user_said_is_not_invented(code, other, criterion):
+    """It supports nothing either: that a card is blocked stands in the tool's result alone."""
+    said = {}
+    for user in (code, code.replace("-", ""), other, "my card"):
+        call = {
+            "tool_calls": [{"name": "get_card"}],
+            "tool_responses": [{"response": "The card is blocked."}],
+        }
+        turn = {"user": f"Please block {user} now.", "agent": f"The card {code} is blocked.", **call}
+        log = {"conversation_id": "c", "turns": [turn]}
+        (row, _) = turnwise.evaluate(log, criteria={criterion: 0.5}, judge="local").scores
+        said[user] = row["explanation"]
+        assert row["outcome"] == "FAIL"
+    assert not any(said[own].startswith("No evidence holds") for own in (code, code.replace("-", "")))
+    assert said[other].startswith("No evidence holds") and said["my card"].startswith("No evidence holds")

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import turnwise
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
 from turnwise.transforms.matching.alignment import align, turn_similarity
 from turnwise.transforms.matching.band import align_in_order
@@ -201,6 +202,28 @@ def test_examples(golden, recorded, wanted):
         assert sum(None not in pair for pair in found) == 1
     else:
         assert found == wanted
+
+
+@pytest.mark.parametrize("common", ["", "about", "about my"])
+@pytest.mark.parametrize("is_late", [True, False])
+def test_sixty_turns_that_are_shifted_by_twenty_find_each_other(common, is_late):
+    """Further from the diagonal than the first band, beside which every turn has something in common."""
+    middle = [f"{common} first{i} second{i}" for i in range(41)]
+    before, after = (
+        [f"{common} {word}{i} other{word}{i}" for i in range(20)] for word in ("before", "after")
+    )
+    golden, recorded = (
+        ([*middle, *after[:19]], [*before, *middle]) if is_late else ([*before, *middle], middle)
+    )
+    recorded = recorded if is_late else [*recorded, *after[:18]]
+    case = {"eval_id": "e", "turns": [{"user": text, "response": f"On {text}."} for text in golden]}
+    log = {"conversation_id": "c", "eval_id": "e",
+           "turns": [{"user": text, "agent": f"On {text}."} for text in recorded]}  # fmt: skip
+    result = turnwise.evaluate(log, cases=case, criteria={"response_match_score": 0.8})
+    by_turn = [row for row in result.scores if row["turn_index"] is not None]
+    assert [row["value"] for row in by_turn].count(1.0) == 41
+    labels = [row["label"] for row in by_turn if row["value"] != 1.0]
+    assert (labels.count("EXTRA_TURN"), labels.count("MISSING_TURN")) == ((20, 19) if is_late else (18, 20))
 
 
 def test_equal_numbers_of_turns_stand_side_by_side_whatever_they_say():

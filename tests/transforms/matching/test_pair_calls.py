@@ -82,6 +82,13 @@ def test_what_is_not_equal_among_a_thousand_is_paired_in_order():
     assert pair_calls(expected[:1], paged(range(1, 50_001))) == [0]
 
 
+def test_thirty_calls_with_another_size_are_paired_by_their_page():
+    wanted, made = paged(range(30)), paged(reversed(range(30)))
+    for call in made:
+        call.args = {**(call.args or {}), "size": 20}
+    assert pair_calls(wanted, made) == list(reversed(range(30)))
+
+
 def test_a_thousand_calls_of_one_name_are_told_apart_by_their_resource():
     one, other = (
         [ToolCall(name="get", resource=f"p/apps/{app}/tools/get", args={"page": i}) for i in range(300)]

@@ -32,6 +32,8 @@ def states(draw):
     sampled = draw(st.dictionaries(st.sampled_from(["one", "zwei"]), st.integers(1, 9)))
     counts = (draw(COUNTS) for _ in range(4))
     state = MetricsState(*counts, ces=draw(SUMS), sampled_out=Counter(sampled))
+    for case, outcome in draw(st.lists(st.tuples(st.sampled_from("abc"), OUTCOMES), max_size=6)):
+        state.repeats.add(case, [("one", outcome)])
     for criterion, turn, value, outcome, is_timed in draw(st.lists(ENTRIES, max_size=12)):
         tally = state.tallies.setdefault((criterion, turn), Tally())
         tally.add(value, outcome, is_timed)
@@ -99,6 +101,40 @@ def test_what_was_not_packed_here_is_refused(data):
 def test_a_newer_writer_may_add_fields_at_the_end():
     data = msgspec.msgpack.decode(packed(MetricsState(3, 7)))
     assert unpacked(msgspec.msgpack.encode([*data, {"new": 1}])) == MetricsState(3, 7)
+
+
+def bundle(cases, outcome="PASS"):
+    state = MetricsState(len(cases), passes=len(cases))
+    for case in cases:
+        state.repeats.add(f"case {case}", [("evaluation_status", outcome)])
+    return state
+
+
+@pytest.mark.parametrize(
+    ("bundles", "cases"),
+    [
+        ([range(6000), range(4000, 10_000)], 10_000),
+        ([range(10_000), range(10_000), range(5)], 10_000),
+        ([range(6000), range(6000, 10_001)], None),
+        ([range(10_001), range(5), range(5)], None),
+        ([range(5), range(10_001)], None),
+    ],
+)
+def test_repeats_of_many_cases_add_up_over_workers(bundles, cases):
+    """Beyond 10,000 cases nothing is said, whichever worker saw them; below, all runs of a case count."""
+    fn, coder = MetricsFn(), StateCoder()
+    runs = Counter(case for part in bundles for case in part)
+    for order in (bundles, bundles[::-1]):
+        sent = [coder.encode(fn.add_input(fn.create_accumulator(), bundle(part))) for part in order]
+        first = coder.encode(fn.merge_accumulators(map(coder.decode, sent[:-1])))
+        whole = fn.merge_accumulators([coder.decode(first), coder.decode(sent[-1])])
+        (row,) = version_rows(("v", fn.extract_output(whole)), "r")
+        assert row["conversations"] == sum(map(len, bundles))
+        if cases is None:
+            assert row["repeats"] is None
+        else:
+            assert (row["repeats"]["cases"], row["repeats"]["runs"]) == (cases, min(runs.values()))
+            assert len(row["repeats"]["pass_hat_k"]) == max(runs.values())
 
 
 def test_a_criterion_that_is_taken_back_leaves_no_row():

@@ -45,6 +45,24 @@ def test_turns_of_copies_count_with_their_cases():
     assert interval(logs, "response_match_score", "turn")[1] == pytest.approx(tuple(wilson_interval(8, 8)))
 
 
+def test_what_a_sample_left_out_is_in_no_count():
+    """It is neither scored nor unscored, so that the shares are those of a fair sample."""
+    said = "The pool is open."
+    turn = {
+        **{"user": "Is the pool open?", "agent": said, "expected": {"response": said}},
+        **{"tool_calls": [{"name": "look"}], "tool_responses": [{"name": "look", "response": said}]},
+    }
+    logs = [{"conversation_id": f"c{i}", "turns": [turn]} for i in range(40)]
+    criteria = {"response_match_score": 0.8, "hallucinations_v1": {"threshold": 0.5, "sample_rate": 0.5}}
+    rows = turnwise.evaluate(logs, criteria=criteria, judge="local").metrics_by_app_version
+    found = {row["criterion"]: row for row in rows if row["level"] == "conversation"}
+    for name in ("evaluation_status", "hallucinations_v1"):
+        row = found[name]
+        assert 10 < row["sampled_out"] < 30
+        assert (row["count"], row["scored"], row["unscored"]) == (*[40 - row["sampled_out"]] * 2, 0)
+    assert (found["response_match_score"]["count"], found["response_match_score"]["sampled_out"]) == (40, 0)
+
+
 def summed(units, *, parts=1):
     sums = [Units() for _ in range(parts)]
     for place, unit in enumerate(units):
@@ -62,6 +80,11 @@ def test_sums_add_up_in_any_order_and_can_be_taken_back():
     for parts in (2, 7, 100):
         draw.shuffle(units)
         assert summed(units, parts=parts) == whole
+    for few, many in ((300, 8_700), (700, 8_300)):
+        for order in (units, units[::-1]):
+            unequal = summed(order[:few])
+            unequal.merge(summed(order[few:]))
+            assert unequal == whole and few + many == len(units)
     few = summed(units[:50])
     few.merge(summed(units[20:50]), -1)
     assert few == summed(units[:20])
@@ -72,3 +95,4 @@ def test_the_number_of_trials_is_that_of_the_cases(cases, runs):
     found = summed([f"e{case}" for case in range(cases) for _ in range(runs)])
     assert found.independent(cases * runs) == pytest.approx(cases, rel=0.01)
     assert len(found.kept) <= 500
+    assert found.independent(1) >= 1 and found.independent(0) == 0

@@ -65,6 +65,17 @@ def test_the_turns_are_held_by_their_mean():
     assert evaluated(name, expected, fields, made, threshold=0.6)[0] == "FAIL"
 
 
+def test_a_whole_that_fails_stays_failed_whatever_the_turns_leave_open():
+    at_noon = ToolCall(name="book_seat", args={"n": {"$matchType": "semantic", "$matchValue": "noon"}})
+    made = turns([ToolCall(name="book_seat", args={"n": "12 o'clock"})], [PAY])
+    for expected, of_turns in ((calls([at_noon], [PAY]), None), (calls([BOOK], [PAY]), "FAIL")):
+        name, fields = "tool_trajectory_avg_score", {"actions": [BOOK]}
+        status, scores = evaluated(name, expected, fields, made, threshold=1.0)
+        assert (status, scores.overall.outcome, scores.overall.reason) == ("FAIL", "FAIL", None)
+        assert of_turns in {score.outcome for _, score in scores.turns}
+        assert "By turns" not in scores.overall.explanation
+
+
 def test_the_whole_fails_by_itself():
     status, scores = evaluated(*CASES[0][:2], {"actions": [BOOK]}, turns([BOOK], [PAY]), threshold=1.0)
     assert (status, scores.overall.value) == ("FAIL", 0.0)

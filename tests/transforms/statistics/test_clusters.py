@@ -1,5 +1,7 @@
 """Shares, agreement and corrected figures of scores that depend on each other."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,12 @@ from turnwise.transforms.statistics.agreement import (
     kappa_interval,
     krippendorffs_alpha,
 )
-from turnwise.transforms.statistics.clusters import cluster_codes, clustered_share, effective_size
+from turnwise.transforms.statistics.clusters import (
+    cluster_codes,
+    clustered_share,
+    clustered_variance,
+    effective_size,
+)
 from turnwise.transforms.statistics.corrected import SampleDesign, corrected_mean, corrected_rate
 
 
@@ -31,6 +38,49 @@ def test_shares_with_their_effective_sizes(values, clusters, weights, expected):
     )
     assert found.value == pytest.approx(expected[0])
     assert found.size == pytest.approx(expected[1]) if expected[1] is not None else found.size < 2
+
+
+@pytest.mark.parametrize("clusters", ["aabbbc", "aaabbb", "abcdde", "aabbccdddd"])
+def test_the_variance_of_clustered_shares_in_whole_numbers(clusters):
+    """A ratio's variance over n clusters, times n / (n - 1): without it few cases would look too certain."""
+    values = [0, 1, 1, 1, 1, 1, 0, 1, 1, 0][: len(clusters)]
+    share = Fraction(sum(values), len(values))
+    parts = [(value - share) / len(values) for value in values]
+    sums = [sum(part for part, own in zip(parts, clusters, strict=True) if own == name)
+            for name in dict.fromkeys(clusters)]  # fmt: skip
+    variance = sum(own**2 for own in sums) * Fraction(len(sums), len(sums) - 1)
+    codes = cluster_codes(clusters)
+    assert clustered_variance(np.asarray(parts, dtype=float), codes) == pytest.approx(float(variance))
+    found = clustered_share(np.asarray(values, dtype=float), codes)
+    size = min(len(values), share * (1 - share) / variance)
+    assert found == pytest.approx((float(share), float(size)))
+
+
+def test_the_interval_of_few_labelled_cases(stats):
+    """All are labelled: the labels' own mean and spread, which n / (n - 1) widens once more."""
+    labels = [1.0, 0.0, 0.5, 1.0, 0.25]
+    found = corrected_mean(labels, [1.0, 0.0, 1.0, 1.0, 0.0], [])
+    half = stats.t.ppf(0.975, 4) * np.std(labels, ddof=1) / np.sqrt(5) * np.sqrt(5 / 4)
+    assert found.interval == pytest.approx((np.mean(labels) - half, np.mean(labels) + half))
+
+
+def test_few_cases_with_many_copies_widen_the_interval_of_a_corrected_rate():
+    """Three cases of eight equal scores: as wide as the posterior of 24 / (8 (3 / 2)^2) scores."""
+    labels, size = [1.0] * 16 + [0.0] * 8, 24 / (8 * (3 / 2) ** 2)
+    design = SampleDesign([str(i // 8) for i in range(24)], [])
+    found = corrected_rate(labels, [True] * 24, [], 0, design).interval
+    draw = np.random.default_rng(1).beta
+    people, unlabelled = draw(2 / 3 * size + 0.5, size / 3 + 0.5, 1_000_000), draw(0.5, 0.5, 1_000_000)
+    passed = draw(size + 0.5, 0.5, 1_000_000)
+    expected = np.quantile(passed * people + (1 - passed) * unlabelled, [0.025, 0.975])
+    assert found == pytest.approx(tuple(expected), abs=0.012)
+
+
+def test_scores_of_a_case_that_differ_narrow_nothing():
+    """Each case has one pass and one fail: its scores say no more than as many of different cases."""
+    labels, judged = [1.0, 0.0] * 10, [True, True] * 10
+    design = SampleDesign([str(i // 2) for i in range(20)], [])
+    assert corrected_rate(labels, judged, [], 0, design) == corrected_rate(labels, judged, [], 0)
 
 
 def test_scores_that_are_all_alike_count_once():

@@ -1,5 +1,7 @@
 """Means: Welch, bootstrap and permutation over cases, adjusted p-values and words."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -120,6 +122,23 @@ def test_permutations_agree_with_scipy(stats, size):
     assert sign_flip_p(named(differences), 1) == pytest.approx(expected, abs=0.02 if size > 13 else 1e-9)
 
 
+@pytest.mark.parametrize(
+    "tenths", [(1, 2, 3), (1, 1, 1, 1, 4), (3, 6, 9, -2, 7), (1, 2, 3, 4, 5, -6), (11, -3, -3, -3, 1, 1)]
+)
+def test_exchanges_that_are_equally_far_from_zero_count(tenths):
+    """0.1 + 0.2 is more than 0.3: sums are compared in whole numbers here."""
+    sums = [sum(sign * own for sign, own in zip(signs, tenths, strict=True))
+            for signs in product((1, -1), repeat=len(tenths))]  # fmt: skip
+    expected = sum(abs(own) >= abs(sum(tenths)) for own in sums) / len(sums)
+    for order in (tenths, tenths[::-1]):
+        assert sign_flip_p(named([own / 10 for own in order]), 1) == expected
+
+
+def test_beyond_all_exchanges_a_difference_is_never_certain():
+    """All 40 differ alike, and hardly any of 10,000 exchanges does: that is 1 of 10,001, not 0."""
+    assert sign_flip_p(named([1.0] * 40), 1) == 1 / 10_001
+
+
 def test_permutations_where_nothing_differs():
     assert sign_flip_p({}, 1) == 1.0 == sign_flip_p({"a": 0.0, "b": 0.0}, 1)
 
@@ -165,6 +184,10 @@ def test_what_a_mean_needs():
         (0.0, 0.9, (-0.018, 0.019), (-0.015, 0.016), "same"),
         (0.01, 0.4, (-0.019, 0.09), (-0.015, 0.07), "not worse"),
         (0.022, 0.42, (-0.027, 0.071), (-0.019, 0.063), "cannot tell"),
+        (0.0, 0.9, (-0.03, 0.03), (-0.02, 0.01), "cannot tell"),
+        (0.0, 0.9, (-0.03, 0.03), (-0.01, 0.02), "cannot tell"),
+        (0.0, 0.9, (-0.02, 0.03), (-0.01, 0.02), "cannot tell"),
+        (0.1, 0.05, (0.02, 0.2), (0.03, 0.19), "not worse"),
         (-0.01, 0.001, (-0.012, -0.008), (-0.012, -0.008), "worse"),
         (0.001, 0.001, (-0.16, 0.16), (-0.12, 0.12), "cannot tell"),
         (-0.001, 0.001, (-0.01, 0.009), (-0.008, 0.007), "same"),

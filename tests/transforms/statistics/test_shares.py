@@ -1,6 +1,9 @@
 """Outcomes: tests and intervals of shares against scipy, statsmodels and published examples."""
 
+from fractions import Fraction
 from functools import cache
+from itertools import product
+from math import comb
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from hypothesis import strategies as st
 from turnwise.transforms.comparison.estimates import FEWEST_ALIKE
 from turnwise.transforms.statistics.distributions import binomial_cdf, t_quantile, upper_t
 from turnwise.transforms.statistics.effects import cohens_h
-from turnwise.transforms.statistics.exact_power import fisher_power
+from turnwise.transforms.statistics.exact_power import fisher_power, mcnemar_power
 from turnwise.transforms.statistics.paired import Pairs, bounded_interval, mcnemar, paired_interval
 from turnwise.transforms.statistics.power import (
     detectable_difference,
@@ -18,7 +21,12 @@ from turnwise.transforms.statistics.power import (
     needed_of_groups,
     needed_pairs,
 )
-from turnwise.transforms.statistics.proportions import difference_interval, exact_p, wilson_interval
+from turnwise.transforms.statistics.proportions import (
+    difference_interval,
+    exact_p,
+    upper_share,
+    wilson_interval,
+)
 
 COUNTS = st.integers(0, 3000)
 FEW = st.integers(0, 60)
@@ -71,6 +79,67 @@ def test_fishers_test(stats, passes, fails, base_passes, base_fails):
         found = exact_p(passes, passes + fails, base_passes, base_passes + base_fails)
         expected = stats.fisher_exact([[passes, fails], [base_passes, base_fails]]).pvalue
         assert found == pytest.approx(expected, rel=1e-6)
+
+
+def _rational_fisher(passes, count, base_passes, base_count):
+    """Returns the p-value of Fisher's test in whole numbers, in which equally likely tables are equal."""
+    together = passes + base_passes
+    shown = range(max(0, together - base_count), min(count, together) + 1)
+    chances = {k: comb(count, k) * comb(base_count, together - k) for k in shown}
+    return Fraction(sum(c for c in chances.values() if c <= chances[passes]), sum(chances.values()))
+
+
+def test_fishers_test_counts_tables_that_are_equally_likely():
+    """Every table of two groups of up to 10: with rounded chances, 4 of 4 against 2 of 8 gives 0.030."""
+    assert exact_p(4, 4, 2, 8) == pytest.approx(2 / 33) and exact_p(2, 8, 4, 4) == pytest.approx(2 / 33)
+    for count, base_count in product(range(1, 11), repeat=2):
+        for passes, base_passes in product(range(count + 1), range(base_count + 1)):
+            table = passes, count, base_passes, base_count
+            assert exact_p(*table) == pytest.approx(float(_rational_fisher(*table)), rel=1e-6), table
+
+
+@pytest.mark.parametrize("sizes", [(4, 8), (8, 4), (3, 10), (12, 7)])
+@pytest.mark.parametrize("alpha", [0.05, 0.1])
+def test_the_power_of_fishers_test_at_unequal_sizes(sizes, alpha):
+    for low, difference in ((0.0, 0.9), (0.1, 0.7), (0.25, 0.5)):
+        ends = (Fraction(low), Fraction(low + difference)), (Fraction(low + difference), Fraction(low))
+        powers = [Fraction(0), Fraction(0)]
+        for x, y in product(range(sizes[0] + 1), range(sizes[1] + 1)):
+            if _rational_fisher(x, sizes[0], y, sizes[1]) <= Fraction(alpha):
+                for i, (a, b) in enumerate(ends):
+                    one = comb(sizes[0], x) * a**x * (1 - a) ** (sizes[0] - x)
+                    powers[i] += one * comb(sizes[1], y) * b**y * (1 - b) ** (sizes[1] - y)
+        found = fisher_power(difference, low + difference / 2, sizes, alpha)
+        assert found == pytest.approx(float(min(powers)), rel=1e-6)
+
+
+def test_mcnemars_test_in_whole_numbers():
+    for gained, lost in product(range(13), repeat=2):
+        tail = Fraction(
+            sum(comb(gained + lost, k) for k in range(min(gained, lost) + 1)), 2 ** (gained + lost)
+        )
+        seen = Fraction(comb(gained + lost, gained), 2 ** (gained + lost))
+        p, mid_p = mcnemar(gained, lost)
+        assert p == pytest.approx(float(min(1, 2 * tail)))
+        assert mid_p == pytest.approx(1.0 if gained == lost else float(2 * tail - seen))
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+def test_the_power_of_mcnemars_test(stats, alpha):
+    for difference, discordant, count in ((0.3, 0.4, 25), (0.2, 0.2, 40), (0.5, 0.9, 12)):
+        total = 0.0
+        for m in range(count + 1):
+            wins = [x for x in range(m + 1) if 2 * x > m and stats.binomtest(x, m).pvalue <= alpha]
+            seen = stats.binom.pmf(wins, m, (1 + difference / discordant) / 2).sum()
+            total += stats.binom.pmf(m, count, discordant) * seen
+        assert mcnemar_power(difference, discordant, count, alpha) == pytest.approx(total, rel=1e-6)
+
+
+@pytest.mark.parametrize("passes, count", [(0, 5), (1, 5), (4, 5), (5, 5), (3, 17), (40, 90)])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_the_exact_upper_bound_of_a_share(stats, passes, count, level):
+    expected = stats.binomtest(passes, count).proportion_ci(level, "exact").high
+    assert upper_share(passes, count, level) == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +250,9 @@ def test_the_detectable_difference_hardly_changes_where_the_normal_one_begins():
     assert 0.96 < above / below < 1
 
 
-@pytest.mark.parametrize("difference, discordant", [(0.1, 0.1), (7 / 21, 15 / 21), (-0.5, 0.5), (0.2, 0.4)])
+@pytest.mark.parametrize(
+    "difference, discordant", [(0.1, 0.1), (7 / 21, 15 / 21), (-0.5, 0.5), (0.2, 0.4), (0.1, 0.15)]
+)
 def test_so_many_pairs_show_the_difference_and_hardly_fewer(stats, difference, discordant):
     needed = needed_pairs(difference, discordant)
     assert _exact_power(stats, abs(difference), discordant, needed) >= 0.8

@@ -4,6 +4,7 @@
 import json
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from tests.transforms.formats.traces.test_turns import (
@@ -52,6 +53,29 @@ def test_a_client_without_content_that_runs_at_the_time_of_a_model_call_records_
     bare = [counted(chat("1", own, 1, None, None), "client") for own in ("d", "e", "f")]
     assert spent(joined([agent("1", 0), *calls, *bare[:2]])) == [(2, 20)]
     assert spent(joined([agent("1", 0), *calls, *bare])) == [(3, 30)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "given", "calls"),
+    [
+        ((None, None), (FIRST, FIRST), 1),
+        (("r1", "r1"), (FIRST, FIRST), 1),
+        (("r1", None), (FIRST, FIRST), 1),
+        (("r1", "r2"), (FIRST, FIRST), 2),
+        # A gateway that gives every reply one id: two requests, one after the other, are two calls.
+        (("r1", "r1"), (FIRST, CALLED), 2),
+    ],
+)
+def test_model_calls_with_other_reply_ids_are_several(
+    ids: tuple[str | None, str | None], given: tuple[Any, Any], calls: int
+) -> None:
+    """Two writers record the same messages and tokens at one time."""
+    spans = [agent("1", 0)]
+    for i, (own, messages) in enumerate(zip(ids, given, strict=True)):
+        held = {"gen_ai.response.id": own} if own else {}
+        at = 1 if messages is FIRST else 5
+        spans.append(counted(chat("1", f"b{i}", at, messages, ANSWER), f"writer{i}", **held))
+    assert spent(joined(spans)) == [(calls, 10 * calls)]
 
 
 def test_model_calls_of_one_writer_beside_each_other_are_several() -> None:
