@@ -36,6 +36,8 @@ class JudgeSettings(Struct, frozen=True):
         shares_limits: Whether the place of the cache holds the limits, for all worker processes together.
         only_estimates: Count what would be asked of a model, and ask nothing.
         own: A judge that was handed in, in place of the one that the config names.
+        is_named: Whether an option or the config names a judge; False: it was found by its credentials, or by
+            the model of a criterion.
         spent: What an earlier attempt of the run spent of limits that nothing else remembers.
     """
 
@@ -44,6 +46,7 @@ class JudgeSettings(Struct, frozen=True):
     run_id: str = ""
     only_estimates: bool = False
     own: JudgeKind | None = None
+    is_named: bool = True
     workers: int = 1
     shares_limits: bool = False
     spent: Amounts = NOTHING

@@ -814,6 +814,39 @@ def test_a_judge_compares_what_is_open(verdict, status, wanted, by_turn):
         assert overall["reason"].endswith("the judge: it is down")
 
 
+JUDGED = {"final_response_match_v2": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("config", "named", "status"),
+    [
+        ({}, None, None),
+        ({"judge": {"requests_per_minute": 60}}, None, None),
+        ({}, "finder", "PASS"),
+        ({"judge": {"backend": "finder"}}, None, "PASS"),
+        ({"judge": {"model": "m"}}, None, "PASS"),
+        ({"criteria": {"tool_effects_v1": 1.0, **JUDGED}}, None, "PASS"),
+    ],
+)
+@pytest.mark.usefixtures("unchanged")
+def test_a_judge_that_only_has_credentials_gets_no_texts(config, named, status):
+    """Credentials in the environment are no consent: it is named, or a judged criterion is configured."""
+    asked, args = [], [{"n": 1, "body": body} for body in (NOTE, OTHER)]
+    kind = judge_that_says("yes", asked)
+    found = turnwise.JudgeKind(name="finder", help="", answer=kind.answer, is_available=lambda *_: True)
+    turnwise.register_judge(found)
+    log = {"conversation_id": "c1", "turns": [{"user": "u", "agent": "a"}]}
+    log["turns"][0]["tool_calls"] = [{"name": "send_update", "args": args[1]}]
+    log["expected"] = {"actions": [{"name": "send_update", "args": args[0]}]}
+    whole = {"criteria": {"tool_effects_v1": 1.0}} | config
+    result = turnwise.evaluate(log, config=whole, judge=named)
+    (score,) = (s for s in result.scores if s["criterion"] == "tool_effects_v1" and s["turn_index"] is None)
+    assert (score["outcome"], bool(asked)) == (status, status is not None)
+    if status is None:
+        wanted = "the wording of body of send_update differs: name a judge (`--judge`) or state a matcher"
+        assert score["reason"] == wanted
+
+
 @pytest.mark.parametrize(
     ("expected", "made"),
     [(NOTE, NOTE), ("pay 5 EUR to the shop today", "pay 9 EUR to the shop today")],

@@ -149,7 +149,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         reason = JUDGE_NEEDED
         if isinstance(unclear, list):
             names = ", ".join(map(str, unclear))
-            reason = f"the wording of {names} differs: ask a judge (`semantic`) or state a matcher"
+            reason = f"the wording of {names} differs: name a judge (`--judge`) or state a matcher"
         details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
         explanation = f"If the wording means the same: {best.explanation}"
         return OpenScore(None, reason, explanation=explanation, details=details, pairs=pairs)
