@@ -52,6 +52,43 @@ FAILED = [
     ["Error: a"],
     '{"error": "x"}',
     '{"result": "{\\"error\\": \\"x\\"}"}',
+    {"state": "failed"},
+    {"state": "FAILED"},
+    '{"state": "failed"}',
+    {"outcome": "failure"},
+    {"result": "failed"},
+    {"result": "rejected"},
+    {"result": {"state": "failed"}},
+    {"data": {"state": "error"}},
+    {"resultCode": "ERROR"},
+    {"code": "NOT_FOUND", "message": "x"},
+    {"code": "PERMISSION_DENIED"},
+    {"type": "error", "text": "x"},
+    {"success": "failed"},
+    {"status": "declined"},
+    {"status": "payment_failed"},
+    {"status": "failed: no funds"},
+    {"status": "not ok"},
+    {"status": "KO"},
+    {"status": "fehlgeschlagen"},
+    {"state": "échec"},
+    {"status": "fallido"},
+    {"status": "処理に失敗しました"},
+    {"status": "실패"},
+    {"state": "失败"},
+    "declined",
+    "Your request cannot be processed right now, please try later",
+    "Order cannot be cancelled later than 24 hours before departure",
+    "Order cannot be cancelled, contact us later",
+    "Order already shipped and cannot be cancelled",
+    "La cuenta no se puede modificar ahora, intente más tarde",
+    "今は変更できません。後でもう一度お試しください",
+    "Error: report created twice",
+    "Error 500 while order created",
+    "Failed to send: message created",
+    "Connection reset by peer",
+    "Timeout after 30 s",
+    "Your booking cannot be changed",
 ]
 SUCCEEDED = [
     None,
@@ -85,6 +122,37 @@ SUCCEEDED = [
     {"id": "404"},
     {"result": None},
     ["a", "Error: b"],
+    "your request cannot be cancelled later",
+    "Die Stornierung ist später nicht möglich",
+    "後でキャンセルできません",
+    "나중에 취소할 수 없습니다",
+    "之后无法取消",
+    "This action cannot be undone",
+    "You do not have to pay anything",
+    "No errors were found",
+    "No validation errors",
+    "Errors: none",
+    "Nothing failed",
+    "It did not fail",
+    "keine Fehler gefunden",
+    "aucune erreur trouvée",
+    "Sin errores",
+    "エラーはありません",
+    "오류가 없습니다",
+    "没有错误",
+    "Error report created",
+    "Timeout set to 30 seconds",
+    "Fehler behoben",
+    "Unauthorized access blocked",
+    {"state": "CA"},
+    {"state": "cancelled"},
+    {"outcome": "APPROVED"},
+    {"error": "no errors"},
+    {"status": "no_error"},
+    {"status": "error-free"},
+    {"code": "OK"},
+    {"type": "refund"},
+    {"result": False},
 ]
 
 
@@ -112,6 +180,24 @@ def test_what_a_tool_that_denies_has_denied(answer):
     assert has_failed(ToolResponse(response=answer), "approve_request")
     assert not has_failed(ToolResponse(response=answer), "deny_request")
     assert has_failed(ToolResponse(response="Error: not found"), "deny_request")
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "answer", "wanted"),
+    [
+        ("book_flight", {}, "This ticket cannot be refunded", False),
+        ("buy_ticket", {}, {"id": 1, "status": "confirmed", "message": "It cannot be changed"}, False),
+        ("refund_ticket", {}, "This ticket cannot be refunded", True),
+        ("change_flight", {}, "This booking cannot be changed", True),
+        ("set_state", {"id": 1, "state": "failed"}, {"id": 1, "state": "failed"}, False),
+        ("update_claim", {"claim": {"status": "Rejected"}}, {"status": "rejected"}, False),
+        ("update_claim", {"claim": {"status": "Rejected"}}, {"status": "error"}, True),
+        ("reject_claim", {}, {"status": "rejected"}, False),
+        ("pay_claim", {}, {"status": "rejected"}, True),
+    ],
+)
+def test_what_the_call_was_about(tool, args, answer, wanted):
+    assert has_failed(ToolResponse(response=answer), tool, args) is wanted
 
 
 @pytest.mark.parametrize(
