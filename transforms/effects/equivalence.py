@@ -11,11 +11,13 @@ from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
     contradicts,
+    have_same_words,
     is_in_order,
     is_structured,
     is_version,
     may_be_reworded,
 )
+from turnwise.transforms.effects.statements.stated_moments import likeness_of_moments
 from turnwise.transforms.effects.statements.written_words import with_digits
 from turnwise.transforms.matching.assignment import count_matches, equal_matches
 from turnwise.transforms.text.dates import DateReading, epoch_date, read_dates, same_date
@@ -23,6 +25,7 @@ from turnwise.transforms.text.values import Amount, amount, plain, same_amount
 
 _MOST_PAIRS = 20_000
 _NODE_LENGTH = 4
+_LONGEST_MOMENT = 48
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 Prose = Literal["unmet", "met", "ignored", "free"]
 """How prose counts that only a judge can compare: as different or as the same. Ignored: any prose is equal to
@@ -157,8 +160,13 @@ def _structure(value: JsonValue) -> JsonValue:
 
 
 def _scalars_equivalent(left: JsonValue, right: JsonValue, prose: Prose, name: str) -> bool:
-    if isinstance(left, str) and isinstance(right, str) and (may_be_reworded(left) or may_be_reworded(right)):
-        return _texts_equivalent(left, right, prose, name)
+    if isinstance(left, str) and isinstance(right, str):
+        if may_spell_moment(left) and may_spell_moment(right) and not is_version(name):
+            likeness = likeness_of_moments(left, right)
+            if likeness == "same" or (likeness == "unclear" and prose != "unmet"):
+                return True
+        if may_be_reworded(left) or may_be_reworded(right):
+            return _texts_equivalent(left, right, prose, name)
     if isinstance(left, bool) or isinstance(right, bool):
         truth = _truth(left)
         return truth is not None and truth == _truth(right)
@@ -175,8 +183,18 @@ def _scalars_equivalent(left: JsonValue, right: JsonValue, prose: Prose, name: s
             return likeness == "same" or (likeness == "unclear" and prose == "met")
         if _spelled(left) == _spelled(right):
             return True
-        return " " in left and " " in right and compare_texts(left, right, name) == "same"
+        if " " not in left and " " not in right:
+            return False
+        likeness = compare_texts(left, right, name)
+        is_open = likeness == "unclear" and have_same_words(left, right)
+        return likeness == "same" or (is_open and prose != "unmet")
     return plain(left) == plain(right)
+
+
+def may_spell_moment(text: str) -> bool:
+    """Returns whether a text is as short as a date or time, has a digit, and is no plain number or code."""
+    is_code = text.isascii() and text.isalnum()
+    return len(text) <= _LONGEST_MOMENT and not is_code and any(map(str.isdecimal, text))
 
 
 def _texts_equivalent(left: str, right: str, prose: Prose, name: str) -> bool:

@@ -41,7 +41,7 @@ _SUCCEEDING = re.compile(
     r"|(?:0|nothing|never|none) failed"
     r"|(?:(?:did|has|have)(?: not|n['’]t)) fail(?:ed)?"
     r"|(?:no|not any|0|zero|without(?: any)?)(?: \w+)? (?:errors?|failures?|exceptions?|problems?|issues?)"
-    r"|(?:errors?|failures?)\W{1,3}(?:0|none|no|nil)\b"
+    r"|(?:errors|failures): (?:0|none)(?![^,;])"
     r"|(?:keine?n?|ohne) (?:\w+ )?(?:fehler|probleme?)|(?:aucune?|sans) (?:erreurs?|problème|échec)"
     r"|(?:sin|ning[úu]n) (?:error(?:es)?|fallos?|problemas?)|(?:sem|nenhum) (?:erros?|falhas?|problemas?)"
     r"|(?:senza|nessun) (?:error[ei]|problem[ai])|(?:geen|zonder) (?:fout(?:en)?|probleem|problemen))\b"

@@ -89,6 +89,9 @@ FAILED = [
     "Connection reset by peer",
     "Timeout after 30 s",
     "Your booking cannot be changed",
+    "Error: no",
+    "Error: None",
+    "Errors: no seats",
 ]
 SUCCEEDED = [
     None,

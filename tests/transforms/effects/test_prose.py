@@ -686,6 +686,21 @@ OTHER_WORDS = [
     ("title", "Refund for order 77", "Order 77: refund", None),
     ("note", "customer wants either A or B", "customer would like A or else B", None),
     ("note", "changed plans", "change of plans", None),
+    ("reason", "flight delay", "delayed flight", None),
+    ("reason", "flight cancellation", "cancelled flight", None),
+    ("reason", "payment failure", "failed payment", None),
+    ("reason", "Late Delivery", "delivery late", None),
+    ("reason", "verspäteter Flug", "Flug verspätet", None),
+    ("reason", "vuelo retrasado", "retraso vuelo", None),
+    ("reason", "delayed flight", "cancelled flight", "FAIL"),
+    ("reason", "flight delay", "train delay", "FAIL"),
+    ("seat", "aisle seat", "window seat", "FAIL"),
+    ("method", "credit card", "gift card", "FAIL"),
+    ("path", "a b.txt", "b.txt a", "FAIL"),
+    ("date", "2026-05-05", "May 5", None),
+    ("date", "5. Mai", "05.05.2026", None),
+    ("date", "May 5", "May 5 at 3 pm", None),
+    ("date", "2026-05-05", "5. Juni", "FAIL"),
 ]
 
 

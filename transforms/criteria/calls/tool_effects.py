@@ -15,6 +15,7 @@ from turnwise.transforms.criteria.calls.base import LeavesOpen, OpenScore, UsesT
 from turnwise.transforms.effects.actor_calls import ActorCall
 from turnwise.transforms.effects.calls import ArgumentComparison, OpenPair
 from turnwise.transforms.effects.changes import Changes, ExpectedCalls, changes_of, match_changes
+from turnwise.transforms.effects.equivalence import may_spell_moment
 from turnwise.transforms.effects.handoffs import expected_handoffs
 from turnwise.transforms.effects.pairing import Matching
 from turnwise.transforms.effects.prose import may_be_reworded
@@ -260,7 +261,9 @@ def _needs_judge(call: ToolCall) -> bool:
 def _holds_prose(value: JsonValue) -> bool:
     if isinstance(value, dict | list):
         return any(map(_holds_prose, value.values() if isinstance(value, dict) else value))
-    return may_be_reworded(value) or (isinstance(value, str) and len(value.split()) > 1)
+    if not isinstance(value, str):
+        return False
+    return may_be_reworded(value) or len(value.split()) > 1 or may_spell_moment(value)
 
 
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:
