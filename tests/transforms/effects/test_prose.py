@@ -890,6 +890,30 @@ def test_texts_inside_lists_and_objects():
     assert held_against("update_order", expected, unclear).status is None
 
 
+LEG = {"flight": "HAT1", "seats": 2}
+OBJECTS = [
+    # expected, made, status without a judge, and with one that says yes
+    (LEG, {**LEG, "from": "EWR"}, None, "PASS"),
+    ({"legs": [LEG]}, {"legs": [{**LEG, "force": True}]}, None, "PASS"),
+    ([LEG, {"flight": "HAT2"}], [{"flight": "HAT2", "seats": 1}, LEG], None, "PASS"),
+    ({"n": 1}, {"n": 1, "force": True}, None, "PASS"),
+    ([LEG], [{**LEG, "from": "EWR", "to": "IAH"}], "PASS", "PASS"),
+    ([LEG], [{**LEG, "note": "please keep a seat at the window"}], None, "PASS"),
+    (LEG, {**LEG, "from": None, "to": "", "options": {}}, "PASS", "PASS"),
+    ({**LEG, "from": None}, LEG, "PASS", "PASS"),
+    (LEG, {"flight": "HAT1"}, "FAIL", "FAIL"),
+    (LEG, {"flight": "HAT1", "seats": 3, "from": "EWR"}, "FAIL", "FAIL"),
+]
+
+
+@pytest.mark.parametrize(("expected", "made", "status", "judged"), OBJECTS)
+def test_keys_of_objects_that_are_not_expected_are_unclear(expected, made, status, judged):
+    expected, made = {"id": 7, "what": expected}, {"id": 7, "what": made}
+    assert held_against("update_trip", expected, made).status == status
+    assert held_against("update_trip", expected, made, judge_that_says("yes", [])).status == judged
+    assert held_against("update_trip", expected, made, prose="ignore").status == judged
+
+
 @pytest.mark.parametrize(("stored", "status"), [(NOTE.upper(), "PASS"), (OTHER, None), ("", "FAIL")])
 def test_texts_in_the_session_state(stored, status):
     log = {"conversation_id": "c1", "turns": [{"user": "u", "agent": "a"}], "state": {"note": stored}}

@@ -31,7 +31,7 @@ from turnwise.transforms.effects.wording import (
     texts,
     wrong_details,
 )
-from turnwise.transforms.matching.arguments import ArgumentMatcher, is_directive
+from turnwise.transforms.matching.arguments import ArgumentMatcher
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
@@ -254,13 +254,15 @@ def states_calls(sample: Sample) -> bool:
 
 
 def _needs_judge(call: ToolCall) -> bool:
-    """Returns whether a call holds what only a judge may be able to compare."""
-    return any(is_directive(value) or _holds_prose(value) for value in (call.args or {}).values())
+    """Returns whether a call holds what only a judge may be able to compare, as texts and objects."""
+    return any(_may_be_open(value) for value in (call.args or {}).values())
 
 
-def _holds_prose(value: JsonValue) -> bool:
-    if isinstance(value, dict | list):
-        return any(map(_holds_prose, value.values() if isinstance(value, dict) else value))
+def _may_be_open(value: JsonValue) -> bool:
+    if isinstance(value, list):
+        return any(map(_may_be_open, value))
+    if isinstance(value, dict):
+        return True
     if not isinstance(value, str):
         return False
     return may_be_reworded(value) or len(value.split()) > 1 or may_spell_moment(value)
