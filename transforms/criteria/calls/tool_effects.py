@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
@@ -41,6 +42,7 @@ HANDOFF_WEIGHT = 0.1
 CountsAs = Literal["allow", "weigh", "fail"]
 
 _DESTRUCTIVE = "destructive"
+_NOT_SAID = "The case states no change and no words, so that nothing that was said is compared."
 _FAILING = {
     _DESTRUCTIVE: "destructive and not expected",
     "extra_handoffs": "a hand-off and not expected",
@@ -123,7 +125,11 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         wanted = ExpectedCalls(
             actions, golden.user_actions, [call for turn in of_turns for call in turn.optional]
         )
-        return self._compare(changes_of(wanted, sample.conversation.turns, catalog), catalog)
+        work = changes_of(wanted, sample.conversation.turns, catalog)
+        score = self._compare(work, catalog)
+        if not work.expected and not _states_words(golden):
+            score.explanation = f"{score.explanation} {_NOT_SAID}"
+        return score
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the mean over the turns; FAIL if a turn fails at any threshold."""
@@ -251,6 +257,12 @@ def states_calls(sample: Sample) -> bool:
     return sample.eval_case is not None and any(
         turn.tool_calls is not None for turn in sample.eval_case.turns
     )
+
+
+def _states_words(case: EvalCase) -> bool:
+    """Returns whether a case states anything about what the agent says."""
+    of_turns = any(turn.response is not None or turn.expectations or turn.rubrics for turn in case.turns)
+    return bool(of_turns or case.outputs or case.expectations or case.expectation_texts or case.rubrics)
 
 
 def _needs_judge(call: ToolCall) -> bool:
