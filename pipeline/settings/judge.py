@@ -18,6 +18,9 @@ from turnwise.transforms.judging.setup import JudgeSettings
 DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
 """Default file of the judge cache."""
 
+_NAMING = frozenset(("backend", "model", "panel", "cascade", "project", "base_url", "api_key_secret"))
+"""Fields of the config of which each one says which judge is meant."""
+
 
 def judge_settings(
     options: RawJudgeOptions, config: JudgeConfig, run_id: str, criteria: Sequence[Criterion] = ()
@@ -31,6 +34,7 @@ def judge_settings(
         raise ConfigError(f"--judge_concurrency must be 1 or more, not {options.judge_concurrency}")
     if not 0 <= options.sample_rate <= 1:
         raise ConfigError(f"--sample_rate must lie between 0 and 1, not {options.sample_rate}")
+    stated_fields = config.model_fields_set
     if options.judge_model:
         config = config.model_copy(update={"panel": ()})
     own_model = options.judge_model or (config.model if "model" in config.model_fields_set else "")
@@ -46,7 +50,10 @@ def judge_settings(
     judge = config.model_copy(update=stated)
     if kind.connect:
         check_several(kind, judge, criteria)
-    return JudgeSettings(judge, options.judge_concurrency, run_id, options.estimate)
+    is_named = bool(options.judge or options.judge_model or _NAMING & stated_fields)
+    return JudgeSettings(
+        judge, options.judge_concurrency, run_id, only_estimates=options.estimate, is_named=is_named
+    )
 
 
 def _models_of(criteria: Sequence[Criterion]) -> list[str]:

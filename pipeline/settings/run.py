@@ -117,10 +117,13 @@ class RunSettings(Struct, frozen=True):
     @property
     def selection(self) -> Selection:
         """The criteria, by how they are scored."""
-        has_judge = self.judge.kind.is_judging
-        by_dialect = {"ces": CES_CRITERIA} if has_judge else None
-        asks_models = self.judge.kind.connect is not None
-        return select(self.criteria, self.sample_rate, by_dialect, self.judge.config, asks_models, has_judge)
+        judge = self.judge
+        by_dialect = {"ces": CES_CRITERIA} if judge.kind.is_judging else None
+        asks_models = judge.kind.connect is not None
+        # A key in the environment alone is no consent to send texts of calls to its service.
+        is_wanted = judge.is_named or any(isinstance(each, JudgedCriterion) for each in self.criteria)
+        has_judge = judge.kind.is_judging and is_wanted
+        return select(self.criteria, self.sample_rate, by_dialect, judge.config, asks_models, has_judge)
 
 
 def _check_batch_options(options: RawOptions) -> None:

@@ -115,9 +115,10 @@ class ArgumentComparison(Struct, frozen=True):
             met = self._is_met(want, value, name in given, matchers.get(name))
             if met is None and name in ordered and isinstance(want, list) and isinstance(value, list):
                 met = len(want) == len(value) and all(
-                    equivalent(one, other, prose, name) for one, other in zip(want, value, strict=True)
+                    equivalent(one, other, prose, name, "names")
+                    for one, other in zip(want, value, strict=True)
                 )
-            if not (equivalent(want, value, prose, name) if met is None else met):
+            if not (equivalent(want, value, prose, name, "none") if met is None else met):
                 found.append(Difference(name, want, value))
         return found
 

@@ -69,7 +69,7 @@ def _applied(
 
 
 def _list_for(applied: AppliedChanges, call: ToolCall, response: ToolResponse | None) -> list[ToolCall]:
-    if has_failed(response, called_tool(call)):
+    if has_failed(response, called_tool(call), call.args):
         return applied.failed
     return applied.no_ops if changed_nothing(response) else applied.succeeded
 

@@ -11,11 +11,13 @@ from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,
     contradicts,
+    have_same_words,
     is_in_order,
     is_structured,
     is_version,
     may_be_reworded,
 )
+from turnwise.transforms.effects.statements.stated_moments import likeness_of_moments
 from turnwise.transforms.effects.statements.written_words import with_digits
 from turnwise.transforms.matching.assignment import count_matches, equal_matches
 from turnwise.transforms.text.dates import DateReading, epoch_date, read_dates, same_date
@@ -23,13 +25,22 @@ from turnwise.transforms.text.values import Amount, amount, plain, same_amount
 
 _MOST_PAIRS = 20_000
 _NODE_LENGTH = 4
+_LONGEST_MOMENT = 48
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 Prose = Literal["unmet", "met", "ignored", "free"]
 """How prose counts that only a judge can compare: as different or as the same. Ignored: any prose is equal to
 any other, but not commands, code and the like; free: these too."""
+FurtherKeys = Literal["free", "names", "none"]
+"""Which keys beside the expected ones are ignored: all, those of short texts, or none."""
 
 
-def equivalent(expected: JsonValue, actual: JsonValue, prose: Prose = "unmet", name: str = "") -> bool:
+def equivalent(
+    expected: JsonValue,
+    actual: JsonValue,
+    prose: Prose = "unmet",
+    name: str = "",
+    further: FurtherKeys = "free",
+) -> bool:
     """Returns whether two values mean the same.
 
     Numbers are compared by value (`"5"`, `5`, `5.0`, `"$5.00"`; a leading zero makes a text an identifier),
@@ -43,6 +54,7 @@ def equivalent(expected: JsonValue, actual: JsonValue, prose: Prose = "unmet", n
         actual: The value that was passed or stored.
         prose: How prose counts that only a judge can compare.
         name: Name of the parameter; "": unknown.
+        further: Which keys of objects that are not expected leave it unclear, unless they are empty.
     """
     if type(expected) is type(actual) and expected == actual:
         return True
@@ -50,15 +62,25 @@ def equivalent(expected: JsonValue, actual: JsonValue, prose: Prose = "unmet", n
     if is_empty(left) or is_empty(right):
         return _nothing_equals(left, right, prose)
     if isinstance(left, dict) and isinstance(right, dict):
-        return all(equivalent(value, right.get(key), prose, key) for key, value in left.items())
+        keys = dict.fromkeys(left)
+        if prose == "unmet" and further != "free":
+            # It may change what is written; a name beside those of an entry describes the entry.
+            keys |= {key: None for key, value in right.items() if further == "none" or not _is_name(value)}
+        inside: FurtherKeys = further if further == "free" else "none"
+        return all(equivalent(left.get(key), right.get(key), prose, key, inside) for key in keys)
     if isinstance(left, list) and isinstance(right, list):
+        further = further if further == "free" else "names"
         if is_in_order(name):
             pairs = zip(left, right, strict=False)
-            return len(left) == len(right) and all(equivalent(*pair, prose, name) for pair in pairs)
-        return len(left) == len(right) and None not in pair_equivalent(left, right, prose, name)
+            return len(left) == len(right) and all(equivalent(*pair, prose, name, further) for pair in pairs)
+        return len(left) == len(right) and None not in pair_equivalent(left, right, prose, name, further)
     if isinstance(left, dict | list) or isinstance(right, dict | list):
         return False
     return _scalars_equivalent(left, right, prose, name)
+
+
+def _is_name(value: JsonValue) -> bool:
+    return isinstance(value, str) and _structure(value) is value and not may_be_reworded(value)
 
 
 def is_empty(value: JsonValue) -> bool:
@@ -86,7 +108,11 @@ def _is_nothing(value: JsonValue) -> bool:
 
 
 def pair_equivalent(
-    expected: Sequence[JsonValue], actual: Sequence[JsonValue], prose: Prose = "unmet", name: str = ""
+    expected: Sequence[JsonValue],
+    actual: Sequence[JsonValue],
+    prose: Prose = "unmet",
+    name: str = "",
+    further: FurtherKeys = "free",
 ) -> list[int | None]:
     """Pairs as many equivalent elements as possible, in any order.
 
@@ -102,7 +128,7 @@ def pair_equivalent(
     columns = [j for j in range(len(actual)) if j not in used]
     size = sum(nodes(expected[i]) for i in rows) * sum(nodes(actual[j]) for j in columns)
     if 0 < size <= _MOST_PAIRS:
-        same = partial(equivalent, prose=prose, name=name)
+        same = partial(equivalent, prose=prose, name=name, further=further)
         found = count_matches([expected[i] for i in rows], [actual[j] for j in columns], same)
         for i, column in zip(rows, found, strict=True):
             partners[i] = None if column is None else columns[column]
@@ -157,8 +183,13 @@ def _structure(value: JsonValue) -> JsonValue:
 
 
 def _scalars_equivalent(left: JsonValue, right: JsonValue, prose: Prose, name: str) -> bool:
-    if isinstance(left, str) and isinstance(right, str) and (may_be_reworded(left) or may_be_reworded(right)):
-        return _texts_equivalent(left, right, prose, name)
+    if isinstance(left, str) and isinstance(right, str):
+        if may_spell_moment(left) and may_spell_moment(right) and not is_version(name):
+            likeness = likeness_of_moments(left, right)
+            if likeness == "same" or (likeness == "unclear" and prose != "unmet"):
+                return True
+        if may_be_reworded(left) or may_be_reworded(right):
+            return _texts_equivalent(left, right, prose, name)
     if isinstance(left, bool) or isinstance(right, bool):
         truth = _truth(left)
         return truth is not None and truth == _truth(right)
@@ -175,8 +206,18 @@ def _scalars_equivalent(left: JsonValue, right: JsonValue, prose: Prose, name: s
             return likeness == "same" or (likeness == "unclear" and prose == "met")
         if _spelled(left) == _spelled(right):
             return True
-        return " " in left and " " in right and compare_texts(left, right, name) == "same"
+        if " " not in left and " " not in right:
+            return False
+        likeness = compare_texts(left, right, name)
+        is_open = likeness == "unclear" and have_same_words(left, right)
+        return likeness == "same" or (is_open and prose != "unmet")
     return plain(left) == plain(right)
+
+
+def may_spell_moment(text: str) -> bool:
+    """Returns whether a text is as short as a date or time, has a digit, and is no plain number or code."""
+    is_code = text.isascii() and text.isalnum()
+    return len(text) <= _LONGEST_MOMENT and not is_code and any(map(str.isdecimal, text))
 
 
 def _texts_equivalent(left: str, right: str, prose: Prose, name: str) -> bool:

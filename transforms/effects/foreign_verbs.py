@@ -106,7 +106,7 @@ LANGUAGES = {
         destructive="""
             cancelar cancelación anular anulación eliminar eliminación borrar borrado suprimir
             supresión quitar remover revocar destruir destruye vaciar descartar purgar desechar
-            rescindir
+            rescindir truncar desinstalar desinstalación
         """,
         repeatable="""
             crear creación agregar añadir apartar reservar comprar pagar enviar mandar vender
@@ -153,6 +153,7 @@ LANGUAGES = {
         destructive="""
             cancelar cancelamento anular excluir exclui exclua exclusão eliminar eliminação apagar
             deletar remover remoção revogar destruir destrói esvaziar descartar limpar
+            purgar truncar rescindir desinstalar desinstalação
         """,
         repeatable="""
             criar criação adicionar acrescentar incluir inclui inserir insere reservar comprar pagar
@@ -195,7 +196,7 @@ LANGUAGES = {
         """,
         destructive="""
             annuler annulation supprimer suppression effacer effacement enlever résilier résiliation
-            révoquer détruire détruis vider purger
+            révoquer détruire détruis vider purger tronquer désinstaller désinstallation
         """,
         repeatable="""
             créer création ajouter réserver acheter payer envoyer envoie expédier vendre transférer
@@ -241,6 +242,7 @@ LANGUAGES = {
         destructive="""
             annullare annullamento cancellare cancellazione eliminare eliminazione rimuovere rimozione
             togliere togli revocare disdire disdici distruggere svuotare scartare
+            troncare rescindere rescindi disinstallare disinstallazione
         """,
         repeatable="""
             creare creazione aggiungere inserire prenotare comprare acquistare pagare inviare spedire
@@ -288,7 +290,7 @@ LANGUAGES = {
         destructive="""
             stornieren stornierung löschen löschung entfernen entfernung kündigen kündigung abbrechen
             annullieren annullierung widerrufen vernichten leeren verwerfen zerstören tilgen absagen
-            abbestellen ausradieren aufheben
+            abbestellen ausradieren aufheben deinstallieren deinstallation
         """,
         repeatable="""
             erstellen erstellung anlegen erzeugen hinzufügen einfügen buchen reservieren kaufen
@@ -334,7 +336,7 @@ LANGUAGES = {
         """,
         destructive="""
             annuleren annulering verwijderen verwijdering wissen schrappen opzeggen opzegging intrekken
-            vernietigen weggooien afzeggen
+            vernietigen weggooien afzeggen leegmaken deïnstalleren deinstalleren
         """,
         repeatable="""
             aanmaken maken toevoegen invoegen boeken reserveren kopen betalen sturen verzenden
@@ -538,7 +540,8 @@ LANGUAGES = {
         """,
         destructive="""
             取消 取り消し 取消し 取り消す 取消す キャンセル 削除 消去 消す 抹消 解約 破棄 廃棄 退会
-            撤回 初期化 クリア 除去 sakujo torikeshi torikesu kyanseru kaiyaku
+            撤回 初期化 クリア 除去 剥奪 失効 契約解除 空にする アンインストール
+            sakujo torikeshi torikesu kyanseru kaiyaku
         """,
         repeatable="""
             予約 注文 購入 買う 支払 支払い 支払う 決済 送信 送付 送る 発送 販売 送金 振込 振り込み
@@ -569,7 +572,8 @@ LANGUAGES = {
             리셋 공개 연기 로그인 로그아웃 전환 바꾸기 바꾸다 해제 중단 byeongyeong sujeong
         """,
         destructive="""
-            취소 삭제 제거 지우기 지우다 해지 탈퇴 철회 폐기 말소 초기화 소거 sakje chwiso haeji
+            취소 삭제 제거 지우기 지우다 해지 탈퇴 철회 폐기 말소 초기화 소거 파기 비우기 박탈
+            언인스톨 권한회수 sakje chwiso haeji
         """,
         repeatable="""
             예약 예매 주문 구매 구입 결제 지불 전송 보내기 발송 발신 판매 송금 이체 입금 출금 인출 청구
@@ -602,8 +606,8 @@ LANGUAGES = {
             重置 重启 发布 發佈 隐藏 登录 登入 登出 切换 gengxin xiugai
         """,
         destructive="""
-            删除 刪除 移除 清除 清空 删 刪 删掉 注销 註銷 撤销 撤銷 作废 销毁 退订 退訂 终止 終止 解约
-            shanchu quxiao
+            删除 刪除 移除 清除 清空 删 刪 删掉 注销 註銷 撤销 撤銷 作废 销毁 退订 退訂 终止 終止 解约 解約
+            卸载 卸載 吊销 吊銷 撤回权限 清零 格式化磁盘 格式化硬盘 shanchu quxiao
         """,
         repeatable="""
             创建 創建 新建 新增 建立 添加 增加 加入 插入 预订 預訂 预定 預定 预约 預約 订购 訂購 下单
@@ -657,6 +661,19 @@ GRAMMAR = word_set("""
 
 JOINING = word_set("y e und et en och i ve dan oraz und と および 及び 후 및 并 並 和 و и")
 """Conjunctions."""
+
+RESETTING = word_set("""
+    zurücksetzen zurücksetze zurücksetzt restablecer restablece reiniciar reinicia resetear resetea
+    réinitialiser réinitialise reimpostare reimposta redefinir redefine resetar reseta resetten
+    リセット 리셋 重置
+""")
+"""Verbs that destroy what a store holds."""
+
+STORES = word_set("""
+    datenbank daten festplatte speicher server base datos dados dati disco disque données donnees gegevens
+    schijf データベース データ ディスク 데이터베이스 디스크 数据库 數據庫 资料库 資料庫 磁盘 硬盘 系统数据
+""")
+"""Nouns for what is empty after a reset."""
 
 SEPARABLE = word_set(
     "ab an auf aus bei durch ein fest frei hinzu nach um vor weg zu zurück zusammen in op toe uit"

@@ -61,6 +61,8 @@ _PERSONS = verbs.PERSONS | _all(foreign.PERSONS)
 _HANDING = verbs.HANDING | _all(foreign.HANDING)
 _MONEY = verbs.MONEY | _all(foreign.MONEY)
 _CONVERSATION = verbs.CONVERSATION | _all(foreign.CONVERSATION)
+_RESETTING = verbs.RESETTING | _all(foreign.RESETTING)
+_STORES = verbs.STORES | _all(foreign.STORES)
 _ENDING_LAST = _all(foreign.ENDING)
 _ENDING = verbs.ENDING | _ENDING_LAST
 
@@ -133,7 +135,17 @@ def infer_effect(name: str, description: str | None = None) -> ToolEffect:
     effect, verb = _named(name) or _described(description) or (UNKNOWN, "")
     words = lexicon()
     is_idempotent = effect in ("read", "handoff") or verb in words.idempotent
-    return ToolEffect(effect, is_idempotent, effect == "write" and verb in words.destructive, GUESS)
+    destroys = verb in words.destructive or (verb in _RESETTING and _names_store(verb, name))
+    return ToolEffect(effect, is_idempotent, effect == "write" and destroys, GUESS)
+
+
+def _names_store(verb: str, name: str) -> bool:
+    """Returns whether a name that resets something says that it is a store of data."""
+    tool = _PART.split(_plain(name))[-1]
+    words = set(words_of(tool))
+    if verb == "restore":
+        return "factory" in words
+    return not words.isdisjoint(_STORES) or any(store in tool for store in _STORES if not store.isascii())
 
 
 @lru_cache(maxsize=4096)
@@ -221,9 +233,12 @@ def _read(words: Sequence[str]) -> InferredVerb | None:
     if head in verbs.PREPARING and last in verbs.TOOLS:
         return InferredVerb("read", "")
     if len(words) > 1 and (head in _WEAK or last in _WEAK_LAST):
-        found = _read(words[1:] if head in _WEAK else words[:-1])
+        rest = words[1:] if head in _WEAK else words[:-1]
+        if len(rest) == 1 and rest[0] in verbs.NOUNS_TOO - verbs.DEEDS - known.reading:
+            return None  # it is not known what is done to an order or a file
+        found = _read(rest)
         return None if found == ("read", "") and last in verbs.STORED else found
-    verb = _verb(words)
+    verb = None if _names_thing(words) else _verb(words)
     if verb is None:
         return InferredVerb("read", "") if _names_information(words) else None
     if verb in known.reading:
@@ -231,6 +246,24 @@ def _read(words: Sequence[str]) -> InferredVerb | None:
         joined = (b if a in _JOINING else a for a, b in pairwise(words) if _is_joined(a, b, clear))
         verb = next(joined, verb)
     return InferredVerb("write" if verb in known.writing else "read", verb)
+
+
+def _names_thing(words: Sequence[str]) -> bool:
+    """Returns whether the first word of a name, a verb that is also a noun or adjective, may be no verb."""
+    if len(words) < 2:
+        return False
+    head, last = words[0], words[-1]
+    if (
+        head in verbs.ADJECTIVES
+        and len(words) == 2
+        and last.endswith("s")
+        and not last.endswith(("ss", "us"))
+    ):
+        return True
+    if (head == "open" and last in verbs.OPENED) or (head == "return" and last in verbs.RETURNED):
+        return True
+    is_part = last in verbs.ATTRIBUTES and not (last == "items" and head in verbs.DEEDS)
+    return len(words) == 2 and is_part and head in verbs.NOUNS_TOO - lexicon().reading
 
 
 def _is_joined(first: str, second: str, clear: frozenset[str]) -> bool:

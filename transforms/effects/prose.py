@@ -1,5 +1,6 @@
 """Compares texts that people and agents write freely: the same, different, or unclear."""
 
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -243,6 +244,34 @@ def contradicts(expected: str, actual: str) -> bool:
     if compare_texts(expected, actual) != "different":
         return False
     return not (expected.strip() and actual.strip()) or common_content(expected, actual) >= _SAME_CONTENT
+
+
+def have_same_words(expected: str, actual: str) -> bool:
+    """Returns whether phrases have the same words but for order and endings.
+
+    As `flight delay` and `delayed flight`. Phrases with digits or signs have none in common.
+    """
+    if not (_ONLY_WORDS.fullmatch(expected.strip()) and _ONLY_WORDS.fullmatch(actual.strip())):
+        return False
+    left, right = (
+        [word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in FUNCTION_WORDS]
+        for text in (expected, actual)
+    )
+    for word in left:
+        partner = next((other for other in right if _are_forms(word, other)), None)
+        if partner is None:
+            return False
+        right.remove(partner)
+    return bool(left) and not right
+
+
+_ONLY_WORDS = re.compile(r"(?:[^\W\d]|[ ,'’-]){1,200}")
+
+
+def _are_forms(one: str, other: str) -> bool:
+    """Returns whether two words are equal, or begin alike, as forms of a word do."""
+    size = max(4, math.ceil(0.6 * min(len(one), len(other))))
+    return one == other or (len(one) >= size and one[:size] == other[:size])
 
 
 def common_content(expected: str, actual: str) -> float:

@@ -68,9 +68,18 @@ TOGGLING = word_set("toggle")
 DESTRUCTIVE = word_set("""
     abolish annul cancel clear decommission delete deprovision destroy discard dispose dissolve drop
     eliminate eradicate erase evict expunge forfeit kill liquidate nuke nullify obliterate overwrite prune
-    purge quash raze remove rescind revoke rm rmdir shred terminate trash truncate void wipe
+    purge quash raze remove rescind revoke rm rmdir shred terminate trash truncate uninstall void wipe
 """)
 """Verbs that delete something irreversibly."""
+
+RESETTING = word_set("flush reset reinitialise reinitialize restore")
+"""Verbs that destroy what a store holds (`reset_database`, `restore_factory_settings`)."""
+
+STORES = word_set("""
+    bucket cluster data database databases db disk drive environment everything factory namespace repo
+    repository schema server storage table tables warehouse
+""")
+"""Nouns for what is empty or new after a reset; `restore` takes them back, but for a factory's settings."""
 
 NOUNS_TOO = word_set("""
     alert appeal approximate auction award backup benchmark bid bill book cable cap capture cat charge
@@ -84,6 +93,32 @@ NOUNS_TOO = word_set("""
 """)
 """Verbs that are also nouns or other words: a writing one yields to another verb, a reading one must be the
 first word."""
+
+DEEDS = word_set("""
+    appeal auction backup cancellation charge check credit debit deposit dispute exchange fix fund lease link
+    loan pickup rate refund register release rent reserve return review reward sale shutdown trade transfer
+    vote
+""")
+"""Nouns for what is done: to process one is to do it (`process_refund`, not `process_order`)."""
+
+ATTRIBUTES = word_set("""
+    attachments author category content contents entries format genre items language length limit limits line
+    lines option options owner path priority rating rows score scores size subtotal tax thread threads title
+    titles type types value values width
+""")
+"""Nouns for parts and properties: after a noun, they name no deed (`order_items`, `file_path`)."""
+
+OPENED = word_set("""
+    app application browser chat document file folder image link page pdf photo site tab url video web
+    webpage website
+""")
+"""Nouns for what is opened to be looked at."""
+
+ADJECTIVES = word_set("double duplicate free live open")
+"""Verbs that are also adjectives: before a plural the name is unclear (`open_tickets`)."""
+
+RETURNED = word_set("answer data output reply response result results text value values")
+"""Nouns for what a function returns."""
 
 QUESTIONS = word_set("""
     are can does has have how is know should what when where which who whom whose why
@@ -147,6 +182,10 @@ PHRASES = {
     ("convert", "lead"): "update",
     ("convert", "trial"): "update",
     ("find", "replace"): "replace",
+    ("truncate", "message"): "summarize",
+    ("truncate", "number"): "round",
+    ("truncate", "string"): "summarize",
+    ("truncate", "text"): "summarize",
     ("format", "disk"): "wipe",
     ("format", "drive"): "wipe",
     ("gather", "payment"): "charge",

@@ -35,6 +35,8 @@ class JudgeSettings(Struct, frozen=True):
         shares_budget: Whether all worker processes count in one budget, in the place of the cache.
         only_estimates: Count what would be asked of a model, and ask nothing.
         own: A judge that was handed in, in place of the one that the config names.
+        is_named: Whether an option or the config names a judge; False: it was found by its credentials, or by
+            the model of a criterion.
         spent: What an earlier attempt of the run spent of limits that nothing else remembers.
     """
 
@@ -43,6 +45,7 @@ class JudgeSettings(Struct, frozen=True):
     run_id: str = ""
     only_estimates: bool = False
     own: JudgeKind | None = None
+    is_named: bool = True
     workers: int = 1
     shares_budget: bool = False
     spent: Amounts = NOTHING

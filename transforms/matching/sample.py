@@ -11,6 +11,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.matching.alignment import align
+from turnwise.transforms.matching.case_digest import case_digest
 from turnwise.transforms.matching.expectations import (
     ExpectationOutcome,
     TurnReplay,
@@ -110,6 +111,24 @@ class Sample:
         names_case = self.conversation.eval_id is not None or "trial" in self.conversation.meta
         if names_case and stated_case(self.conversation) is not None:
             self.run_of = case.key.text
+
+    @cached_property
+    def case_digest(self) -> str | None:
+        """The digest of what is expected; None: nothing is."""
+        return case_digest(self.eval_case)
+
+    @property
+    def unit(self) -> str:
+        """What intervals count once: the named case; without a name, what is expected after which words.
+
+        Where nothing is expected, it is the conversation.
+        """
+        if self.run_of is not None:
+            return self.run_of
+        if self.case_digest is None:
+            return f"\0{self.conversation.conversation_id}"
+        said = [turn.user for turn in self.conversation.turns]
+        return f"\0{self.case_digest}\0{msgspec.json.encode(said).decode()}"
 
     def replay(self, pair: TurnPair) -> TurnReplay:
         """Returns how a pair's golden turn was met, worked out once.

@@ -155,7 +155,7 @@ class MetricsState(Struct):
         """Counts a conversation by some of its turns; None: by all of them."""
         self.conversations += 1
         sample = scored.sample
-        self.units.add(sample.run_of or f"\0{sample.conversation.conversation_id}")
+        self.units.add(sample.unit)
         self.turns += len(sample.conversation.turns) if turns is None else len(turns)
         self.passes += verdict.status == "PASS"
         self.fails += verdict.status == "FAIL"

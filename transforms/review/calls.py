@@ -90,7 +90,7 @@ class MadeCalls(Struct):
             error: bool | str | None = None
             if is_guess:
                 self.guessed.add(tool)
-            if response is not None and has_failed(response, tool):
+            if response is not None and has_failed(response, tool, call.args):
                 error = response.error or True
                 self.errors += 1
             elif effect == DESTRUCTIVE:

@@ -9,7 +9,6 @@ from turnwise.schemas.run import RunInfo
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
 from turnwise.transforms.effects.tool_catalog import ToolCatalog
-from turnwise.transforms.matching.case_digest import case_digest
 from turnwise.transforms.matching.sample import Sample, stated_task
 from turnwise.transforms.review.calls import CallEffects, MadeCalls, agent_calls, tool_names
 from turnwise.transforms.review.harm import harm_of
@@ -97,7 +96,7 @@ class Reviewer:
             "user_id": conversation.user_id,
             "eval_id": case.eval_id if case else None,
             "eval_set_id": case.eval_set_id if case else None,
-            "case_digest": case_digest(case),
+            "case_digest": sample.case_digest,
             "task": stated_task(conversation),
             "app_version": conversation.app_version,
             "language": conversation.language,

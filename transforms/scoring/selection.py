@@ -106,7 +106,8 @@ def select(
             config takes the place of the default.
         judge: The run's prompts, panel and cascade; None: the defaults.
         asks_models: Whether the judge asks models; False: there are no panels and cascades.
-        has_judge: Whether there is a judge that may be asked about what measured criteria leave open.
+        has_judge: Whether there is a judge that may be asked about what measured criteria leave open: one
+            that is named, or that judged criteria ask.
     """
     judge = judge or JudgeConfig()
     names = {criterion.name for criterion in criteria}

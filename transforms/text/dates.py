@@ -14,7 +14,7 @@ _TIME = re.compile(
     r"\s?(z|utc|gmt|[+-]\d\d:?\d\d)?$"
 )
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{4})(\d\d)(\d\d)")
-_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
+_YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|[2-4]\d)")
 _IN_CHARACTERS = re.compile(r"(\d{4})\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
 _IN_WORDS = re.compile(
     r"(?:[^\W\d_]+,? )?(?:(\d{1,2})(?:st|nd|rd|th|\.)?[- ](?:of )?([^\W\d_]+)"
@@ -107,7 +107,8 @@ def _days(text: str) -> tuple[date, ...]:
         return _valid([(found[1] or found[5], found[3] or found[6], found[4] or found[7])])
     found = _YEAR_LAST.fullmatch(text)
     if found:
-        return _valid([(found[4], found[1], found[3]), (found[4], found[3], found[1])])
+        year = found[4] if len(found[4]) == 4 else f"20{found[4]}"
+        return _valid([(year, found[1], found[3]), (year, found[3], found[1])])
     found = _IN_CHARACTERS.fullmatch(text)
     if found:
         return _valid([(found[1], found[2], found[3])])

@@ -8,15 +8,36 @@ from turnwise.schemas.values import JsonObject, JsonValue
 
 _ERROR_KEYS = frozenset(("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror"))
 _SUCCESS_KEYS = frozenset(("success", "succeeded", "successful", "ok", "issuccess"))
-_STATUS_KEYS = frozenset(("status", "outcome", "statuscode", "httpstatus", "httpstatuscode", "responsecode"))
+_STATUS_KEYS = frozenset(
+    ("status", "state", "outcome", "statuscode", "statustext", "httpstatus", "httpstatuscode", "responsecode",
+     "resultcode", "resultstatus", "callstatus", "requeststatus", "executionstatus", "operationstatus")
+)  # fmt: skip
 _MARKS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS
-_NO_ERROR = ("", "0", "none", "null", "false", "no", "ok", "no error", "success")
+_NO_ERROR = frozenset(
+    ("", "0", "-", "none", "null", "false", "no", "ok", "n/a", "no error", "no errors", "none found",
+     "success", "nein", "kein", "keine", "kein fehler", "keine fehler", "aucun", "aucune", "aucune erreur",
+     "ninguno", "ninguna", "ningún error", "nenhum", "nenhum erro", "nessuno", "nessun errore", "geen",
+     "なし", "無し", "無", "없음", "无", "沒有", "没有")
+)  # fmt: skip
 _GOOD_STATUS = frozenset(("success", "succeeded", "successful", "ok", "200", "201", "completed", "done"))
-_BAD_STATUS = re.compile(
-    r"error|errored|unavailable|unsuccessful|fail|failed|failure|fatal|exception|invalid.*|not[ _-]?found"
-    r"|bad[ _-]?request|forbidden"
-    r"|unauthori[sz]ed|aborted|time[d ]?[ _-]?out|[45]\d\d\b.*"
+_BAD_WORDS = (
+    "error|errored|unavailable|unsuccessful|fail|fails|failed|failing|failure|fatal|exception|crashed"
+    "|forbidden|unauthori[sz]ed|unauthenticated|unimplemented|aborted|denied|declined|rejected|refused|nok"
+    "|ko|time[d ]?[ _-]?out|not[ _-]?(?:found|ok|allowed|permitted|possible|processed|completed)"
+    "|bad[ _-]?request|(?:deadline|quota|limit)[ _-]exceeded|resource[ _-]exhausted"
+    "|fehler|fehlgeschlagen|gescheitert|abgelehnt|erreur|échec|échoué|échouée|refusé|refusée|fallo|fallido|fallida"
+    "|fallada|fracasado|rechazado|rechazada|denegado|denegada|erro|falha|falhou|recusado|recusada|errore|fallito"
+    "|fallita|rifiutato|rifiutata|fout|mislukt|geweigerd|afgewezen"
 )
+_BAD_STATUS = re.compile(
+    r"invalid\b.*|(?:(?!(?:no|not|non|never|without|0)[ _-])[^\W_]+[ _-]){0,3}"
+    rf"(?:{_BAD_WORDS})(?:(?![ _-]free\b)[\W_].*)?"
+    r"|[^没沒无無未]{0,9}(?:失敗|エラー|失败|错误|錯誤|실패|오류|에러|拒否|拒绝|拒絕|거부|거절)"
+    r"(?:しました|됨|했습니다|되었습니다)?",
+    re.DOTALL,
+)
+_BAD_CODE = re.compile(r"[45]\d\d\b.*")
+_BAD_TYPES = frozenset(("error", "exception", "failure"))
 
 
 @lru_cache(maxsize=4096)
@@ -25,25 +46,41 @@ def plain_key(key: object) -> str:
     return re.sub(r"[\W_]", "", str(key)).lower()
 
 
-def states_failure(held: JsonObject) -> bool | None:
-    """Returns whether the marks of an object state a failure; None: it has no mark that tells."""
+def is_bad_status(text: str) -> bool:
+    """Returns whether a text is a status of failure: `failed`, `payment_declined`, `fehlgeschlagen`."""
+    return _BAD_STATUS.fullmatch(text.strip().casefold()) is not None
+
+
+def states_failure(held: JsonObject, given: frozenset[str] = frozenset()) -> bool | None:
+    """Returns whether the marks of an object state a failure; None: it has no mark that tells.
+
+    Args:
+        held: The object.
+        given: Texts in lower case that are no failure as a status, because the call was about them.
+    """
     marks = []
     for plain, key in _mark_keys(tuple(held)).items():
         value = held[key]
         if plain in _STATUS_KEYS:
-            marks.append(_status(value))
+            mark = _status(value)
+            marks.append(None if mark is False and str(value).strip().casefold() in given else mark)
         elif plain in _SUCCESS_KEYS:
-            marks.append(_is_true(value))
+            mark = _is_true(value)
+            marks.append(_status(value) if mark is None else mark)
         elif _is_error(value):
             return True
     if False in marks or True in marks:
         return False in marks
-    return _says_code(held) or None
+    return _says_code(held, given) or None
 
 
-def _says_code(held: JsonObject) -> bool:
-    """Returns whether an object gives an HTTP status as `code`, with a message beside it."""
-    code = held.get("code")
+def _says_code(held: JsonObject, given: frozenset[str]) -> bool:
+    """Returns whether an object is an error by its type or code: an HTTP status with a message beside it."""
+    code, of_type = held.get("code"), held.get("type")
+    if isinstance(of_type, str) and of_type.lower() in _BAD_TYPES - given:
+        return True
+    if isinstance(code, str):
+        return is_bad_status(code) and code.strip().casefold() not in given
     is_status = isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600
     return is_status and any(
         isinstance(held.get(name), str) for name in ("message", "detail", "msg", "reason")
@@ -79,4 +116,4 @@ def _status(value: JsonValue) -> bool | None:
     text = str(value).strip().lower() if isinstance(value, str | int) else ""
     if text in _GOOD_STATUS:
         return True
-    return False if _BAD_STATUS.fullmatch(text) else None
+    return False if is_bad_status(text) or _BAD_CODE.fullmatch(text) else None

@@ -85,4 +85,7 @@ MONTHS = _by_place(
     "- jänner - mrz - - - - - sept okt - dez",
     "- janvier février mars avril - juin juillet août septembre octobre novembre décembre",
     "- enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "- gennaio febbraio - aprile maggio giugno luglio - settembre ottobre - dicembre",
+    "- janeiro fevereiro março - maio junho julho - setembro outubro novembro dezembro",
+    "- januari februari maart - mei - - augustus - - - -",
 )

@@ -8,6 +8,7 @@ from turnwise.transforms.effects import verbs
 from turnwise.transforms.effects.inferred import infer_effect, lexicon, words_of
 
 READ = """
+    truncate_text return_results
     litre_to_gallon timestampToDate sentiment_analysis identity_verification wikipedia
     trading_get_login_status
     get_parcel_details getCurrentTime ListInvoices FAQ_search customer_lookup order_status orderStatus
@@ -45,6 +46,9 @@ WRITE = """
     search_and_book get_or_create_user check_out checkIn sign_up transfer_money transfer_to_account
     transfer_funds_to_savings transfer ordersDelete message_delete process_refund execute_trade
     mcp__shop__buy shareDocument call_customer forward_email move_file initiate_return
+    process_refund handle_return return_items order_groceries book_flights post_comments open_account
+    file_claim
+    reset_password reset_filter restore_database restablecer_contraseña 重置密码 passwort_zurücksetzen
     환불하기 connect_wifi open_ticket close_window buy_tool
     unlock_door unlock_tool_shed
     update_payment_method send_certificate check_in migrate_database deleteaccount cancelorder
@@ -62,7 +66,15 @@ WRITE = """
 """
 DESTRUCTIVE = """
     delete_account deleteaccount account_deletion subscription_cancellation eliminar_cliente
-    eliminarcliente
+    eliminarcliente reset_database database_reset reset_user_db factory_reset flush_db uninstall_app wipe_disk
+    app_uninstall
+    restore_factory_settings purge_queue truncate_table revoke_access terminate_instance
+    setze_datenbank_zurück zurücksetzen_datenbank deinstalliere_app widerrufe_zugriff
+    restablecer_base_de_datos desinstalar_app truncar_tabla revocar_acceso rescindir_contrato
+    réinitialiser_base désinstaller_application désinstaller_app tronquer_table reimposta_database
+    disinstalla_app redefinir_banco_de_dados desinstalar_aplicativo rescindir_contrato purgar_fila
+    deinstalleer_app データベースリセット アプリをアンインストール 権限剥奪 ゴミ箱を空にする
+    데이터베이스리셋 파기 권한회수 重置数据库 卸载应用 清空表
     elimina_cliente borrar supprimer supprimer_compte löschen_konto loeschen_konto loschen_konto
     KONTO_LÖSCHEN kontoLöschen lösche_konto lo\u0308schen_konto excluir_conta apagar_arquivo
     elimina_utente
@@ -75,6 +87,9 @@ UNKNOWN = """
     sync_calendar refresh_data generate_report export_list reindex_database select_options
     deleted_items dar_de_baja_usuario caricare_documento process_data frobnizieren_konto zorpear_estado
     blub_kunde
+    open_tickets open_orders open_invoices duplicate_records open_file open_url process_order process_claim
+    process_file handle_request run_order execute_order order_items file_path message_thread
+    claim_type book_titles
 """
 HANDOFF = """
     transfer_to_human_operator transferToAgent transfer_to_billing transfer_call escalate
@@ -121,6 +136,9 @@ def test_tools_that_hand_over(name):
         ("enable_feature", True, False),
         ("create_order", False, False),
         ("toggle_light", False, False),
+        ("reset_password", True, False),
+        ("restore_database", True, False),
+        ("重置密码", True, False),
         ("send_email", False, False),
         ("search_and_delete", True, True),
     ],

@@ -686,6 +686,21 @@ OTHER_WORDS = [
     ("title", "Refund for order 77", "Order 77: refund", None),
     ("note", "customer wants either A or B", "customer would like A or else B", None),
     ("note", "changed plans", "change of plans", None),
+    ("reason", "flight delay", "delayed flight", None),
+    ("reason", "flight cancellation", "cancelled flight", None),
+    ("reason", "payment failure", "failed payment", None),
+    ("reason", "Late Delivery", "delivery late", None),
+    ("reason", "verspäteter Flug", "Flug verspätet", None),
+    ("reason", "vuelo retrasado", "retraso vuelo", None),
+    ("reason", "delayed flight", "cancelled flight", "FAIL"),
+    ("reason", "flight delay", "train delay", "FAIL"),
+    ("seat", "aisle seat", "window seat", "FAIL"),
+    ("method", "credit card", "gift card", "FAIL"),
+    ("path", "a b.txt", "b.txt a", "FAIL"),
+    ("date", "2026-05-05", "May 5", None),
+    ("date", "5. Mai", "05.05.2026", None),
+    ("date", "May 5", "May 5 at 3 pm", None),
+    ("date", "2026-05-05", "5. Juni", "FAIL"),
 ]
 
 
@@ -814,6 +829,39 @@ def test_a_judge_compares_what_is_open(verdict, status, wanted, by_turn):
         assert overall["reason"].endswith("the judge: it is down")
 
 
+JUDGED = {"final_response_match_v2": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("config", "named", "status"),
+    [
+        ({}, None, None),
+        ({"judge": {"requests_per_minute": 60}}, None, None),
+        ({}, "finder", "PASS"),
+        ({"judge": {"backend": "finder"}}, None, "PASS"),
+        ({"judge": {"model": "m"}}, None, "PASS"),
+        ({"criteria": {"tool_effects_v1": 1.0, **JUDGED}}, None, "PASS"),
+    ],
+)
+@pytest.mark.usefixtures("unchanged")
+def test_a_judge_that_only_has_credentials_gets_no_texts(config, named, status):
+    """Credentials in the environment are no consent: it is named, or a judged criterion is configured."""
+    asked, args = [], [{"n": 1, "body": body} for body in (NOTE, OTHER)]
+    kind = judge_that_says("yes", asked)
+    found = turnwise.JudgeKind(name="finder", help="", answer=kind.answer, is_available=lambda *_: True)
+    turnwise.register_judge(found)
+    log = {"conversation_id": "c1", "turns": [{"user": "u", "agent": "a"}]}
+    log["turns"][0]["tool_calls"] = [{"name": "send_update", "args": args[1]}]
+    log["expected"] = {"actions": [{"name": "send_update", "args": args[0]}]}
+    whole = {"criteria": {"tool_effects_v1": 1.0}} | config
+    result = turnwise.evaluate(log, config=whole, judge=named)
+    (score,) = (s for s in result.scores if s["criterion"] == "tool_effects_v1" and s["turn_index"] is None)
+    assert (score["outcome"], bool(asked)) == (status, status is not None)
+    if status is None:
+        wanted = "the wording of body of send_update differs: name a judge (`--judge`) or state a matcher"
+        assert score["reason"] == wanted
+
+
 @pytest.mark.parametrize(
     ("expected", "made"),
     [(NOTE, NOTE), ("pay 5 EUR to the shop today", "pay 9 EUR to the shop today")],
@@ -840,6 +888,30 @@ def test_texts_inside_lists_and_objects():
     unclear = {"items": [{"note": OTHER, "n": 1}, {"note": "keep it cold at all times", "n": 2}]}
     assert held_against("update_order", expected, same).status == "PASS"
     assert held_against("update_order", expected, unclear).status is None
+
+
+LEG = {"flight": "HAT1", "seats": 2}
+OBJECTS = [
+    # expected, made, status without a judge, and with one that says yes
+    (LEG, {**LEG, "from": "EWR"}, None, "PASS"),
+    ({"legs": [LEG]}, {"legs": [{**LEG, "force": True}]}, None, "PASS"),
+    ([LEG, {"flight": "HAT2"}], [{"flight": "HAT2", "seats": 1}, LEG], None, "PASS"),
+    ({"n": 1}, {"n": 1, "force": True}, None, "PASS"),
+    ([LEG], [{**LEG, "from": "EWR", "to": "IAH"}], "PASS", "PASS"),
+    ([LEG], [{**LEG, "note": "please keep a seat at the window"}], None, "PASS"),
+    (LEG, {**LEG, "from": None, "to": "", "options": {}}, "PASS", "PASS"),
+    ({**LEG, "from": None}, LEG, "PASS", "PASS"),
+    (LEG, {"flight": "HAT1"}, "FAIL", "FAIL"),
+    (LEG, {"flight": "HAT1", "seats": 3, "from": "EWR"}, "FAIL", "FAIL"),
+]
+
+
+@pytest.mark.parametrize(("expected", "made", "status", "judged"), OBJECTS)
+def test_keys_of_objects_that_are_not_expected_are_unclear(expected, made, status, judged):
+    expected, made = {"id": 7, "what": expected}, {"id": 7, "what": made}
+    assert held_against("update_trip", expected, made).status == status
+    assert held_against("update_trip", expected, made, judge_that_says("yes", [])).status == judged
+    assert held_against("update_trip", expected, made, prose="ignore").status == judged
 
 
 @pytest.mark.parametrize(("stored", "status"), [(NOTE.upper(), "PASS"), (OTHER, None), ("", "FAIL")])

@@ -10,8 +10,13 @@ from turnwise.transforms.statistics.proportions import wilson_interval
 
 
 def run(case: int, trial: int, good: bool, **fields: object) -> dict[str, object]:
-    turn = {"user": "hi", "agent": "yes" if good else "no", "expected": {"response": "yes"}}
+    turn = {"user": f"hi {case}", "agent": "yes" if good else "no", "expected": {"response": "yes"}}
     return {"conversation_id": f"c{case}-{trial}", "eval_id": f"e{case}", "turns": [turn, turn], **fields}
+
+
+def golden(text: str, answer: str | None) -> dict[str, object]:
+    turn = {"user": text, "agent": answer or "yes", "latency_ms": 10}
+    return {"turns": [turn | ({"expected": {"response": answer}} if answer else {})]}
 
 
 def interval(logs, criterion="evaluation_status", level="conversation"):
@@ -32,6 +37,27 @@ def test_copies_of_one_record_are_one_trial():
     for log in logs:
         log.pop("eval_id", None)
     assert interval(logs)[1] == pytest.approx(tuple(wilson_interval(4, 4)))
+
+
+@pytest.mark.parametrize(
+    ("logs", "trials"),
+    [
+        ([golden(f"text {i % 4}", "yes") for i in range(100)], 4),
+        ([golden("hi", f"answer {i % 4}") for i in range(100)], 4),
+        ([golden(f"text {i}", "yes") for i in range(100)], 100),
+        ([golden(f"text {i % 4}", None) for i in range(100)], 100),
+    ],
+    ids=["four texts", "four goldens", "as many texts", "nothing is expected"],
+)
+def test_goldens_without_names_are_copies_by_what_they_say(logs, trials):
+    for place, log in enumerate(logs):
+        log["conversation_id"] = f"c{place}"
+    rows = turnwise.evaluate(
+        logs, criteria={"response_match_score": 0.5, "turn_latency": 5}
+    ).metrics_by_app_version
+    (row,) = (row for row in rows if row["criterion"] == "evaluation_status")
+    bounds = row["pass_rate_low"], row["pass_rate_high"]
+    assert bounds == pytest.approx(tuple(wilson_interval(trials, trials)))
 
 
 def test_cases_recorded_once_are_as_many_trials():

@@ -125,3 +125,23 @@ def test_adk_compat_alone_decides_by_the_criteria_of_google_adk():
     result = turnwise.evaluate(failed, config=turnwise.EvalConfig(adk_compat=True))
     assert result.status == "PASS"
     assert {s["outcome"] for s in result.scores if s["criterion"] == "tool_effects_v1"} == {None}
+
+
+NOT_SAID = "The case states no change and no words, so that nothing that was said is compared."
+
+
+@pytest.mark.parametrize(
+    ("case", "is_named"),
+    [
+        ({"actions": [FIND]}, True),
+        ({"actions": []}, True),
+        ({"actions": [CANCEL]}, False),
+        ({"actions": [FIND], "outputs": ["cancelled"]}, False),
+    ],
+)
+def test_a_pass_of_look_ups_alone_says_that_nothing_said_is_compared(case, is_named):
+    log = open_way(*case["actions"]) | {"expected": case}
+    result = turnwise.evaluate(log)
+    assert result.status == "PASS"
+    (score,) = (s for s in result.scores if s["criterion"] == "tool_effects_v1" and s["turn_index"] is None)
+    assert (NOT_SAID in score["explanation"]) is is_named

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
@@ -15,6 +16,7 @@ from turnwise.transforms.criteria.calls.base import LeavesOpen, OpenScore, UsesT
 from turnwise.transforms.effects.actor_calls import ActorCall
 from turnwise.transforms.effects.calls import ArgumentComparison, OpenPair
 from turnwise.transforms.effects.changes import Changes, ExpectedCalls, changes_of, match_changes
+from turnwise.transforms.effects.equivalence import may_spell_moment
 from turnwise.transforms.effects.handoffs import expected_handoffs
 from turnwise.transforms.effects.pairing import Matching
 from turnwise.transforms.effects.prose import may_be_reworded
@@ -30,7 +32,7 @@ from turnwise.transforms.effects.wording import (
     texts,
     wrong_details,
 )
-from turnwise.transforms.matching.arguments import ArgumentMatcher, is_directive
+from turnwise.transforms.matching.arguments import ArgumentMatcher
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
@@ -40,6 +42,7 @@ HANDOFF_WEIGHT = 0.1
 CountsAs = Literal["allow", "weigh", "fail"]
 
 _DESTRUCTIVE = "destructive"
+_NOT_SAID = "The case states no change and no words, so that nothing that was said is compared."
 _FAILING = {
     _DESTRUCTIVE: "destructive and not expected",
     "extra_handoffs": "a hand-off and not expected",
@@ -122,7 +125,11 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         wanted = ExpectedCalls(
             actions, golden.user_actions, [call for turn in of_turns for call in turn.optional]
         )
-        return self._compare(changes_of(wanted, sample.conversation.turns, catalog), catalog)
+        work = changes_of(wanted, sample.conversation.turns, catalog)
+        score = self._compare(work, catalog)
+        if not work.expected and not _states_words(golden):
+            score.explanation = f"{score.explanation} {_NOT_SAID}"
+        return score
 
     def overall(self, turns: Sequence[Score]) -> Score | None:
         """Returns the mean over the turns; FAIL if a turn fails at any threshold."""
@@ -149,7 +156,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         reason = JUDGE_NEEDED
         if isinstance(unclear, list):
             names = ", ".join(map(str, unclear))
-            reason = f"the wording of {names} differs: ask a judge (`semantic`) or state a matcher"
+            reason = f"the wording of {names} differs: name a judge (`--judge`) or state a matcher"
         details = details | {"unclear": [pair._asdict() for pair in pairs[:MOST_LISTED]]}
         explanation = f"If the wording means the same: {best.explanation}"
         return OpenScore(None, reason, explanation=explanation, details=details, pairs=pairs)
@@ -252,15 +259,25 @@ def states_calls(sample: Sample) -> bool:
     )
 
 
+def _states_words(case: EvalCase) -> bool:
+    """Returns whether a case states anything about what the agent says."""
+    of_turns = any(turn.response is not None or turn.expectations or turn.rubrics for turn in case.turns)
+    return bool(of_turns or case.outputs or case.expectations or case.expectation_texts or case.rubrics)
+
+
 def _needs_judge(call: ToolCall) -> bool:
-    """Returns whether a call holds what only a judge may be able to compare."""
-    return any(is_directive(value) or _holds_prose(value) for value in (call.args or {}).values())
+    """Returns whether a call holds what only a judge may be able to compare, as texts and objects."""
+    return any(_may_be_open(value) for value in (call.args or {}).values())
 
 
-def _holds_prose(value: JsonValue) -> bool:
-    if isinstance(value, dict | list):
-        return any(map(_holds_prose, value.values() if isinstance(value, dict) else value))
-    return may_be_reworded(value) or (isinstance(value, str) and len(value.split()) > 1)
+def _may_be_open(value: JsonValue) -> bool:
+    if isinstance(value, list):
+        return any(map(_may_be_open, value))
+    if isinstance(value, dict):
+        return True
+    if not isinstance(value, str):
+        return False
+    return may_be_reworded(value) or len(value.split()) > 1 or may_spell_moment(value)
 
 
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:

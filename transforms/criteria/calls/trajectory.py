@@ -212,7 +212,7 @@ def retried_calls(turn: Turn) -> list[ToolCall]:
     """Returns the failed calls of a turn that were made again later in it, and then did not fail."""
     calls = turn.tool_calls
     responses = pair_responses(calls, turn.tool_responses)
-    failed = [has_failed(r, c.name or "") for c, r in zip(calls, responses, strict=True)]
+    failed = [has_failed(r, c.name or "", c.args) for c, r in zip(calls, responses, strict=True)]
     if not any(failed):
         return []
     keys = [_hashed((call.name, call.args or None)) for call in calls]

@@ -117,7 +117,9 @@ def actions_of(conversation: Conversation, catalog: ToolCatalog) -> list[Action]
 
 
 def _has_effect(call: ToolCall, response: ToolResponse | None, catalog: ToolCatalog) -> bool:
-    return catalog.effect_of(call).effect != "read" and not has_failed(response, called_tool(call))
+    if catalog.effect_of(call).effect == "read":
+        return False
+    return not has_failed(response, called_tool(call), call.args)
 
 
 def _action(place: int, call: ToolCall, response: ToolResponse | None) -> Action:

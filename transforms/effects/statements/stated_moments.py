@@ -1,10 +1,11 @@
 """Compares the dates, weekdays and times of day that an agent states with those of a call."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from unicodedata import normalize
 
 from turnwise.transforms.effects.statements.call_values import ValueVerdict, is_plain_word
@@ -155,6 +156,34 @@ def given_moments(argument: str) -> list[Moment]:
         return found
     own = read_moment(argument)
     return [own] if own.is_whole and (own.days or own.minutes) else []
+
+
+@lru_cache(maxsize=4096)
+def likeness_of_moments(expected: str, actual: str) -> Literal["same", "different", "unclear"] | None:
+    """Compares texts that spell a date or time, as `5. Mai`, `05.05.` and `May 5` do; None: one spells none.
+
+    It is unclear where one states a part that the other leaves out (`2026-05-05` and `May 5`).
+    """
+    found = {_same(*pair) for pair in product(_moments(expected), _moments(actual))}
+    if not found:
+        return None
+    return "same" if True in found else "unclear" if None in found else "different"
+
+
+@lru_cache(maxsize=4096)
+def _moments(text: str) -> Sequence[Moment]:
+    return given_moments(text)
+
+
+def _same(one: Moment, other: Moment) -> bool | None:
+    parts = ((one.years, other.years), (one.days, other.days), (one.minutes, other.minutes))
+    weekdays = (one.weekdays, other.weekdays)
+    if any(left and right and not set(left) & set(right) for left, right in (*parts, weekdays)):
+        return False
+    if len(one.days) > 1 and len(other.days) > 1 and one.days != other.days:
+        return False  # both are written alike, so that 5/6 is not 6/5
+    same_clock = one.minutes[:1] == other.minutes[:1]
+    return True if same_clock and all(bool(left) == bool(right) for left, right in parts) else None
 
 
 def compare_moments(text: str, given: list[Moment], path: str) -> ValueVerdict:
