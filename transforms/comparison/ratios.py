@@ -96,7 +96,8 @@ def _ratio(
 
 def _interval(drawn: Sequence[Numbers | None], place: int, setup: Setup) -> Interval | None:
     own, other = drawn
-    if own is None or other is None or not (own[place] > 0).all():
+    # A replicate that draws no case has no quantile (NaN), and is left out.
+    if own is None or other is None or (own[place] <= 0).any():
         return None
     ratios = np.sort(other[place] / own[place])
     known = ratios[~np.isnan(ratios)]

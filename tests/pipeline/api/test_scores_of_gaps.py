@@ -195,6 +195,27 @@ def adk_turn(turn: str, at: float, user: str, said: str, call: str = "") -> list
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "failing", "status"), [("drop", "drop", "PASS"), ("drop", "add", "FAIL"), ("add", "add", "PASS")]
+)
+def test_calls_of_one_id_keep_a_result_each(name: str, failing: str, status: str) -> None:
+    """Some models give every call the same id; of `add`, which is tried twice, the first may fail."""
+    made = [{"function_call": {"name": each, "args": {}, "id": "1"}} for each in (name, "add")]
+    given: list[Any] = [{"error": NO_MONEY}, {"ok": True}]
+    given = given if failing == name else given[::-1]
+    back = [
+        {"function_response": {"name": each, "response": response, "id": "1"}}
+        for each, response in zip((name, "add"), given, strict=True)
+    ]
+    parts = [*made, *back, {"text": "Done."}]
+    events = [
+        {"author": author, "content": {"parts": [part]}, "timestamp": 1.0 + i, "invocation_id": "i1"}
+        for i, (author, part) in enumerate([("user", {"text": "add it"}), *(("a", part) for part in parts)])
+    ]
+    case = {"eval_id": "e", "actions": [{"name": "add", "args": {}}]}
+    assert turnwise.evaluate(adk(events), cases=case, criteria={"tool_effects_v1": 1.0}).status == status
+
+
 def adk_rewind(to: str, at: float) -> list[Any]:
     actions = {"rewind_before_invocation_id": to}
     return [{"author": "user", "invocation_id": f"r{to}", "timestamp": at, "actions": actions}]

@@ -318,6 +318,16 @@ def test_settings_that_measure_nothing_may_differ(scored, compared):
     assert compared(scored(logs[:9], "one"), scored(logs[9:], "other", config))[0] == 0
 
 
+def test_a_sample_rate_changes_how_many_are_judged_and_not_how(scored, compared):
+    logs, outputs = versions(9, 3), []
+    for name, part, rate in (("one", logs[:9], 1.0), ("other", logs[9:], 0.5)):
+        judged = {"hallucinations_v1": {"threshold": 0.5, "sample_rate": rate}}
+        config = {"criteria": {**CONFIG["criteria"], **judged}}
+        outputs.append(scored(part, name, config, "--judge", "local"))
+    status, text, errors = compared(*outputs)
+    assert (status, errors) == (0, "") and "the ruler changed" not in text
+
+
 def test_another_prompt_version_is_refused(scored, compared):
     logs = versions(4)
     outputs = [scored(logs[:4], "one"), scored(logs[4:], "other")]

@@ -464,6 +464,57 @@ def test_a_slice_that_is_worse_stands_out():
     assert first.q <= 0.001 and -1 <= first.shrunk <= -0.5
 
 
+def test_slices_are_pulled_towards_the_whole_by_how_noisy_they_are():
+    """By the variance between slices of DerSimonian and Laird 1986, about the difference of the whole."""
+
+    def side(name, by_slice, step):
+        values = [by_slice[i % 3] + 0.05 * (i * step % 7) for i in range(45)]
+        return [
+            conversation(i, name, {"response_match_score": value}, tags=[f"s:{i % 3}"])
+            for i, value in enumerate(values)
+        ]
+
+    a, b = side("v1", [0.2] * 3, 2), side("v2", [0.2, 0.3, 0.4], 3)
+    found = compare(*sides(a, b), CompareOptions(slices=("s",)))
+    whole, slices = only(found).overall.difference, found.slices
+    widths = [one.difference.interval.high - one.difference.interval.low for one in slices]
+    weights = [(2 * 1.959964 / width) ** 2 for width in widths]
+    gaps = [one.difference.difference - whole for one in slices]
+    excess = sum(w * gap**2 for w, gap in zip(weights, gaps, strict=True)) - 2
+    between = excess / (sum(weights) - sum(w**2 for w in weights) / sum(weights))
+    assert len(slices) == 3 and between > 0
+    for one, gap, weight in zip(slices, gaps, weights, strict=True):
+        kept = between / (between + 1 / weight)
+        assert 0.05 < kept < 0.95 and one.shrunk == pytest.approx(whole + gap * kept, abs=1e-6)
+
+
+def test_of_several_scores_at_one_turn_all_must_pass():
+    def side(name, second):
+        made = [conversation(i, name, {"mine": P if second == P else F}) for i in range(30)]
+        for one in made:
+            one.criteria["mine"].turns = [TurnScore(0, 1.0, P), TurnScore(0, float(second == P), second)]
+        return made
+
+    (turn,) = only(compare(*sides(side("v1", P), side("v2", F)), CompareOptions())).turns
+    assert (turn.difference.value_a, turn.difference.value_b, turn.difference.word) == (1.0, 0.0, "worse")
+
+
+@pytest.mark.parametrize(("size", "is_told"), [(9, False), (10, True)])
+def test_ratios_of_quantiles_need_ten_cases_for_an_interval(size, is_told):
+    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(size)]
+    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(size)]
+    ratios = only(compare(*sides(a, b), CompareOptions())).quantiles
+    assert [ratio.interval is not None for ratio in ratios] == [is_told] * 3
+    assert all(ratio.ratio < 0.8 for ratio in ratios)
+
+
+@pytest.mark.parametrize(("size", "sees"), [(5, False), (6, True)])
+def test_five_pairs_of_values_could_not_have_shown_anything(size, sees):
+    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(size)]
+    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(size)]
+    assert (only(compare(*sides(a, b), CompareOptions())).overall.detectable is not None) is sees
+
+
 def test_turn_indices_are_compared():
     def side(name, late):
         made = [conversation(i, name, {"response_match_score": 0.5}) for i in range(30)]

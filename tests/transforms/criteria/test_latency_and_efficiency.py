@@ -243,12 +243,6 @@ def test_latencies_in_results_are_rounded_to_whole_nanoseconds(seconds, duration
     assert latency["executionLatency"] == duration
 
 
-def test_the_mean_duration_is_rounded_to_milliseconds():
-    turns = [Turn(latency_ms=1000), Turn(latency_ms=1000), Turn(latency_ms=1001)]
-    assert result_of("invocation_duration_v1", turns).overall.value == 1.0
-    assert result_of("turn_latency", turns).overall.value == pytest.approx(1.000333, abs=1e-6)
-
-
 REPORTED = Usage(input_tokens=40, output_tokens=7, cached_tokens=5, reasoning_tokens=2)
 TOKENS = [
     ([Turn(usage=REPORTED)], False, [(0, 47.0)], 47.0),

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+import turnwise
 from turnwise.schemas.case import CaseThresholds
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Rubric, TimedSpan, ToolCall, TurnThresholds, Usage
@@ -240,6 +241,18 @@ def test_where_a_latency_comes_from(fields, wanted):
         **fields,
     ).turns[0]
     assert turn.latency_ms == wanted
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "seconds"), [("01", "05", 4.0), ("05", "05", 0.0), ("05", "01", None)]
+)
+def test_an_answer_before_its_question_has_no_latency(asked, answered, seconds):
+    said = ("user", "q", asked), (f"{APP}/agents/a", "a", answered)
+    messages = [{"role": role, "chunks": [{"text": text}], **at(second)} for role, text, second in said]
+    log = {"name": f"{APP}/conversations/c", "turns": [{"messages": messages}]}
+    result = turnwise.evaluate(log, criteria={"turn_latency": {"threshold": None}})
+    found = [row["value"] for row in result.scores if row["turn_index"] == 0]
+    assert (found, list(result.failures)) == ([] if seconds is None else [seconds], [])
 
 
 @pytest.mark.parametrize(

@@ -506,6 +506,26 @@ def test_not_worse_than_the_baseline(own: CriterionComparison, status: str) -> N
     assert found.status == status, found
 
 
+@pytest.mark.parametrize(
+    ("word", "fewest_alike", "status"),
+    [
+        ("better", 20, "passed"),
+        ("not worse", 20, "undecided"),
+        ("same", 20, "undecided"),
+        ("not worse", None, "passed"),
+    ],
+)
+def test_few_cases_show_that_it_is_not_worse_only_where_it_is_better(
+    word: Any, fewest_alike: int | None, status: str
+) -> None:
+    own = compared(-0.01)
+    own = replace(own, overall=replace(own.overall, word=word, fewest_alike=fewest_alike))
+    rule = {"rule": "not_worse", "margin": 0.02, "criterion": own.criterion}
+    found = applied(rule, version(conversations([P]), comparison=comparison(own)))
+    assert found.status == status
+    assert ("fewer than 20 cases" in found.why) is (status == "undecided")
+
+
 def test_a_baseline_that_says_nothing_is_no_pass() -> None:
     rule = {"rule": "not_worse", "margin": 0.02}
     assert applied(rule, version(conversations([P]))).why == "no baseline is named"

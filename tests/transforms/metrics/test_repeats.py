@@ -9,7 +9,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.transforms.matching.sample import Sample, stated_case
-from turnwise.transforms.metrics.repeats import MOST_CASES, MOST_RUNS, Repeats
+from turnwise.transforms.metrics.repeats import MOST_RUNS, Repeats
 
 
 def repeats(**runs):
@@ -102,19 +102,6 @@ def test_without_a_decided_run_there_are_no_figures(runs):
 def test_what_is_not_decided_is_no_run():
     assert repeats(a="P-F").figures("c")["runs"] == 2
     assert repeats(a="PF").figures("other") is None
-
-
-def test_memory_is_bounded():
-    full = repeats(**{f"c{i}": "P" for i in range(MOST_CASES)})
-    assert full.figures("c")["cases"] == MOST_CASES
-    other = repeats(**{"one more": "P"})
-    for left, right in ((full, other), (other, full)):
-        merged = Repeats()
-        merged.merge(left)
-        merged.merge(right)
-        assert (merged.cases, merged.is_full, merged.figures("c")) == ({}, True, None)
-        merged.add("a", [("c", "PASS")])
-        assert merged.cases == {}
 
 
 def test_k_ends_at_a_hundred():

@@ -116,7 +116,7 @@ def bundle(cases, outcome="PASS"):
         ([range(6000), range(4000, 10_000)], 10_000),
         ([range(10_000), range(10_000), range(5)], 10_000),
         ([range(6000), range(6000, 10_001)], None),
-        ([range(10_001), range(5), range(5)], None),
+        ([range(10_010), range(5), range(5)], None),
         ([range(5), range(10_001)], None),
     ],
 )

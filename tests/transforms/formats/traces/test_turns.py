@@ -158,6 +158,16 @@ def test_the_wait_between_two_traces_is_no_latency() -> None:
     assert (turn.latency_ms, turn.timestamp) == (18_000, T0)
 
 
+@pytest.mark.parametrize(("second", "seconds"), [(50, 18), (9, 18), (4, 13), (0, 9)])
+def test_time_in_which_two_traces_run_at_once_is_counted_once(second: int, seconds: int) -> None:
+    spans = [
+        *(chat("1", "b", 1, FIRST, asks("x", "f")), agent("1", 0)),
+        *(chat("2", "b", second + 1, CALLED, text("assistant", "a1")), agent("2", second)),
+    ]
+    (turn,) = joined(spans).turns
+    assert turn.latency_ms == 1000 * seconds
+
+
 def test_what_only_a_model_call_was_asked_is_a_finding() -> None:
     given = json.dumps(FIRST)
     own = chat("1", "c", 3, [text("user", "Now compare them.")], text("assistant", "a2"))
