@@ -94,7 +94,7 @@ def put_conversation(service: Service, execution: Execution, result: Any, eval_i
     name = f"{run}/conversations/{eval_id}"
     texts = dict.fromkeys(("verdict", "harm_term", "cluster", "why", "event_time"), "")
     of_case = {**place, "eval_id": eval_id, "version_id": "v7", "content": "{}"}
-    conversation = {**of_case, **texts, "name": name, "harm": 0.0, "case_digest": None}
+    conversation = {**of_case, **texts, "name": name, "harm": 0.0, "case_digest": "", "user_id": ""}
     score = {
         **dict.fromkeys(column.name for column in SCORE_ROWS.c if column.name != "execution"),
         **of_case,
