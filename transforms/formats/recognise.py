@@ -66,6 +66,8 @@ def _refusal(value: JsonValue, record: JsonValue) -> str:
 def _described(record: JsonValue) -> str:
     if not isinstance(record, dict):
         return f"{type(record).__name__}, not an object"
+    if not record:
+        return "an object without keys"
     more = ", ..." if len(record) > SHOWN_KEYS else ""
     # A key may hold line ends.
     shown = (key if key.isprintable() else repr(key) for key in islice(record, SHOWN_KEYS))

@@ -80,6 +80,7 @@ def test_recognise(value, name):
         ),
         ({"type": "ai", "data": {"content": "x"}}, "a single message; a chat is one record"),
         ([], "list, not an object"),
+        ({}, "an object without keys"),
         ("x", "str, not an object"),
         (None, "NoneType, not an object"),
         (
