@@ -19,8 +19,6 @@ class ServeOptions(Struct, frozen=True):
         store: URL of the store.
         allowed_hosts: Host names of the server, beside its address.
         token: Bearer token of the environment, of the role admin; "": none.
-        config: Path of the config by which conversations are scored again; None: the default config.
-        judge: Name of the judge that is asked then.
     """
 
     store: str
@@ -30,8 +28,6 @@ class ServeOptions(Struct, frozen=True):
     allowed_hosts: tuple[str, ...] = ()
     read_only: bool = False
     token: str = ""
-    config: str | None = None
-    judge: str = "none"
 
 
 def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,15 +58,6 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
         help="host names accepted in the Host and Origin headers, beside the address",
     )
     parser.add_argument("--read_only", action="store_true", help="refuse every change")
-    parser.add_argument(
-        "--config", metavar="FILE", help="config by which runEvaluation scores recorded conversations again"
-    )
-    parser.add_argument(
-        "--judge",
-        default="none",
-        metavar="JUDGE",
-        help="judge that runEvaluation asks: gemini, local, none or another registered name (default: none)",
-    )
 
 
 def parse_serve_options(

@@ -25,7 +25,7 @@ from turnwise.pipeline.service.http.token_book import TokenBook
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.rest.app import RestApi, answer_unrouted
-from turnwise.pipeline.service.service import Scoring, Service
+from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.token import TOKEN, OneToken
 from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.pipeline.service.web.app import web_routes
@@ -36,7 +36,6 @@ from turnwise.pipeline.store.tokens import read_tokens
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.judging.judges.none import NONE
 
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
@@ -55,22 +54,17 @@ def serve(options: ServeOptions) -> int:
     leave_signals()
     # URLs and bodies of requests are not logged, because they may be confidential.
     log_to_terminal("turnwise: %(message)s", LogRateLimit())
-    _check_scoring(options)
     _load()
     store = open_store(options.store, create=True, read_only=options.read_only)
-    scoring = Scoring(options.config, options.judge)
-    service = Service(store, current_user(), options.read_only, scoring=scoring)
+    service = Service(store, current_user(), options.read_only)
     gc.collect()
     calm_collector()
     try:
-        if not options.read_only and not options.stdio:
-            service.jobs.start()
         if options.stdio:
             anyio.run(_serve_stdio, service)
         else:
             _serve_http(service, options)
     finally:
-        service.jobs.close()
         store.close()
     return 0
 
@@ -79,16 +73,6 @@ def _load() -> None:
     """Imports what the first comparison would wait for."""
     CRITERIA.load()
     import_module("numpy.ma")  # numpy.unique imports it when it is first called
-
-
-def _check_scoring(options: ServeOptions) -> None:
-    """Raises ConfigError if recorded conversations cannot be scored as the options say."""
-    if options.config is None and options.judge == NONE.name:
-        return
-    # Imported late: it takes the criteria along.
-    from turnwise.pipeline.api.settings import Options, run_settings
-
-    run_settings(Options(config=options.config, judge=options.judge), True)
 
 
 async def _serve_stdio(service: Service) -> None:

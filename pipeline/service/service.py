@@ -1,29 +1,14 @@
 """The state that both interfaces of the service, MCP and REST, share."""
 
 from copy import copy
-from typing import NamedTuple
 
 from turnwise.pipeline.service.computed_fields import FiguresCache
 from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.operations.jobs import Job, Jobs
 from turnwise.pipeline.service.users import User
 from turnwise.pipeline.service.version_verdict import VerdictCache
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.roles import Role, includes
 from turnwise.pipeline.store_comparison.summaries import keep_summaries
-from turnwise.schemas.values import JsonObject
-
-
-class Scoring(NamedTuple):
-    """How the service scores recorded conversations again.
-
-    Attributes:
-        config: Path of a config file; None: the default config.
-        judge: Name of a judge.
-    """
-
-    config: str | None = None
-    judge: str = "none"
 
 
 class Service:
@@ -40,23 +25,12 @@ class Service:
         read_only: Whether changes are refused to everyone.
         cache: Cached figures of evaluations.
         verdicts: Cached verdicts on versions.
-        jobs: Does long-running operations.
-        scoring: How recorded conversations are scored again.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        actor: str,
-        read_only: bool = False,
-        role: Role = "admin",
-        scoring: Scoring | None = None,
-    ) -> None:
+    def __init__(self, store: Store, actor: str, read_only: bool = False, role: Role = "admin") -> None:
         self.store, self.actor, self.role, self.read_only = store, actor, role, read_only
         self.cache = FiguresCache()
         self.verdicts = VerdictCache()
-        self.jobs = Jobs(store)
-        self.scoring = scoring or Scoring()
 
     def of(self, user: User) -> "Service":
         """Returns the service for a user, with the same store and caches."""
@@ -73,10 +47,6 @@ class Service:
         """Raises ServiceError if the user may change nothing."""
         self._check("write")
 
-    def check_deletable(self) -> None:
-        """Raises ServiceError if the user may not delete runs and results."""
-        self._check("admin")
-
     def _check(self, needed: Role) -> None:
         if self.read_only:
             raise ServiceError("PERMISSION_DENIED", "the service is read-only")
@@ -88,12 +58,3 @@ class Service:
         """Writes the summaries of runs that have none, such as those of earlier versions."""
         if not self.store.read_only:
             keep_summaries(self.store, app)
-
-    def begin(self, job: Job) -> JsonObject:
-        """Begins a long-running operation and returns it.
-
-        Raises:
-            ServiceError: Changes are refused, or too many operations wait.
-        """
-        self.check_writable()
-        return self.jobs.submit(job)

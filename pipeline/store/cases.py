@@ -34,11 +34,6 @@ def _cases(connection: Connection, app: str) -> list[JsonObject]:
     return [_case(content, row.etag, known) for content, row in zip(contents, rows, strict=True)]
 
 
-def stated_case(connection: Connection, content: JsonObject, etag: str) -> JsonObject:
-    """Returns an evaluation as a run reads it, with the texts of the expectations that it names."""
-    return _case(content, etag, expectation_texts(connection, apps_of_expectations([content])))
-
-
 def _case(content: JsonObject, etag: str, known: dict[str, str]) -> JsonObject:
     texts = stated_texts(content, known)
     return {**content, "etag": etag, **({"expectationTexts": texts} if texts else {})}

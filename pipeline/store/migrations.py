@@ -10,7 +10,6 @@ from turnwise.pipeline.store.migrated_datasets import add_datasets
 from turnwise.pipeline.store.migrated_erasures import add_erasure_ends
 from turnwise.pipeline.store.migrated_indexes import index_conversations
 from turnwise.pipeline.store.migrated_maintenance import keep_maintenance
-from turnwise.pipeline.store.migrated_operations import add_operations
 from turnwise.pipeline.store.migrated_repeats import add_repeats
 from turnwise.pipeline.store.migrated_runs import keep_runs
 from turnwise.pipeline.store.migrated_summaries import add_summaries, delete_summaries
@@ -209,7 +208,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     keep_runs,
     add_latest,
     keep_maintenance,
-    add_operations,
     add_tokens,
     add_repeats,
     add_datasets,

@@ -140,14 +140,6 @@ PRUNED = _table("pruned_runs", texts="name actor", numbers="execution nanos")
 SETTINGS = _table("store_settings", texts="name value")
 """Settings of the store by name, as JSON."""
 
-RECORDING_ROWS = _table(
-    "recording_rows",
-    texts="name app evaluation evaluation_run conversation_id app_version version_id content",
-    numbers="execution update_nanos",
-    key="name execution",
-)
-"""Recorded conversations that were held against a case, of all executions. `content` holds all of one."""
-
 TOKENS = _table(
     "access_tokens",
     texts="id name role digest created_by used_day",
@@ -167,22 +159,11 @@ RUN_SUMMARIES = _table(
 A summary is in force while its `update_nanos` is that of the run. `content` is "": the rows must be read.
 """
 
-RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS, RECORDING_ROWS)
+RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS)
 """Tables whose rows belong to an execution of a run."""
 
 DELETED_TABLES = (*RUN_TABLES, RUN_SUMMARIES)
 """Tables from which an execution of a run is deleted."""
-
-OPERATIONS = _table(
-    "operations",
-    texts="name place app method run metadata response error_status error",
-    numbers="create_nanos begin_nanos update_nanos end_nanos cancel_nanos",
-)
-"""Long-running operations.
-
-The server that works on it keeps writing `update_nanos`. `run` is the evaluation run that it writes; null:
-none. `begin_nanos` is null while it waits, `end_nanos` while it is not done.
-"""
 
 VIEWS = MetaData()
 
@@ -211,9 +192,6 @@ SCORES = _view("scores", SCORE_ROWS)
 
 METRICS = _view("run_metrics", METRIC_ROWS)
 """Their metrics."""
-
-RECORDINGS = _view("recordings", RECORDING_ROWS)
-"""Their recorded conversations."""
 
 
 def key_nanos(nanos: int) -> int:
@@ -250,15 +228,5 @@ def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
     """Inserts the rows whose key is not there yet."""
-    connection.execute(_insert_new(connection, table), rows)
-
-
-def claim(connection: Connection, table: Table, row: JsonObject) -> bool:
-    """Inserts a row; False: its key is there already, also by another that asked at the same time."""
-    inserted = _insert_new(connection, table).values(row).returning(*table.primary_key)
-    return connection.execute(inserted).first() is not None
-
-
-def _insert_new(connection: Connection, table: Table) -> Any:
     dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
-    return dialect.insert(table).on_conflict_do_nothing()
+    connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)

@@ -20,7 +20,6 @@ from turnwise.pipeline.store.maintenance.digests import (
 )
 from turnwise.pipeline.store.maintenance.erasure import (
     TO_READ,
-    delete_operations,
     empty_documents,
     empty_failures,
     erase,
@@ -29,7 +28,7 @@ from turnwise.pipeline.store.maintenance.erasure import (
 from turnwise.pipeline.store.maintenance.resources import erase_resources, resource_key
 from turnwise.pipeline.store.maintenance.subject import Subject, broken_off, erased_keys
 from turnwise.pipeline.store.maintenance.unattributed import empty_unattributed
-from turnwise.pipeline.store.tables import FAILURE_ROWS, OPERATIONS
+from turnwise.pipeline.store.tables import FAILURE_ROWS
 
 _PIECE = 50
 
@@ -98,13 +97,12 @@ def _erase_others(connection: Connection, subject: Subject, erasing: Erasing) ->
 
 
 def _empty_others(connection: Connection, subject: Subject, erasing: Erasing) -> Counter[str]:
-    """Empties failures and documents that mention the subject; deletes operations, and what was named."""
+    """Empties failures and documents that mention the subject; deletes what was named."""
     ids = {key.conversation_id for key in subject.keys}
     mentions = subject.mentions
     done = Counter({FAILURE_ROWS.name: empty_failures(connection, ids, mentions)})
     if erasing.unattributed:
         done[FAILURE_ROWS.name] += empty_unattributed(connection, subject.kind, mentions)
-    done[OPERATIONS.name] = delete_operations(connection, mentions)
     done[TO_READ] = empty_documents(connection, mentions)
     return done + erase_resources(connection, erasing.resources)
 

@@ -7,14 +7,12 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, or_, select, update
 
 from turnwise.pipeline.store.maintenance.digests import ConversationKey
-from turnwise.pipeline.store.maintenance.mentions import Finder, Mentions
+from turnwise.pipeline.store.maintenance.mentions import Finder
 from turnwise.pipeline.store.removed_rows import note_removed, read_document, removed_rows, summed
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     EXECUTIONS,
     FAILURE_ROWS,
-    OPERATIONS,
-    RECORDING_ROWS,
     RESULT_ROWS,
     RUN_SUMMARIES,
     SCORE_ROWS,
@@ -22,11 +20,9 @@ from turnwise.pipeline.store.tables import (
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
 
-HOLDING = (RESULT_ROWS, RECORDING_ROWS, SCORE_ROWS, CONVERSATION_ROWS)
+HOLDING = (RESULT_ROWS, SCORE_ROWS, CONVERSATION_ROWS)
 """Tables whose rows are of a conversation."""
 _KEPT_OF_FAILURES = ("run_id", "stage", "error_type", "criterion", "app_version", "turn_index", "replaced")
-_QUOTING = ("ExportEvaluations", "ExportEvaluationResults", "ExportEvaluationRuns", "GenerateEvaluation")
-"""Methods of operations whose answers are evaluations or results."""
 TO_READ = "to_read"
 """The key of `run.json` that quotes conversations, and the name of the number of its entries."""
 ERASED = "erased"
@@ -58,7 +54,7 @@ def places_of(connection: Connection, app: str, ids: Sequence[str]) -> set[Conve
 
 
 def erase(connection: Connection, app: str, ids: Sequence[str]) -> dict[str, Counter[str]]:
-    """Deletes conversations of an app with their results, recordings and scores, from all runs.
+    """Deletes conversations of an app with their results and scores, from all runs.
 
     Args:
         connection: Connection to the store.
@@ -78,15 +74,6 @@ def erase(connection: Connection, app: str, ids: Sequence[str]) -> dict[str, Cou
             done[name][table.name] += count
         connection.execute(delete(table).where(own))
     return done
-
-
-def delete_operations(connection: Connection, mentions: Mentions) -> int:
-    """Deletes operations that are done and whose answers may hold rows, or that mention an id."""
-    texts = (OPERATIONS.c.metadata, OPERATIONS.c.response, OPERATIONS.c.error)
-    may_hold = or_(OPERATIONS.c.method.in_(_QUOTING), *(mentions.may_be_in(column) for column in texts))
-    return connection.execute(
-        delete(OPERATIONS).where(OPERATIONS.c.end_nanos.is_not(None), may_hold)
-    ).rowcount
 
 
 def _mark_changed(connection: Connection, ids: Sequence[str]) -> None:

@@ -14,7 +14,6 @@ from turnwise.pipeline.store.tables import (
     EVALUATION_EXPECTATIONS,
     EVALUATIONS,
     HISTORY,
-    RECORDING_ROWS,
 )
 from turnwise.schemas.values import JsonObject, JsonValue
 
@@ -38,7 +37,7 @@ class Words(NamedTuple):
         ids: Their ids and those of their users, as the logs have them.
         texts: What was said in them, by whomever, and arguments and responses of calls, where that tells more
             than a greeting; in lower case, with single spaces.
-        unread: Number of rows without a transcript, or with one that was cut, and without a recording.
+        unread: Number of rows without a transcript, or with one that was cut.
     """
 
     ids: set[str]
@@ -52,24 +51,19 @@ def words_of_conversations(connection: Connection, keys: Iterable[ConversationKe
     texts: set[str] = set()
     unread = 0
     for key in keys:
-        recordings = dict(_contents(connection, RECORDING_ROWS, key))
-        for name, row in _contents(connection, CONVERSATION_ROWS, key):
+        for row in _contents(connection, CONVERSATION_ROWS, key):
             ids.update(text for text in (row.get("conversation_id"), row.get("user_id")) if text)
             transcript = row.get("transcript")
-            unread += name not in recordings and (transcript is None or transcript.get("cut", False))
+            unread += transcript is None or transcript.get("cut", False)
             texts.update(_telling(_said(transcript or {})))
-        for recording in recordings.values():
-            ids.update(text for text in (recording.get("conversation_id"), recording.get("user_id")) if text)
-            texts.update(_telling(_said(recording)))
     return Words(ids, texts, unread)
 
 
-def _contents(connection: Connection, table: Any, key: ConversationKey) -> Iterator[tuple[Any, JsonObject]]:
+def _contents(connection: Connection, table: Any, key: ConversationKey) -> Iterator[JsonObject]:
     is_it = table.c.app == key.app, table.c.conversation_id == key.conversation_id
-    columns = table.c.name, table.c.execution, table.c.content
-    for name, execution, content in connection.execute(select(*columns).where(*is_it)):
+    for content in connection.execute(select(table.c.content).where(*is_it)).scalars():
         value = _loaded(content)
-        yield (name, execution), value if isinstance(value, dict) else {}
+        yield value if isinstance(value, dict) else {}
 
 
 def _said(conversation: JsonObject) -> Iterator[str]:

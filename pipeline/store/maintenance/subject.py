@@ -21,7 +21,6 @@ from turnwise.pipeline.store.maintenance.quoting import Words, words_of_conversa
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     EXECUTIONS,
-    RECORDING_ROWS,
     RESULT_ROWS,
     SCORE_ROWS,
     key_text,
@@ -74,7 +73,7 @@ def find_conversation_subject(connection: Connection, name: str, apps: Sequence[
 
 def _places(connection: Connection, conversation_id: str) -> set[tuple[str, str]]:
     """Returns the apps that hold a conversation; where none has its row, those of its other rows."""
-    for tables in ((CONVERSATION_ROWS,), (RESULT_ROWS, SCORE_ROWS, RECORDING_ROWS)):
+    for tables in ((CONVERSATION_ROWS,), (RESULT_ROWS, SCORE_ROWS)):
         found = {
             (app, conversation_id)
             for table in tables

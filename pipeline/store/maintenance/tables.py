@@ -17,9 +17,7 @@ from turnwise.pipeline.store.tables import (
     FAILURE_ROWS,
     HISTORY,
     METRIC_ROWS,
-    OPERATIONS,
     PRUNED,
-    RECORDING_ROWS,
     RESULT_ROWS,
     RUN_SUMMARIES,
     SCORE_ROWS,
@@ -61,7 +59,6 @@ EXPORTED: dict[Table, AppCondition] = {
     SCORE_ROWS: _of_app(SCORE_ROWS),
     FAILURE_ROWS: _of_app(FAILURE_ROWS),
     METRIC_ROWS: _of_app(METRIC_ROWS),
-    RECORDING_ROWS: _of_app(RECORDING_ROWS),
     CURRENT: _of_runs(CURRENT.c.name),
     PRUNED: _of_runs(PRUNED.c.name),
     ERASURES: lambda app: None,
@@ -70,7 +67,6 @@ EXPORTED: dict[Table, AppCondition] = {
 
 NOT_EXPORTED: dict[Table, str] = {
     RUN_SUMMARIES: "computed from the other tables again",
-    OPERATIONS: "work of a server that is done or in progress",
     TOKENS: "keys to a server",
     SETTINGS: "what a store does, not what it holds",
 }

@@ -27,9 +27,7 @@ def test_the_calls_of_the_page_work(server: Any) -> None:
     assert updated["tags"] == ["slow"] and updated["displayName"] == "Refund of a ticket"
     assert listed == results == runs == deleted == {}
     assert polite["name"].endswith("/polite") and smoke["evaluations"] == [made["name"]]
-    assert of_smoke == {
-        "evaluations": [{"displayName": "Refund of a ticket", "evaluationDatasets": [smoke["name"]]}]
-    }
+    assert [one["evaluationDatasets"] for one in of_smoke["evaluations"]] == [[smoke["name"]]]
 
 
 @pytest.mark.skipif(not (shutil.which("curl") and shutil.which("jq")), reason="needs curl and jq")

@@ -74,7 +74,6 @@ ALLOWED = [
     ("GET", "/healthz", None, ROLES),
     ("PATCH", f"{BASE}/kept?updateMask=tags", {"tags": ["x"]}, ("write", "admin")),
     ("POST", BASE, {**CASE, "displayName": "N"}, ("write", "admin")),
-    ("DELETE", RUN, None, ("admin",)),
 ]
 
 

@@ -13,16 +13,12 @@ from turnwise.pipeline.service.results import get_evaluation_result, get_failure
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.figures import figures_of
-from turnwise.pipeline.store.migrated_operations import add_operations
 from turnwise.pipeline.store.migrations import MIGRATIONS, migrate, stored_version
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import read_figures
 from turnwise.pipeline.store.tables import (
     EXECUTIONS,
     FAILURES,
-    OPERATIONS,
-    RECORDING_ROWS,
-    RECORDINGS,
     RESULTS,
     RUN_SUMMARIES,
     RUNS,
@@ -222,18 +218,6 @@ def test_scores_with_nul_characters_are_brought_up_to_date(kind: str, request: p
     assert {language: kept for language, kept in found} == {
         language: content % language for language in ("pt-BR", "ja")
     }
-
-
-def test_a_store_without_operations_gets_them(store_url: str) -> None:
-    engine = create_engine(driver_url(store_url))
-    with engine.begin() as connection:
-        migrate(connection, MIGRATIONS[: MIGRATIONS.index(add_operations)])
-    engine.dispose()
-    store = open_store(store_url)
-    for table in (OPERATIONS, RECORDING_ROWS, RECORDINGS):
-        assert store.read(lambda c, t=table: c.execute(select(t)).all()) == []
-    assert store.read(stored_version) == len(MIGRATIONS)
-    store.close()
 
 
 def test_an_upgraded_store_is_sound(old_store: OldStore, turnwise: Callable[..., Any]) -> None:

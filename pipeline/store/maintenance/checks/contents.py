@@ -23,8 +23,6 @@ from turnwise.pipeline.store.tables import (
     FAILURE_ROWS,
     HISTORY,
     METADATA,
-    OPERATIONS,
-    RECORDING_ROWS,
     RESULT_ROWS,
     SCORE_ROWS,
     SETTINGS,
@@ -52,13 +50,11 @@ STATED: dict[Table, dict[str, str]] = {
     },
     SCORE_ROWS: {},
     FAILURE_ROWS: {name: name for name in (*_SAME, "stage", "error_type", "criterion", "source")},
-    RECORDING_ROWS: {name: name for name in _SAME},
 }
 """Table -> column -> key of its `content` that says the same."""
 _OTHER_JSON = {
     RESULT_ROWS: ("parts",),
     EXECUTIONS: ("criteria", "app_versions"),
-    OPERATIONS: ("metadata", "response"),
     ERASURES: ("removed",),
     SETTINGS: ("value",),
 }
@@ -160,6 +156,5 @@ def _has_parts(row: RowMapping, content: JsonObject) -> bool:
 _MORE: dict[Table, Callable[[RowMapping, JsonObject], bool]] = {
     RESULT_ROWS: _is_result,
     CONVERSATION_ROWS: _has_version,
-    RECORDING_ROWS: _has_version,
     SCORE_ROWS: _has_keys,
 }

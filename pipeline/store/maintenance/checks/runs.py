@@ -16,7 +16,6 @@ from turnwise.pipeline.store.tables import (
     CURRENT,
     EXECUTIONS,
     PRUNED,
-    RECORDING_ROWS,
     SCORE_ROWS,
 )
 from turnwise.schemas.config import ConfigError
@@ -39,8 +38,9 @@ def execution_problems(connection: Connection, _: int) -> Iterator[str]:
     own = select(CURRENT.c.name).where(CURRENT.c.name == EXECUTIONS.c.name).exists()
     for name in connection.execute(select(EXECUTIONS.c.name).where(~own).distinct()).scalars():
         yield f"{name}: no execution of it is read; an import may have broken off: repeat it"
-    for table, column in ((SCORE_ROWS, "conversation"), (RECORDING_ROWS, "name")):
-        yield from first_of(_without_conversation(connection, table, column), _UNHELD.format(table.name))
+    yield from first_of(
+        _without_conversation(connection, SCORE_ROWS, "conversation"), _UNHELD.format(SCORE_ROWS.name)
+    )
 
 
 _UNHELD = "rows of {} are of a conversation that is not there"

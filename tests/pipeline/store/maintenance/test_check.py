@@ -73,7 +73,6 @@ DAMAGES = [
     ("UPDATE conversation_rows SET harm = 0.5", "(harm)"),
     ("UPDATE conversation_rows SET user_id = 'u-7'", "(user_id)"),
     ("UPDATE failure_rows SET stage = 'score'", NO_JSON.format("failure_rows")),
-    ("UPDATE recording_rows SET content = '[]'", NO_JSON.format("recording_rows")),
     ("UPDATE score_rows SET content = 'null'", NO_JSON.format("score_rows")),
     ("UPDATE run_executions SET state = 'DONE'", "(state)"),
     ("UPDATE run_executions SET exit_status = 1", "(exit_status)"),

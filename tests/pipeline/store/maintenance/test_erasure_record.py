@@ -44,7 +44,7 @@ def test_an_erasure_whose_rows_went_otherwise_is_ended_and_says_what_is_not_know
         refuse(store, "DELETE", "conversation_rows")
         assert tend("delete", "conversation", "c-1").status == 1
         allow(store, "conversation_rows")
-        for table in ("result_rows", "conversation_rows", "score_rows", "recording_rows"):
+        for table in ("result_rows", "conversation_rows", "score_rows"):
             query = f"DELETE FROM {table} WHERE conversation_id = 'c-1'"
             store.write(lambda c, query=query: c.exec_driver_sql(query))
         done = tend("delete", "conversation", "c-1")
@@ -57,7 +57,7 @@ def test_the_numbers_of_rows_are_those_of_each_conversation(filled: str, tend: C
     with closing(open_store(filled)) as store:
         put_run(store, "again", NEW + 1)
         found = [(row.kind, json.loads(row.removed)) for row in erasures(store)]
-        rows = {"conversation_rows": 2, "recording_rows": 2, "result_rows": 2, "score_rows": 2}
+        rows = {"conversation_rows": 2, "result_rows": 2, "score_rows": 2}
         others = {"failure_rows": 4, "to_read": 4}
         total = {name: 2 * number for name, number in rows.items()} | others
         assert found == [("conversation", rows), ("conversation", rows), ("user", total)]
