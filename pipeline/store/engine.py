@@ -20,8 +20,8 @@ T = TypeVar("T")
 READERS, WRITERS = 8, 4
 """Numbers of requests of a process that can read from, and write to, a store at once."""
 
-# More connections: one says whether the store answers, one reads the tokens, one notes their use.
-_CONNECTIONS = READERS + WRITERS + 3
+# One more connection says whether the store answers.
+_CONNECTIONS = READERS + WRITERS + 1
 
 _LOCK_SECONDS = 60
 _LONGEST_PAUSE = 0.2

@@ -13,7 +13,6 @@ from turnwise.pipeline.store.migrated_maintenance import keep_maintenance
 from turnwise.pipeline.store.migrated_repeats import add_repeats
 from turnwise.pipeline.store.migrated_runs import keep_runs
 from turnwise.pipeline.store.migrated_summaries import add_summaries, delete_summaries
-from turnwise.pipeline.store.migrated_tokens import add_tokens
 from turnwise.pipeline.store.migrated_views import add_latest
 from turnwise.pipeline.store.urls import StoreError
 
@@ -208,7 +207,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     keep_runs,
     add_latest,
     keep_maintenance,
-    add_tokens,
     add_repeats,
     add_datasets,
     add_summaries,

@@ -140,14 +140,6 @@ PRUNED = _table("pruned_runs", texts="name actor", numbers="execution nanos")
 SETTINGS = _table("store_settings", texts="name value")
 """Settings of the store by name, as JSON."""
 
-TOKENS = _table(
-    "access_tokens",
-    texts="id name role digest created_by used_day",
-    numbers="create_nanos expire_nanos revoke_nanos",
-    key="id",
-)
-"""Tokens of the server, without their secrets."""
-
 RUN_SUMMARIES = _table(
     "run_summaries",
     texts="name app evaluation_run content",

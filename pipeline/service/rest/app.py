@@ -10,7 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
-from turnwise.pipeline.service.http.auth import request_user
+from turnwise.pipeline.service.http.auth import may_write
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.rest.method import RestMethod
 from turnwise.pipeline.service.rest.requests import read_request
@@ -65,8 +65,8 @@ class RestApi:
         if query.get("$alt") in _ALT:
             del query["$alt"]
         body = await _read_body(request, bool(method.body))
-        work = partial(_called, method, self._service.of(request_user(request)), resource, query, body)
-        return await self._workers.run(work, f"rest.{method.name}", changes=method.changes)
+        work = partial(_called, method, self._service.of(may_write(request)), resource, query, body)
+        return await self._workers.run(work, changes=method.changes)
 
 
 def _path(request: Request) -> str:

@@ -23,7 +23,6 @@ from turnwise.pipeline.store.tables import (
     SCORE_ROWS,
     SETTINGS,
     TAGS,
-    TOKENS,
 )
 
 AppCondition = Callable[[str], ColumnElement[bool] | None]
@@ -67,7 +66,6 @@ EXPORTED: dict[Table, AppCondition] = {
 
 NOT_EXPORTED: dict[Table, str] = {
     RUN_SUMMARIES: "computed from the other tables again",
-    TOKENS: "keys to a server",
     SETTINGS: "what a store does, not what it holds",
 }
 """Table -> why it stays."""

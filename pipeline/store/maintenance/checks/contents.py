@@ -11,7 +11,6 @@ from turnwise.pipeline.store.maintenance.checks.check import first_of
 from turnwise.pipeline.store.removed_rows import read_document
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.pipeline.store.results import TEXTS, version_id
-from turnwise.pipeline.store.roles import ROLES
 from turnwise.pipeline.store.states import COMPLETED, RUNNING, STATES, UNKNOWN, Broken
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
@@ -26,7 +25,6 @@ from turnwise.pipeline.store.tables import (
     RESULT_ROWS,
     SCORE_ROWS,
     SETTINGS,
-    TOKENS,
     key_text,
 )
 from turnwise.schemas.jsonio import dump_json
@@ -59,7 +57,7 @@ _OTHER_JSON = {
     SETTINGS: ("value",),
 }
 """Table -> its other columns with JSON."""
-_CHOICES = {EXECUTIONS: ("state", STATES), TOKENS: ("role", ROLES)}
+_CHOICES = {EXECUTIONS: ("state", STATES)}
 
 
 def content_problems(connection: Connection, _: int) -> Iterator[str]:
