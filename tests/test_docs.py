@@ -13,7 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from docs.generate import PAGES as GENERATED
 from docs.generate import field_meaning, own_fields, read_docstring, shipped
-from tests.documentation import DOCS, PAGES, ROOT, TEXT, page, table
+from tests.documentation import DOCS, PAGES, ROOT, TEXT, commands, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.cli.calibrate import calibrate_parser
 from turnwise.pipeline.cli.cases import cases_parser
@@ -22,6 +22,7 @@ from turnwise.pipeline.cli.convert import convert_parser
 from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.inspect_files import inspect_parser
 from turnwise.pipeline.cli.judge_check import judge_check_parser
+from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.report import report_parser
 from turnwise.pipeline.cli.status import status_parser
 from turnwise.pipeline.cli.store.command import COMMANDS, store_parser
@@ -128,6 +129,43 @@ def test_every_option_that_is_named_exists_and_every_own_option_is_named() -> No
     everywhere = set(re.findall(r"--[a-z_]{2,}", TEXT))
     ours = {option for parser in parsers for option in parser._option_string_actions} - {"-h", "--help"}
     assert {name for name in ours if name.startswith("--")} - everywhere == set()
+
+
+def named_commands() -> set[tuple[str, ...]]:
+    """Returns the words after `turnwise` of every command in the pages, within a line and in blocks."""
+    lines = [one.text for one in commands()]
+    found = [
+        re.search(r"^(?:.* \| |\w+=\S+ )?(?:turnwise|\./run_local\.sh) ([^|>]+)", line) for line in lines
+    ]
+    spans = [*re.findall(r"`turnwise ([^`\n]+)`", TEXT), *(one[1] for one in found if one)]
+    return {tuple(span.split()) for span in spans}
+
+
+def test_every_command_that_is_named_exists_and_takes_the_options_that_stand_with_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    helps: dict[tuple[str, ...], str] = {}
+
+    def help_of(*command: str) -> str:
+        if command not in helps:
+            assert main([*command, "--help"]) == 0, f"turnwise {' '.join(command)}: {capsys.readouterr().err}"
+            helps[command] = capsys.readouterr().out
+        return helps[command]
+
+    of_beam = argparse.ArgumentParser(conflict_handler="resolve")
+    for group in (PipelineOptions, *PipelineOptions.__subclasses__()):
+        group._add_argparse_args(of_beam)  # type: ignore[arg-type]
+    found = named_commands()
+    for name, *more in sorted(found):
+        if name in ("--help", "--version", "COMMAND", "test", "stream"):  # the last two are the script's
+            continue
+        has_subcommand = name == "store" and more and re.fullmatch(r"[a-z]\w*", more[0])
+        known = help_of(name, more[0]) if has_subcommand else help_of(name)
+        options = {word.split("=")[0] for word in more if re.match(r"--[a-z]", word)} - {"--help"}
+        if has_subcommand or name != "store":
+            beams = set(of_beam._option_string_actions) if name == "run" else set()
+            assert options - set(re.findall(r"--[\w-]+", known)) - beams == set(), f"turnwise {name} {more}"
+    assert {("store", name) for name in COMMANDS} <= {tuple(words[:2]) for words in found}
 
 
 def test_every_log_format_has_its_row() -> None:

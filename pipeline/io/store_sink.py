@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from sqlalchemy import Connection
 
-from turnwise.pipeline.io.terminal import counted, names_text, printable
+from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.engine import Store, close_shared_stores, open_store, shared_store, try_store
 from turnwise.pipeline.store.executions import (
@@ -25,8 +25,6 @@ from turnwise.pipeline.store.executions import (
     write_rows,
 )
 from turnwise.pipeline.store.failures import write_replaced
-from turnwise.pipeline.store.maintenance.retention import apply_retention, read_retention
-from turnwise.pipeline.store.maintenance.returned import returned
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
@@ -96,9 +94,8 @@ def _execution(place: SinkPlace) -> Execution:
 
 
 def open_sink(place: SinkPlace) -> StoreSink:
-    """Returns the sink of a run; raises ConfigError if the store cannot be opened, or has a bad retention."""
-    with closing(try_store("--store", place.url)) as store:
-        store.read(read_retention)
+    """Returns the sink of a run; raises ConfigError if the store cannot be opened."""
+    try_store("--store", place.url).close()
     return StoreSink(place.url, _execution(place))
 
 
@@ -121,31 +118,18 @@ def complete_run(place: SinkPlace, document: JsonObject) -> None:
         delete_unread(store, execution)
         raise
     delete_superseded(store, execution)
-    _look_after(store, execution)
+    _summarise(store, execution)
     close_shared_stores()
 
 
-def _summarise(store: Store, names: Sequence[str]) -> None:
+def _summarise(store: Store, execution: Execution) -> None:
     """Writes the summaries of a run, so that the first comparison does not have to read its rows."""
-    for app in {app_of(name) for name in names}:
-        keep_summaries(store, app, names)
-
-
-def _look_after(store: Store, execution: Execution) -> None:
-    """Summarises a run, deletes what is kept no longer, and logs which erased conversations came back."""
     try:
         names = store.read(lambda connection: own_names(connection, execution))
-        _summarise(store, names)
-        found = store.read(lambda connection: returned(connection, *names))
-        pruned = apply_retention(store, time_ns())
+        for app in {app_of(name) for name in names}:
+            keep_summaries(store, app, names)
     except (ConfigError, StoreError) as error:
-        _LOG.warning("the run was not summarised, or the store's retention not applied: %s", error)
-        return
-    if found:
-        shown = names_text(sorted(key.conversation_id for key in found))
-        _LOG.warning("run %s wrote erased conversations again: %s", printable(execution.run_id), shown)
-    if pruned:
-        _LOG.warning("the store's retention deleted %s", counted(len(pruned), "run"))
+        _LOG.warning("the run was not summarised: %s", error)
 
 
 def break_off_run(place: SinkPlace, state: Broken, why: str) -> None:

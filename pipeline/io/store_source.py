@@ -7,7 +7,7 @@ import apache_beam as beam
 from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.cases import store_records
-from turnwise.pipeline.store.engine import OldStoreError, open_store
+from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.urls import StoreError, is_store_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.record import Record
@@ -50,17 +50,7 @@ def with_stores(files: Source | None, settings: RunSettings) -> Source:
     urls = list(dict.fromkeys(path for path in settings.eval_cases if is_store_url(path)))
     for url in urls:
         try:
-            _check_store(url, is_written=url == settings.store and not settings.judge.only_estimates)
+            open_store(url, read_only=True).close()
         except (ConfigError, StoreError) as error:
             raise ConfigError(f"--eval_cases: {error}") from None
     return StoreSource(urls, settings.store_app, files)
-
-
-def _check_store(url: str, is_written: bool) -> None:
-    """Checks that a store can be read; an older one that the run also writes to is upgraded."""
-    try:
-        open_store(url, read_only=True).close()
-    except OldStoreError:
-        if not is_written:
-            raise
-        open_store(url).close()

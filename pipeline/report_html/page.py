@@ -14,7 +14,7 @@ from turnwise.pipeline.report_html.modules import join_modules
 from turnwise.schemas.report.document import Report
 from turnwise.transforms.reporting.exact import exact_json
 
-_FRONT_END = files("turnwise.pipeline.report_html") / "page"
+_FRONT_END = files("turnwise.pipeline.report") / "page"
 _START = "main"
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; "

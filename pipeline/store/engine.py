@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
-from turnwise.pipeline.store.migrations import MIGRATIONS, check_version, migrate, stored_version
+from turnwise.pipeline.store.tables import SCHEMA_VERSION, create_tables, stored_version
 from turnwise.pipeline.store.urls import StoreError, driver_url, shown_url
 from turnwise.schemas.config import ConfigError
 
@@ -30,10 +30,6 @@ _PASSING = ("40001", "40P01", "55P03")
 
 class ConflictError(StoreError):
     """A unique name is already in use."""
-
-
-class OldStoreError(StoreError):
-    """An older version of turnwise filled the store."""
 
 
 class Store:
@@ -139,7 +135,7 @@ def _one_line_errors(what: str) -> Iterator[None]:
 
 
 def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:
-    """Opens a store and brings its tables up to date.
+    """Opens a store, and makes its tables if it is empty.
 
     Args:
         url: `sqlite:///FILE` or `postgresql://...`.
@@ -147,8 +143,9 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
         read_only: Change nothing, not even the tables.
 
     Raises:
-        ConfigError: The URL is wrong, the file does not exist, or the driver is not installed.
-        StoreError: The store does not answer, is newer than this turnwise, or (read-only) older.
+        ConfigError: The URL is wrong, the file does not exist, the driver is not installed, or the tables are
+            those of another version of turnwise.
+        StoreError: The store does not answer, or (read-only) is empty.
     """
     shown = shown_url(url)
     with _url_errors(shown):
@@ -157,10 +154,17 @@ def open_store(url: str, *, create: bool = False, read_only: bool = False) -> St
             _check_file(address, create and not read_only)
         engine = _engine(address, read_only)
     store = Store(engine, shown, read_only)
-    if read_only:
-        store.read(_check_tables)
-    elif store.read(stored_version) != len(MIGRATIONS):
-        store.write(migrate)
+    if not read_only and not store.read(stored_version):
+        store.write(create_tables)
+    version = store.read(stored_version)
+    if not version:
+        raise StoreError("the store is empty; run turnwise serve to create its tables")
+    if version != SCHEMA_VERSION:
+        store.close()
+        raise ConfigError(
+            f"the store {shown} has tables of version {version}, and this turnwise uses {SCHEMA_VERSION}: "
+            "read it with the turnwise that wrote it, or score the logs again into a new store"
+        )
     return store
 
 
@@ -208,15 +212,6 @@ def _check_file(address: URL, create: bool) -> None:
     if not Path(path).is_file() and not (create and Path(path).absolute().parent.is_dir()):
         what = "no such directory" if create else "no such store"
         raise ConfigError(f"sqlite:///{path}: {what}")
-
-
-def _check_tables(connection: Connection) -> None:
-    version = stored_version(connection)
-    check_version(version)
-    if not version:
-        raise StoreError("the store is empty; run turnwise serve to create its tables")
-    if version < len(MIGRATIONS):
-        raise OldStoreError("the store is of an older turnwise; run turnwise serve to upgrade it")
 
 
 def _engine(address: URL, read_only: bool) -> Engine:

@@ -6,7 +6,6 @@ complete, instead of the earlier one, in one transaction.
 
 import json
 from collections.abc import Iterable, Sequence
-from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -21,7 +20,6 @@ from turnwise.pipeline.store.tables import (
     CURRENT,
     DELETED_TABLES,
     EXECUTIONS,
-    PRUNED,
     RUNS,
     insert_new,
     key_text,
@@ -34,6 +32,8 @@ from turnwise.schemas.values import JsonObject
 
 _PIECE = 2_000
 _SECOND = 10**9
+RECENT_NANOS = 24 * 3600 * _SECOND
+"""A run that wrote within this time, and has not ended, may still write."""
 
 
 class Execution(NamedTuple):
@@ -138,14 +138,8 @@ def delete_superseded(store: Store, execution: Execution) -> None:
     names = store.read(lambda connection: own_names(connection, execution))
     for name in names:
         delete_rows(store, name, execution.number)
-    for table in (EXECUTIONS, PRUNED):
-        is_old = table.c.name.in_(names), table.c.execution < execution.number
-        old = delete(table).where(*is_old)
-        store.write(partial(_execute, statement=old))
-
-
-def _execute(connection: Connection, statement: Delete) -> None:
-    connection.execute(statement)
+    old = delete(EXECUTIONS).where(EXECUTIONS.c.name.in_(names), EXECUTIONS.c.execution < execution.number)
+    store.write(lambda connection: connection.execute(old))
 
 
 def delete_unread(store: Store, execution: Execution) -> None:
@@ -175,7 +169,6 @@ def forget_run(connection: Connection, name: str) -> None:
     """Removes a run, so that nothing reads its rows."""
     connection.execute(delete(CURRENT).where(CURRENT.c.name == name))
     connection.execute(delete(EXECUTIONS).where(EXECUTIONS.c.name == name))
-    connection.execute(delete(PRUNED).where(PRUNED.c.name == name))
 
 
 def delete_forgotten(store: Store, name: str) -> None:

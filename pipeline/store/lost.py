@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, or_, select
 
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.run_counts import is_loss, lost_by, replaced_text
 from turnwise.pipeline.store.runs import runs_with_rows
-from turnwise.pipeline.store.tables import CONVERSATIONS, EXECUTIONS, FAILURES, PRUNED, RUNS, key_text
+from turnwise.pipeline.store.tables import CONVERSATIONS, EXECUTIONS, FAILURES, RUNS, key_text
 
 
 class RunLoss(NamedTuple):
@@ -88,18 +88,12 @@ def lost_of_runs(
     for lost in lost_records(connection, app, is_theirs):
         if version is None or lost.version in (version, ""):
             found[lost.run] += lost.number
-    for run, number in _counted(connection, runs, is_pruned=version is not None):
-        found[run] = max(found[run], number)
+    if version is None:
+        counted = select(RUNS.c.name, RUNS.c.lost).where(RUNS.c.name.in_(list(runs)), RUNS.c.lost > 0)
+        for name, number in connection.execute(counted):
+            run = name.rsplit("/", 1)[-1]
+            found[run] = max(found[run], number)
     return found
-
-
-def _counted(connection: Connection, runs: Collection[str], *, is_pruned: bool) -> Iterator[tuple[str, int]]:
-    """Yields id and counted losses of runs, or of those of which nothing but metrics is kept."""
-    query = select(RUNS.c.name, RUNS.c.lost).where(RUNS.c.name.in_(list(runs)), RUNS.c.lost > 0)
-    if is_pruned:
-        query = query.join(PRUNED, and_(PRUNED.c.name == RUNS.c.name, PRUNED.c.execution == RUNS.c.execution))
-    for name, number in connection.execute(query):
-        yield name.rsplit("/", 1)[-1], number
 
 
 def last_run(connection: Connection, app: str) -> str | None:

@@ -36,7 +36,7 @@ def app_of_row(row: ResultRow | FailureRow | ConversationRow | ScoreRow, default
 
 
 def marked(name: str, *texts: str) -> str:
-    """Returns a name with a digest of other texts as suffix, in the same form as `migrations`."""
+    """Returns a name with a digest of other texts as suffix."""
     text = "\0".join(texts).encode("utf-8", "replace")
     return f"{name}-{sha256(text).hexdigest()[:16]}"
 

@@ -1,59 +1,89 @@
-"""Names the tables and columns of a store; `migrations` creates them, with their indexes."""
+"""The tables and views of a store, and how they are made and written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import DOUBLE_PRECISION, BigInteger, Column, Connection, MetaData, Table, Text
+from sqlalchemy import (
+    DOUBLE_PRECISION,
+    BigInteger,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    inspect,
+    text,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from turnwise.schemas.values import JsonObject
+
+SCHEMA_VERSION = 18
+"""Increase it with every change of a table, view or index: a store of another version is refused."""
 
 METADATA = MetaData()
 # An index entry of PostgreSQL holds 2,700 bytes.
 _LONGEST_KEY = 200
 
 
-def _table(name: str, *, texts: str, numbers: str = "", fractions: str = "", key: str = "name") -> Table:
+def _table(
+    name: str,
+    *,
+    texts: str,
+    numbers: str = "",
+    fractions: str = "",
+    key: str = "name",
+    optional: str = "",
+    indexes: Mapping[str, str] | None = None,
+    references: Mapping[str, str] | None = None,
+) -> Table:
+    """Returns a table of columns in the order of `texts`, `numbers` and `fractions`; `optional` may be null.
+
+    `indexes` maps the end of an index's name to its columns, `references` a column to that of another table.
+    """
     kinds: dict[str, Any] = dict.fromkeys(texts.split(), Text)
     kinds |= dict.fromkeys(numbers.split(), BigInteger) | dict.fromkeys(fractions.split(), DOUBLE_PRECISION)
-    keys = key.split()
-    columns: list[Column[Any]] = [Column(each, kinds[each], primary_key=each in keys) for each in kinds]
-    return Table(name, METADATA, *columns)
+    targets = {column: [ForeignKey(target)] for column, target in (references or {}).items()}
+    columns: list[Column[Any]] = [
+        Column(
+            each, kinds[each], *targets.get(each, ()), primary_key=each in key.split(),
+            nullable=each in optional.split(),
+        )
+        for each in kinds
+    ]  # fmt: skip
+    own = (Index(f"{name}_{end}", *parts.split()) for end, parts in (indexes or {}).items())
+    return Table(name, METADATA, *columns, *own)
 
 
 EVALUATIONS = _table(
     "evaluations",
     texts="name app display_name etag created_by last_updated_by content",
     numbers="revision create_nanos update_nanos",
+    indexes={"by_update": "app update_nanos name", "by_name": "app name"},
 )
+EVALUATIONS.append_constraint(UniqueConstraint("app", "display_name", name="evaluations_by_display_name"))
 """Evaluations. `content` holds the fields that users write, as JSON; times are nanoseconds since 1970."""
 
-TAGS = _table("evaluation_tags", texts="evaluation tag", key="evaluation tag")
+TAGS = _table(
+    "evaluation_tags",
+    texts="evaluation tag",
+    key="evaluation tag",
+    references={"evaluation": "evaluations.name"},
+)
 
 HISTORY = _table(
     "evaluation_history",
     texts="evaluation etag actor update_mask content",
     numbers="revision nanos is_deletion",
     key="evaluation revision",
+    optional="update_mask is_deletion",
 )
 """All revisions of all evaluations. Append-only, enforced by triggers."""
-
-EVALUATION_DATASETS = _table(
-    "evaluation_datasets",
-    texts="name app display_name etag created_by last_updated_by content",
-    numbers="create_nanos update_nanos",
-)
-"""Datasets, in the form of evaluations."""
-
-DATASET_MEMBERS = _table("dataset_members", texts="dataset evaluation", key="dataset evaluation")
-
-EVALUATION_EXPECTATIONS = _table(
-    "app_expectations",
-    texts="name app display_name etag created_by last_updated_by content",
-    numbers="create_nanos update_nanos",
-)
-"""Expectations, in the form of evaluations."""
 
 EXECUTIONS = _table(
     "run_executions",
@@ -63,6 +93,13 @@ EXECUTIONS = _table(
     "failures lost exit_status",
     fractions="cost",
     key="name execution",
+    optional="error day config_digest judge judge_model criteria app_versions end_nanos conversations "
+    "results passes fails undecided failures lost exit_status cost content",
+    indexes={
+        "by_update": "app update_nanos name",
+        "by_start": "app create_nanos name",
+        "by_home": "home execution",
+    },
 )
 """Executions of runs, one row an app. `home` is the name of the run in its default app.
 
@@ -79,6 +116,18 @@ RESULT_ROWS = _table(
     "case_digest parts content",
     numbers="execution create_nanos update_nanos",
     key="name execution",
+    optional="evaluation_etag case_digest",
+    indexes={
+        "by_creation": "evaluation create_nanos name",
+        "by_update": "evaluation update_nanos name",
+        "of_app_by_update": "app update_nanos name",
+        "of_app_by_name": "app name",
+        "of_evaluation_by_name": "evaluation name",
+        "by_version": "app version_id evaluation evaluation_status",
+        "by_evaluation": "app evaluation",
+        "by_run": "evaluation_run execution version_id evaluation_status",
+        "by_conversation_id": "conversation_id",
+    },
 )
 """Results of all executions. `parts` holds the contribution to AggregatedMetrics.
 
@@ -90,6 +139,12 @@ FAILURE_ROWS = _table(
     texts="name app evaluation_run stage error_type conversation_id app_version criterion source content",
     numbers="execution update_nanos",
     key="name execution",
+    indexes={
+        "by_update": "app update_nanos name",
+        "of_app_by_name": "app name",
+        "by_conversation": "app conversation_id",
+        "by_run": "evaluation_run execution stage criterion",
+    },
 )
 """Failures of reading, parsing, matching and scoring, of all executions."""
 
@@ -100,11 +155,16 @@ CONVERSATION_ROWS = _table(
     numbers="execution update_nanos",
     fractions="harm",
     key="name execution",
+    indexes={
+        "by_update": "app update_nanos",
+        "by_conversation": "app conversation_id",
+        "by_run": "evaluation_run execution harm",
+        "by_user": "user_id",
+    },
 )
 """Conversations of all executions. `content` holds the row, with the transcript; "": null.
 
-`case_digest` and `user_id` are null where an earlier version wrote the row: not known. `user_id` is "" where
-the log states none.
+`case_digest` and `user_id` are "" where the log states none.
 """
 
 SCORE_ROWS = _table(
@@ -114,6 +174,13 @@ SCORE_ROWS = _table(
     numbers="execution turn_index update_nanos",
     fractions="value threshold",
     key="name execution",
+    optional="turn_index value outcome threshold label reason explanation event_time language",
+    indexes={
+        "by_conversation": "conversation execution",
+        "by_run": "evaluation_run execution criterion version_id",
+        "by_day": "app criterion version_id day",
+        "by_conversation_id": "conversation_id",
+    },
 )
 """Scores of conversations (`conversation`: its name) of all executions. `content` holds details, judge and
 tags as JSON."""
@@ -125,26 +192,18 @@ METRIC_ROWS = _table(
     "update_nanos",
     fractions="mean mean_low mean_high stddev pass_rate pass_rate_low pass_rate_high p50 p90 p99",
     key="name execution",
+    optional="turn_index mean mean_low mean_high stddev pass_rate pass_rate_low pass_rate_high p50 p90 p99 "
+    "conversations turns",
+    indexes={"by_run": "evaluation_run execution", "by_criterion": "app criterion version_id day"},
 )
 """Metrics of all executions: of an app version (`turn_index` null), and of its turns."""
-
-ERASURES = _table("erasures", texts="digest salt kind actor removed", numbers="nanos end_nanos", key="digest")
-"""What was erased: digests of ids. `removed` holds the numbers of rows by table, as JSON.
-
-`end_nanos` is null while it is being erased, and if that broke off.
-"""
-
-PRUNED = _table("pruned_runs", texts="name actor", numbers="execution nanos")
-"""The runs of which only metrics are kept."""
-
-SETTINGS = _table("store_settings", texts="name value")
-"""Settings of the store by name, as JSON."""
 
 RUN_SUMMARIES = _table(
     "run_summaries",
     texts="name app evaluation_run content",
     numbers="execution update_nanos",
     key="name execution",
+    indexes={"by_run": "evaluation_run execution"},
 )
 """What comparisons and figures read of runs that count; see `turnwise.pipeline.store_comparison.run_summary`.
 
@@ -186,22 +245,134 @@ METRICS = _view("run_metrics", METRIC_ROWS)
 """Their metrics."""
 
 
+_IS_CURRENT = (
+    "EXISTS (SELECT 1 FROM current_runs c WHERE c.name = r.evaluation_run AND c.execution = r.execution)"
+)
+_REVISION = (
+    "(SELECT h.revision FROM evaluation_history h "
+    "WHERE h.evaluation = r.evaluation AND h.etag = r.evaluation_etag)"
+)
+_LATER = (
+    "(SELECT e.{} FROM run_executions e WHERE e.home = r.home AND e.execution > r.execution "
+    "ORDER BY e.execution DESC LIMIT 1)"
+)
+_ENDED = "SELECT name FROM evaluation_runs WHERE state = 'COMPLETED'"
+_SCORES = (
+    "name, app, evaluation_run, conversation, conversation_id, eval_id, version_id, turn_index, criterion, "
+    "value, outcome, threshold, label, reason, explanation, event_time, day, language, update_nanos"
+)
+_RESULTS = (
+    "name, app, evaluation_run, evaluation, evaluation_revision, conversation_id, app_version, version_id, "
+    "evaluation_status, execution_state, case_digest, create_nanos, update_nanos, content"
+)
+_METRICS = (
+    "m.app, m.evaluation_run, r.run_id, r.state, r.config_digest, r.judge, r.judge_model, r.create_nanos, "
+    "r.end_nanos, m.day, m.version_id, m.criterion, m.level, m.unit, m.count, m.scored, m.unscored, "
+    "m.errors, m.mean, m.mean_low, m.mean_high, m.stddev, m.pass_count, m.fail_count, m.pass_rate, "
+    "m.pass_rate_low, m.pass_rate_high, m.p50, m.p90, m.p99, m.conversations, m.turns"
+)
+
+
+def _latest(table: str, columns: str, key: str) -> str:
+    """Returns the query for the rows of each key that the run wrote which wrote its newest one."""
+    last = f"first_value(evaluation_run) OVER (PARTITION BY {key} ORDER BY update_nanos DESC, name DESC)"
+    rows = f"SELECT {columns}, {last} AS last_run FROM {table} WHERE evaluation_run IN ({_ENDED})"
+    return f"SELECT {columns} FROM ({rows}) own WHERE evaluation_run = last_run"
+
+
+_VIEWS = {
+    RUNS.name: f"SELECT r.*, {_LATER.format('state')} AS repeat_state, {_LATER.format('update_nanos')} AS "
+    "repeat_nanos FROM run_executions r WHERE EXISTS "
+    "(SELECT 1 FROM current_runs c WHERE c.name = r.name AND c.execution = r.execution)",
+    RESULTS.name: f"SELECT r.*, {_REVISION} AS evaluation_revision FROM result_rows r WHERE {_IS_CURRENT}",
+    FAILURES.name: f"SELECT r.* FROM failure_rows r WHERE {_IS_CURRENT}",
+    CONVERSATIONS.name: f"SELECT r.* FROM conversation_rows r WHERE {_IS_CURRENT}",
+    SCORES.name: f"SELECT r.* FROM score_rows r WHERE {_IS_CURRENT}",
+    METRICS.name: f"SELECT r.* FROM metric_rows r WHERE {_IS_CURRENT}",
+    "latest_scores": _latest("scores", _SCORES, "app, conversation_id, eval_id, version_id, criterion"),
+    "latest_results": _latest("results", _RESULTS, "app, evaluation, conversation_id, version_id"),
+    "metrics_by_app_version": f"SELECT {_METRICS} FROM run_metrics m JOIN evaluation_runs r "
+    "ON r.name = m.evaluation_run WHERE m.turn_index IS NULL AND r.state = 'COMPLETED'",
+}
+_APPEND_ONLY = "'the history is append-only'"
+_GUARDS = {
+    "sqlite": (
+        f"CREATE TRIGGER evaluation_history_update BEFORE UPDATE ON evaluation_history "
+        f"BEGIN SELECT RAISE(ABORT, {_APPEND_ONLY}); END",
+        f"CREATE TRIGGER evaluation_history_delete BEFORE DELETE ON evaluation_history "
+        f"BEGIN SELECT RAISE(ABORT, {_APPEND_ONLY}); END",
+        # SQLite's INSERT OR REPLACE removes a row without running the DELETE triggers.
+        "CREATE TRIGGER evaluation_history_insert BEFORE INSERT ON evaluation_history "
+        "WHEN EXISTS (SELECT 1 FROM evaluation_history WHERE rowid = NEW.rowid "
+        "OR evaluation = NEW.evaluation AND revision = NEW.revision) "
+        f"BEGIN SELECT RAISE(ABORT, {_APPEND_ONLY}); END",
+    ),
+    "postgresql": (
+        "CREATE FUNCTION evaluation_history_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION {_APPEND_ONLY}; END $$",
+        "CREATE TRIGGER evaluation_history_refuse BEFORE UPDATE OR DELETE OR TRUNCATE ON evaluation_history "
+        "FOR EACH STATEMENT EXECUTE FUNCTION evaluation_history_refuse()",
+    ),
+}
+_VERSIONS = "turnwise_store_version"
+_LOCK = 7_210_436_119
+
+
+def stored_version(connection: Connection) -> int:
+    """Returns the version of the tables of a store; 0: it is empty."""
+    if not inspect(connection).has_table(_VERSIONS):
+        return 0
+    return int(connection.execute(text(f"SELECT max(version) FROM {_VERSIONS}")).scalar() or 0)
+
+
+def create_tables(connection: Connection) -> None:
+    """Makes the tables, views and triggers of an empty store, once if several ask at the same time."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+    if stored_version(connection):
+        return
+    # A table of another program that has the name of one of ours is an error.
+    METADATA.create_all(connection, checkfirst=False)
+    for name, query in _VIEWS.items():
+        connection.exec_driver_sql(f"CREATE VIEW {name} AS {query}")
+    for guard in _GUARDS[connection.dialect.name]:
+        connection.exec_driver_sql(guard)
+    connection.exec_driver_sql(f"CREATE TABLE {_VERSIONS} (version INTEGER NOT NULL PRIMARY KEY)")
+    connection.execute(text(f"INSERT INTO {_VERSIONS} VALUES (:version)"), {"version": SCHEMA_VERSION})
+
+
+@contextmanager
+def unguarded_history(connection: Connection) -> Iterator[None]:
+    """Lets a transaction delete from the history; nobody else can meanwhile, because the table is locked."""
+    triggers = "evaluation_history_update", "evaluation_history_delete", "evaluation_history_insert"
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("ALTER TABLE evaluation_history DISABLE TRIGGER USER")
+        yield
+        connection.exec_driver_sql("ALTER TABLE evaluation_history ENABLE TRIGGER USER")
+        return
+    for trigger in triggers:
+        connection.exec_driver_sql(f"DROP TRIGGER {trigger}")
+    yield
+    for guard in _GUARDS["sqlite"]:
+        connection.exec_driver_sql(guard)
+
+
 def key_nanos(nanos: int) -> int:
     """Returns a time limited to 64 bits: the years 1678 to 2261."""
     return max(-(2**63), min(nanos, 2**63 - 1))
 
 
-def key_text(text: str) -> str:
+def key_text(value: str) -> str:
     """Returns a text for an indexed column: without NUL, at most 200 characters."""
-    clean = plain_text(text)
+    clean = plain_text(value)
     if len(clean) <= _LONGEST_KEY:
         return clean
     return f"{clean[: _LONGEST_KEY - 33]}~{sha256(clean.encode()).hexdigest()[:32]}"
 
 
-def plain_text(text: str) -> str:
+def plain_text(value: str) -> str:
     """Returns a text that every database takes: without NUL and lone surrogates."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:

@@ -50,7 +50,7 @@ class Registry(Mapping[str, T], Generic[T]):
     Args:
         kind: What an implementation is called in messages, such as `input format`.
         group: Entry point group in which installed packages name their implementations.
-        package: The package whose modules hold the built-in implementations.
+        package: The module, or the package whose modules hold the built-in implementations.
         fault: Returns what is wrong with an object that is to be added; None: nothing.
         is_left_out: Returns whether an object of a plugin is wrong if it is not added.
 
@@ -161,13 +161,11 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 def _import_modules(package: ModuleType) -> None:
-    """Imports the modules of a package and of its packages; of one that states `REGISTERS`, only those."""
-    stated = getattr(package, "REGISTERS", None)
-    for _, name, is_package in iter_modules(package.__path__, f"{package.__name__}."):
-        if stated is None or name.rpartition(".")[2] in stated:
-            module = import_module(name)
-            if is_package:
-                _import_modules(module)
+    """Imports the modules of a package and of its packages."""
+    for _, name, is_package in iter_modules(getattr(package, "__path__", ()), f"{package.__name__}."):
+        module = import_module(name)
+        if is_package:
+            _import_modules(module)
 
 
 def _name_fault(item: object) -> str | None:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from turnwise.pipeline.cli.store.base import StoreCommand
 from turnwise.pipeline.cli.store.check import CHECK
-from turnwise.pipeline.cli.store.copies import BACKUP, EXPORT, IMPORT
+from turnwise.pipeline.cli.store.copies import BACKUP
 from turnwise.pipeline.cli.store.delete import DELETE
-from turnwise.pipeline.cli.store.prune import PRUNE, RETENTION
+from turnwise.pipeline.cli.store.prune import PRUNE
 from turnwise.pipeline.cli.store.runs import RUNS
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.settings.extras import check_store
@@ -14,7 +14,7 @@ from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
-_COMMANDS: tuple[StoreCommand, ...] = (RUNS, PRUNE, RETENTION, DELETE, EXPORT, IMPORT, BACKUP, CHECK)
+_COMMANDS: tuple[StoreCommand, ...] = (RUNS, PRUNE, DELETE, BACKUP, CHECK)
 COMMANDS = {each.name: each for each in _COMMANDS}
 """Name -> subcommand, in the order of the help."""
 

@@ -44,9 +44,8 @@ def _print_table(runs: Sequence[Any]) -> None:
 
 def _cells(run: Any) -> tuple[str, ...]:
     counts = (run.results, run.passes, run.fails, run.undecided, run.lost)
-    state = f"{run.state}, pruned" if run.is_pruned else run.state
     return (
-        state,
+        run.state,
         run.day or "?",
         clipped(printable(run.run_id), _LONGEST),
         *(str(number) for number in counts),

@@ -1,7 +1,7 @@
 """The methods that the service has."""
 
 from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.rest import evaluations, resources, results, runs
+from turnwise.pipeline.service.rest import evaluations, results, runs
 from turnwise.pipeline.service.rest.api_methods import has_method
 from turnwise.pipeline.service.rest.method import RestMethod
 
@@ -9,7 +9,6 @@ METHODS: tuple[RestMethod, ...] = (
     *evaluations.METHODS,
     *results.METHODS,
     *runs.METHODS,
-    *resources.METHODS,
 )
 
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from starlette.responses import HTMLResponse
 
-_STYLE = (files("turnwise.pipeline.service.web") / "style.css").read_text(encoding="utf-8")
+_STYLE = (files("turnwise.pipeline.service") / "style.css").read_text(encoding="utf-8")
 _STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
 _POLICY = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action 'none'; base-uri 'none'; "

@@ -1,1 +1,1 @@
-"""Looks after a store: what is deleted, moved, copied and checked."""
+"""Looks after a store: what is deleted, copied, listed and checked."""

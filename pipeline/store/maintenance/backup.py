@@ -1,5 +1,6 @@
 """Copies a SQLite store while others write."""
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -7,7 +8,6 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.maintenance.exporting import check_new, keep
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 
@@ -15,21 +15,31 @@ from turnwise.schemas.config import ConfigError
 def back_up(store: Store, path: str) -> int:
     """Writes a copy of a store as it is at one time; the file is there when it is whole and was checked.
 
+    Args:
+        store: A SQLite store.
+        path: The file to write.
+
     Returns:
         Its size in bytes.
 
     Raises:
-        ConfigError: The store is no SQLite file, or the file exists.
+        ConfigError: The file exists, or its directory does not.
         StoreError: The copy is damaged, or could not be made.
     """
-    if not store.is_sqlite:
-        raise ConfigError("backup: is for SQLite; copy PostgreSQL by pg_dump, or by turnwise store export")
-    check_new(path)
+    if Path(path).exists():
+        raise ConfigError(f"{path}: exists already")
+    if not Path(path).absolute().parent.is_dir():
+        raise ConfigError(f"{path}: no such directory")
     partial = Path(f"{path}.part")
     partial.unlink(missing_ok=True)
     try:
         store.read(lambda connection: _copy(connection, partial))
-        keep(partial, path)
+        with open(partial, "rb") as file:
+            os.fsync(file.fileno())
+        # Unlike a renaming, a link does not replace what another process made meanwhile.
+        os.link(partial, path)
+    except FileExistsError:
+        raise ConfigError(f"{path}: exists already") from None
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from None
     finally:

@@ -1,14 +1,12 @@
 """Lists the runs of a store for a person."""
 
 import json
-from collections.abc import Container
 from itertools import groupby
 from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, select
 
 from turnwise.pipeline.store.lost import lost_of_runs
-from turnwise.pipeline.store.maintenance.pruning import pruned_runs
 from turnwise.pipeline.store.run_counts import count_rows
 from turnwise.pipeline.store.tables import RUNS
 from turnwise.schemas.proto.scalars import nanos_timestamp
@@ -22,7 +20,6 @@ class ListedRun(NamedTuple):
     Attributes:
         update_time: When something of it was last written.
         cost: Cost of the judge over all apps; None: not known.
-        is_pruned: Whether only its metrics are kept.
     """
 
     name: str
@@ -42,12 +39,10 @@ class ListedRun(NamedTuple):
     cost: float | None
     exit_status: int | None
     error: str | None
-    is_pruned: bool
 
 
 def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     """Returns the runs of an app ("": of all apps), by app, the newest first."""
-    pruned = pruned_runs(connection)
     query = select(RUNS).order_by(RUNS.c.app, RUNS.c.create_nanos.desc(), RUNS.c.name)
     query = query.where(RUNS.c.app == app) if app else query
     rows = connection.execute(query).mappings().all()
@@ -55,11 +50,11 @@ def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
     for own, of_app in groupby(rows, lambda row: row["app"]):
         of_own = list(of_app)
         lost = lost_of_runs(connection, own, [row["name"] for row in of_own])
-        found += [_listed(connection, row, lost[row["name"].rsplit("/", 1)[-1]], pruned) for row in of_own]
+        found += [_listed(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in of_own]
     return found
 
 
-def _listed(connection: Connection, row: RowMapping, lost: int, pruned: Container[str]) -> ListedRun:
+def _listed(connection: Connection, row: RowMapping, lost: int) -> ListedRun:
     # A run that has not ended has the counts of its rows as they are now.
     counts = row if row["results"] is not None else count_rows(connection, row["name"], row["execution"])
     return ListedRun(
@@ -69,5 +64,4 @@ def _listed(connection: Connection, row: RowMapping, lost: int, pruned: Containe
         day=row["day"],
         update_time=nanos_timestamp(row["update_nanos"]),
         app_versions=json.loads(counts["app_versions"]),
-        is_pruned=row["name"] in pruned,
     )

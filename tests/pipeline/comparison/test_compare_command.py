@@ -2,15 +2,15 @@
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine
 
 from tests import forked
 from tests.tables import file_of, files_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.store.migrations import MIGRATIONS, migrate
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 TAU = SHARED / "tau2_airline_gpt-4.1_vs_ft.jsonl"
@@ -503,15 +503,13 @@ def test_conversations_without_eval_ids(scored, compared, names_task):
     assert verdict["overall"]["word"] == "cannot tell" and verdict["overall"]["difference"] is None
 
 
-@pytest.mark.parametrize("steps, message", [(3, "of an older turnwise"), (0, "the store is empty")])
-def test_a_store_that_cannot_be_compared_is_no_worse_version(compared, tmp_path, steps, message):
+@pytest.mark.parametrize("version, message", [(17, "has tables of version 17"), (0, "the store is empty")])
+def test_a_store_that_cannot_be_compared_is_no_worse_version(compared, tmp_path, version, message):
     path = tmp_path / "store.db"
     path.touch()
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        if steps:
-            migrate(connection, MIGRATIONS[:steps])
-    engine.dispose()
+    if version:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"CREATE TABLE turnwise_store_version AS SELECT {version} AS version")
     status, text, errors = compared("--store", f"sqlite:///{path}", "--versions", "v1", "v2")
     assert (status, text) == (2, "") and message in errors and errors.count("\n") == 1
 

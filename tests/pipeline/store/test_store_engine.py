@@ -1,73 +1,63 @@
-"""Stores are made, brought up to date, opened by many at once, and say in one line what is wrong."""
+"""Stores are made, refused, opened by many at once, and say in one line what is wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import inspect, text
+from sqlalchemy import create_engine, inspect, text
 
 from tests.forked import Fork
 from turnwise.pipeline.store.engine import Store, open_store
-from turnwise.pipeline.store.migrations import MIGRATIONS, migrate, stored_version
-from turnwise.pipeline.store.tables import METADATA
-from turnwise.pipeline.store.urls import StoreError, is_store_url, shown_url
+from turnwise.pipeline.store.tables import SCHEMA_VERSION, stored_version
+from turnwise.pipeline.store.urls import StoreError, driver_url, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
 
-def shape(connection):
-    found = inspect(connection)
-    return {
-        name: (
-            {column["name"] for column in found.get_columns(name)},
-            set(found.get_pk_constraint(name)["constrained_columns"]),
-        )
-        for name in found.get_table_names()
-    }
-
-
-def test_the_migrations_make_the_tables_of_the_code(store: Store) -> None:
-    migrated = store.read(shape)
-    migrated.pop("turnwise_store_version")
-    assert migrated == {
-        name: (set(table.c.keys()), set(table.primary_key.columns.keys()))
-        for name, table in METADATA.tables.items()
-    }
-
-
-def test_a_store_is_brought_up_to_date_by_the_steps_that_it_lacks(store: Store) -> None:
-    taken = []
-    steps = (*MIGRATIONS, lambda connection: taken.append("second"), lambda connection: taken.append("third"))
-    store.write(lambda connection: migrate(connection, steps[:-1]))
-    store.write(lambda connection: migrate(connection, steps))
-    store.write(lambda connection: migrate(connection, steps))
-    assert taken == ["second", "third"]
-    assert store.read(stored_version) == len(steps)
-
-
-def test_a_step_that_fails_leaves_nothing_behind(store: Store) -> None:
-    def half(connection):
-        connection.execute(text("CREATE TABLE half (a INTEGER)"))
-        raise RuntimeError("no further")
-
-    with pytest.raises(RuntimeError, match="no further"):
-        store.write(lambda connection: migrate(connection, (*MIGRATIONS, half)))
-    assert store.read(stored_version) == len(MIGRATIONS)
-    assert not store.read(lambda connection: inspect(connection).has_table("half"))
-
-
-def test_a_newer_store_is_refused(store: Store, store_url: str) -> None:
-    store.write(lambda c: c.execute(text("INSERT INTO turnwise_store_version VALUES (99)")))
+@pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+def test_a_store_of_another_version_is_refused_and_left_as_it_is(
+    store: Store, store_url: str, turnwise: Callable[..., Any], tmp_path: Path, version: int
+) -> None:
+    store.write(lambda c: c.execute(text("UPDATE turnwise_store_version SET version = :n"), {"n": version}))
     for read_only in (True, False):
-        with pytest.raises(StoreError, match="version 99"):
+        with pytest.raises(ConfigError, match=f"version {version}, and this turnwise uses {SCHEMA_VERSION}"):
             open_store(store_url, read_only=read_only)
+    (tmp_path / "logs.jsonl").write_text('{"conversation_id": "c", "turns": [{"user": "a", "agent": "b"}]}\n')
+    run = ("run", "--judge", "none", "--input", str(tmp_path / "logs.jsonl"))
+    for command in (
+        ("store", "check", "--store", store_url),
+        (*run, "--store", store_url),
+        (*run, "--eval_cases", store_url),
+        ("serve", "--store", store_url),
+    ):
+        done = turnwise(*command, **({"output": tmp_path / "out"} if command[0] == "run" else {}))
+        assert done.status == 2 and "score the logs again into a new store" in done.err, command
+        assert done.err.count("\n") == 1
+    assert store.read(stored_version) == version and not (tmp_path / "out").exists()
+
+
+def test_a_table_of_another_program_is_not_taken_for_one_of_a_store(store_url: str) -> None:
+    engine = create_engine(driver_url(store_url))
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE evaluations (name TEXT)"))
+    with pytest.raises(StoreError, match=r"evaluations\W* already exists"):
+        open_store(store_url, create=True)
+    with engine.begin() as connection:
+        assert inspect(connection).get_table_names() == ["evaluations"]
+    engine.dispose()
+
+
+REVISION = (
+    "INSERT INTO evaluation_history (evaluation, revision, etag, nanos, actor, content) "
+    "VALUES ('n', 1, 'e', 0, 'me', '{}')"
+)
 
 
 @pytest.mark.parametrize(
     "event", ["UPDATE evaluation_history SET actor = 'x'", "DELETE FROM evaluation_history"]
 )
 def test_the_history_cannot_be_changed(store: Store, event: str) -> None:
-    row = "INSERT INTO evaluation_history VALUES ('n', 1, 'e', 0, 'me', NULL, '{}', NULL)"
-    store.write(lambda connection: connection.execute(text(row)))
+    store.write(lambda connection: connection.execute(text(REVISION)))
     with pytest.raises(StoreError, match="append-only"):
         store.write(lambda connection: connection.execute(text(event)))
     assert store.read(lambda c: c.execute(text("SELECT actor FROM evaluation_history")).scalars().all()) == [
@@ -80,8 +70,7 @@ def test_the_history_cannot_be_changed(store: Store, event: str) -> None:
 )
 def test_the_history_cannot_be_replaced_in_sqlite(tmp_path: Path, columns: str) -> None:
     store = open_store(f"sqlite:///{tmp_path}/store.db", create=True)
-    row = "INSERT INTO evaluation_history VALUES ('n', 1, 'e', 0, 'me', NULL, '{}', NULL)"
-    store.write(lambda connection: connection.execute(text(row)))
+    store.write(lambda connection: connection.execute(text(REVISION)))
     place = "'n', 1" if columns == "evaluation, revision" else "1, 'm', 7"
     other = (
         f"INSERT OR REPLACE INTO evaluation_history ({columns}, etag, nanos, actor, content) "
@@ -123,7 +112,7 @@ def test_eight_processes_may_make_a_store_at_once(store_url: str, tmp_path: Path
     assert [process.join(120) for process in processes] == [0] * 8
     assert [path.read_text() for path in told] == [""] * 8
     store = open_store(store_url)
-    assert store.read(stored_version) == len(MIGRATIONS)
+    assert store.read(stored_version) == SCHEMA_VERSION
     store.close()
 
 
@@ -199,11 +188,11 @@ def test_lost_connections_are_replaced(postgres_url: str) -> None:
     import psycopg
 
     store = open_store(postgres_url)
-    assert store.read(stored_version) == len(MIGRATIONS)
+    assert store.read(stored_version) == SCHEMA_VERSION
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         others = "datname = current_database() AND pid <> pg_backend_pid()"
         query = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}"
         assert len(connection.execute(query).fetchall()) >= 1
-    assert store.read(stored_version) == len(MIGRATIONS)
-    assert store.write(stored_version) == len(MIGRATIONS)
+    assert store.read(stored_version) == SCHEMA_VERSION
+    assert store.write(stored_version) == SCHEMA_VERSION
     store.close()

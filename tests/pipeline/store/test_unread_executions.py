@@ -5,7 +5,7 @@ from time import time_ns
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, select, text
+from sqlalchemy import select
 
 import turnwise
 from tests.store_rows import DOCUMENT, ENDED, put_rows
@@ -17,13 +17,12 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import version_verdict
 from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.conversations import conversation_columns
-from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.executions import Execution, begin, break_off, complete, write_rows
-from turnwise.pipeline.store.migrations import MIGRATIONS, migrate
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import CONVERSATION_ROWS, EXECUTIONS, RESULT_ROWS, RESULTS, RUNS, SCORES
-from turnwise.pipeline.store.urls import StoreError, driver_url
+from turnwise.pipeline.store.tables import CONVERSATION_ROWS, RESULT_ROWS, RESULTS, RUNS
+from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.side_records import SideName
 from turnwise.pipeline.store_comparison.sides import read_sides
 from turnwise.schemas.ces.conversation_tools import ListConversationsToReadRequest
@@ -189,35 +188,3 @@ def test_the_rows_of_an_execution_that_a_later_one_replaced_are_deleted(
     kept = store.read(lambda c: list(c.execute(select(RESULT_ROWS.c.execution)).scalars()))
     assert kept == [later.number]
     assert len(store.read(lambda c: c.execute(select(RESULTS.c.name)).all())) == 1
-
-
-@pytest.mark.parametrize(
-    ("time", "day"),
-    [
-        ("2026-11-01T23:30:00-02:00", "2026-11-02"),
-        ("2026-11-02T03:00:00+09:00", "2026-11-01"),
-        ("2026-11-01T23:30:00Z", "2026-11-01"),
-        ("yesterday", "1970-01-01"),
-    ],
-)
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_the_day_of_a_migrated_score_is_that_of_its_time(
-    kind: str, request: pytest.FixtureRequest, time: str, day: str
-) -> None:
-    url: str = request.getfixturevalue(f"{kind}_url")
-    engine = create_engine(driver_url(url))
-    content = '{"details":{},"judge":null,"tags":[],"language":"de","revision":0}'
-    texts = ("name", "app", "evaluation_run", "conversation", "score_id", "conversation_id", "eval_id")
-    columns = {**dict.fromkeys((*texts, "version_id", "criterion"), "a"), "event_time": time}
-    values = ", ".join(f":{name}" for name in columns)
-
-    with engine.begin() as connection:
-        migrate(connection, MIGRATIONS[:5])
-        names = ", ".join(columns)
-        query = f"INSERT INTO scores ({names}, content, update_nanos) VALUES ({values}, :content, 1)"
-        connection.execute(text(query), {**columns, "content": content})
-    engine.dispose()
-    store = open_store(url)
-    assert store.read(lambda c: c.execute(select(SCORES.c.day)).scalar_one()) == day
-    assert store.read(lambda c: c.execute(select(EXECUTIONS.c.execution)).scalar_one()) == 0
-    store.close()

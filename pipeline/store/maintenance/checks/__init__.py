@@ -1,1 +1,1 @@
-"""Says whether a store is sound, one module for each thing that is compared."""
+"""Checks of a store."""

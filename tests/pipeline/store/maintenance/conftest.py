@@ -10,9 +10,6 @@ from sqlalchemy import select, text
 
 from tests.store_rows import DOCUMENT, ENDED
 from turnwise.pipeline.service.changes import create_evaluation
-from turnwise.pipeline.service.datasets import DATASETS
-from turnwise.pipeline.service.expectations import EXPECTATIONS
-from turnwise.pipeline.service.resources import create_resource
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conversations import conversation_columns, score_columns
 from turnwise.pipeline.store.engine import open_store
@@ -30,8 +27,6 @@ from turnwise.pipeline.store.tables import (
     SCORE_ROWS,
 )
 from turnwise.pipeline.store_comparison.summaries import keep_summaries
-from turnwise.schemas.ces.datasets import EvaluationDataset
-from turnwise.schemas.ces.expectations import EvaluationExpectation, LlmCriteria
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow, ScoreRow
@@ -52,15 +47,10 @@ def _said(conversation: str) -> str:
     return f"{SECRET} of {conversation}"
 
 
-def noted(conversation: str) -> str:
-    """Returns what the agent says."""
-    return f"I have noted the document of {conversation} for you."
-
-
 def conversation_row(run: str, name: str, user: str | None) -> Any:
     """Returns a row of `conversations`."""
     call = {"name": "look_up", "args": {"document": "X4711", "holder": name, "copies": 2.0}}
-    turn = {"index": 0, "user": _said(name), "agent": noted(name), "tool_calls": [call]}
+    turn = {"index": 0, "user": _said(name), "agent": "I have noted it.", "tool_calls": [call]}
     row = {"run_id": run, "conversation_id": name, "user_id": user, "harm": 1.0, "tags": []}
     return {**_empty(ConversationRow), **row, "transcript": {"turns": [turn]}, "why": _said(name)}
 
@@ -146,42 +136,10 @@ def put_evaluation(store: Any, name: str, words: str, app: str = APP, **golden: 
     return str(made["name"])
 
 
-def put_expectation(store: Any, name: str, prompt: str) -> str:
-    """Makes an expectation; returns its name."""
-    made = EvaluationExpectation(display_name=name, llm_criteria=LlmCriteria(prompt=prompt))
-    create_resource(EXPECTATIONS, Service(store, "tester"), APP, name, made)
-    return f"{APP}/evaluationExpectations/{name}"
-
-
-def put_dataset(store: Any, name: str, display_name: str, *evaluations: str) -> str:
-    """Makes a dataset; returns its name."""
-    made = EvaluationDataset(display_name=display_name, evaluations=list(evaluations))
-    create_resource(DATASETS, Service(store, "tester"), APP, name, made)
-    return f"{APP}/evaluationDatasets/{name}"
-
-
 def run_sql(store: Any, *statements: str) -> None:
     """Runs statements as an administrator of the database does."""
     for statement in statements:
         store.write(lambda c, statement=statement: c.execute(text(statement)))
-
-
-def refuse(store: Any, event: str, table: str) -> None:
-    """Lets a database refuse every INSERT or DELETE of a table, until `allow`."""
-    refusal = "CREATE TRIGGER refused BEFORE {} ON {} BEGIN SELECT RAISE(ABORT, 'refused'); END"
-    if not store.is_sqlite:
-        run_sql(
-            store,
-            "CREATE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN RAISE EXCEPTION 'refused'; END $$",
-        )
-        refusal = "CREATE TRIGGER refused BEFORE {} ON {} FOR EACH ROW EXECUTE FUNCTION refused()"
-    run_sql(store, refusal.format(event, table))
-
-
-def allow(store: Any, table: str) -> None:
-    """Ends what `refuse` began."""
-    run_sql(store, "DROP TRIGGER refused" if store.is_sqlite else f"DROP TRIGGER refused ON {table}")
 
 
 def rows_of(store: Any) -> dict[str, list[Any]]:

@@ -1,13 +1,14 @@
-"""What is erased is in no table and no file of the store; what is left is told."""
+"""What is deleted is in no table and no file of the store; what is left is told."""
 
-import sqlite3
+import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from time import time_ns
 from typing import Any
 
 import pytest
-from sqlalchemy import inspect, or_, select, text
+from sqlalchemy import inspect, text
 
 from tests.pipeline.store.maintenance.conftest import (
     APP,
@@ -19,14 +20,15 @@ from tests.pipeline.store.maintenance.conftest import (
     put_evaluation,
     put_run,
     rows_of,
+    run_ids,
 )
+from tests.store_rows import DOCUMENT
 from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.maintenance.erasure import HOLDING
-from turnwise.pipeline.store.maintenance.mentions import Mentions
-from turnwise.pipeline.store.tables import FAILURE_ROWS
-from turnwise.transforms.judging.places.sqlite_file import open_cache_file
+from turnwise.pipeline.store.executions import Execution, begin
+from turnwise.pipeline.store.tables import CONVERSATION_ROWS, RESULT_ROWS, SCORE_ROWS
 
 ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+LONG = "c-" + "x" * 260
 
 
 def told_of(name: str) -> str:
@@ -41,7 +43,7 @@ def holds(url: str, words: str) -> bool:
 
 
 @pytest.mark.parametrize("by", ["id", "name"])
-def test_a_conversation_is_erased_from_all_runs(filled: str, tend: Callable[..., Any], by: str) -> None:
+def test_a_conversation_is_deleted_from_all_runs(filled: str, tend: Callable[..., Any], by: str) -> None:
     query = text("SELECT name FROM conversations WHERE conversation_id = 'c-1' ORDER BY name")
     with closing(open_store(filled)) as store:
         before = rows_of(store)
@@ -53,64 +55,98 @@ def test_a_conversation_is_erased_from_all_runs(filled: str, tend: Callable[...,
         assert dry.status == 0 and rows_of(store) == before
     done = tend("delete", "conversation", given)
     assert done.status == 0 and set(dry.out.replace("would be ", "").splitlines()) <= {*done.out.splitlines()}
-    assert "result_rows: 2 erased" in done.out and "failure_rows: 2 erased" in done.out
+    assert "result_rows: 2 deleted" in done.out and "failure_rows: 2 deleted or emptied" in done.out
     assert not holds(filled, '"c-1"') and not holds(filled, f'{told_of("c-1")}"')
     assert holds(filled, told_of("c-12")) and holds(filled, told_of("c-2"))
     with closing(open_store(filled)) as store:
         after = rows_of(store)
         assert len(after["failure_rows"]) == len(before["failure_rows"]) == 6
-        assert after["metric_rows"] == before["metric_rows"] and len(after["erasures"]) == 1
-    assert tend("delete", "conversation", given).status == 1
+        assert after["metric_rows"] == before["metric_rows"]
+    assert tend("delete", "conversation", given).status == 1 and tend("check").status == 0
 
 
-def test_a_user_is_erased_with_all_conversations(filled: str, tend: Callable[..., Any]) -> None:
+def test_a_user_is_deleted_with_all_conversations(filled: str, tend: Callable[..., Any]) -> None:
+    with closing(open_store(filled)) as store:
+        put_run(store, "other", NEW, {"c-3": "u-1"}, app=OTHER)
     assert tend("delete", "user", "u-1").status == 0
-    assert not any(holds(filled, words) for words in (told_of("c-1") + '"', told_of("c-2"), '"u-1"', "c-2"))
-    assert holds(filled, told_of("c-12"))
+    assert not any(holds(filled, words) for words in (told_of("c-1") + '"', told_of("c-2"), '"u-1"', "c-3"))
+    assert holds(filled, told_of("c-12")) and tend("check").status == 0
+    query = "SELECT content FROM evaluation_runs WHERE run_id = 'old'"
     with closing(open_store(filled)) as store:
-        kinds = sorted(row[2] for row in rows_of(store)["erasures"])
-    assert kinds == ["conversation", "conversation", "user"]
+        document = json.loads(store.read(lambda c: c.exec_driver_sql(query).scalar_one()))
+    assert document["removed_rows"] == {"conversations": 2, "passes": 2, "results": 2}
 
 
-def test_conversations_without_a_known_user_are_counted(filled: str, tend: Callable[..., Any]) -> None:
+def logs() -> str:
+    """Returns conversations of two users, one of which lost a record, and a line that breaks off."""
+    lines = [
+        {
+            "conversation_id": f"talk {user}",
+            "user_id": user,
+            "app_version": "v1",
+            "turns": [
+                {"user": f"I am {user}, born in Łódź", "agent": f"Hello {user}.", "reference": "Hello."}
+            ],
+        }
+        for user in ("ann@acme.example", "bob@acme.example")
+    ]
+    lost = {"conversation_id": "c-9", "user_id": "ann@acme.example", "turns": [{"user": 7}]}
+    return "\n".join(map(json.dumps, [*lines, lost])) + '\n{"user_id": "ann@acme.example", "turns": [{"us\n'
+
+
+def test_nothing_of_a_user_is_left_of_a_run(
+    store_url: str, turnwise: Callable[..., Any], tend: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "logs.jsonl").write_text(logs(), encoding="utf-8")
+    arguments = ("run", "--input", str(tmp_path / "logs.jsonl"), "--judge", "none", "--store", store_url)
+    assert turnwise(*arguments, output=tmp_path / "out").status == 1
+    assert holds(store_url, "ann@acme")
+    assert tend("delete", "user", "ann@acme.example").status == 0
+    assert not holds(store_url, "ann@acme") and holds(store_url, "bob@acme") and tend("check").status == 0
+    listed = json.loads(tend("runs", "--json").out)
+    assert (listed["lost"], listed["failures"]) == (2, 2)
+    assert tend("delete", "user", "bob@acme.example").status == 0
+    assert not holds(store_url, "acme") and not holds(store_url, "dź")
+
+
+def test_a_run_is_deleted_in_all_apps(filled: str, tend: Callable[..., Any]) -> None:
     with closing(open_store(filled)) as store:
-        put_run(store, "more", NEW + 1, {"c-5": None})
-        early = text("UPDATE conversation_rows SET user_id = NULL WHERE conversation_id = 'c-12'")
-        store.write(lambda c: c.execute(early))
-    done = tend("delete", "user", "u-1")
-    assert done.status == 1
-    assert "2 conversations were written by an earlier version" in done.err
-    assert "1 conversations name no user" in done.err
+        before = rows_of(store)
+        put_run(store, "more", NEW, app=APP)
+    assert "result_rows: 3 would be deleted" in tend("delete", "run", "more", "--dry_run").out
+    done = tend("delete", "run", f"{APP}/evaluationRuns/more")
+    assert done.status == 0 and "evaluation_runs: 1 deleted" in done.out
+    with closing(open_store(filled)) as store:
+        assert rows_of(store) == before
+        put_run(store, "new", NEW, app=OTHER)
+    refused = tend("delete", "run", "new")
+    assert refused.status == 2 and "2 runs have the id new" in refused.err and refused.err.count("\n") == 1
+    assert tend("delete", "run", "new", "--app", OTHER).status == 0
+    with closing(open_store(filled)) as store:
+        assert rows_of(store) == before
+        again = Execution("new", NEW + 5, APP, "2026-11-01")
+        store.write(lambda c: begin(c, again, DOCUMENT, time_ns()))
+    refused = tend("delete", "run", "new")
+    assert refused.status == 2 and "has not ended" in refused.err
+    with closing(open_store(filled)) as store:
+        assert run_ids(store) == ["new", "old"]
 
 
-def test_evaluations_that_quote_it_are_told_and_erased_with_their_history(
+def test_an_evaluation_that_names_it_is_told_and_deleted_with_its_history(
     filled: str, tend: Callable[..., Any]
 ) -> None:
     with closing(open_store(filled)) as store:
-        made, named, kept = (
-            put_evaluation(store, *one)
-            for one in (("made", told_of("c-1").upper()), ("named", "from c-1"), ("kept", told_of("c-1")))
-        )
-    options = ("--erase", made, named)
-    dry = tend("delete", "conversation", "c-1", "--dry_run")
-    assert dry.status == 1 and all(f"left: {name}: " in dry.err for name in (made, named, kept))
-    done = tend("delete", "conversation", "c-1", *options, "--keep", kept)
-    assert done.status == 0 and "evaluation_history: 2 erased" in done.out
+        made, kept = (put_evaluation(store, *one) for one in (("made", "as in c-1."), ("kept", "c-12")))
+    done = tend("delete", "conversation", "c-1")
+    assert done.status == 1 and f"left: {made}: names it" in done.err and kept not in done.err
+    done = tend("delete", "evaluation", made)
+    assert done.status == 0 and "evaluation_history: 1 deleted" in done.out
     with closing(open_store(filled)) as store:
         assert made not in str(rows_of(store)) and kept in str(rows_of(store))
-        with pytest.raises(OSError, match="append-only"):
-            store.write(lambda c: c.execute(text("DELETE FROM evaluation_history")))
-    assert tend("check").status == 0
-
-
-@pytest.mark.parametrize("count", [1, 200, 201, 5_000])
-def test_any_number_of_ids_is_searched(filled: str, count: int) -> None:
-    mentions = Mentions([f"id-{number}" for number in range(count)])
-    columns = FAILURE_ROWS.c.content, FAILURE_ROWS.c.source, FAILURE_ROWS.c.stage
-    may_be = or_(*(mentions.may_be_in(column) for column in columns))
-    with closing(open_store(filled)) as store:
-        store.read(lambda c: c.execute(select(FAILURE_ROWS.c.name).where(may_be)).all())
-    assert mentions.are_in(f"of id-{count - 1}.") and not mentions.are_in(f"of id-{count}.")
+        for change in ("DELETE FROM evaluation_history", "UPDATE evaluation_history SET actor = 'x'"):
+            with pytest.raises(OSError, match="append-only"):
+                store.write(lambda c, change=change: c.execute(text(change)))
+    assert tend("delete", "conversation", "c-1").status == 1 and tend("check").status == 0
 
 
 def test_an_id_in_several_apps_must_say_which(filled: str, tend: Callable[..., Any]) -> None:
@@ -125,30 +161,18 @@ def test_an_id_in_several_apps_must_say_which(filled: str, tend: Callable[..., A
         assert OTHER not in str(rows_of(store)["result_rows"])
 
 
-def test_what_comes_back_is_noticed(filled: str, tend: Callable[..., Any]) -> None:
-    assert tend("delete", "conversation", "c-1").status == 0 and tend("check").status == 0
-    with closing(open_store(filled)) as store:
-        put_run(store, "again", NEW + 1)
-    done = tend("check")
-    assert done.status == 1 and "1 erased conversations are in the store again: c-1" in done.err
-
-
-@ON_SQLITE
-def test_judge_caches_of_its_runs_are_told_and_emptied(
-    filled: str, tend: Callable[..., Any], tmp_path: Path
-) -> None:
-    cache = tmp_path / "judge.sqlite"
-    with closing(open_cache_file(str(cache))) as connection:
-        connection.execute("INSERT INTO replies VALUES (x'00', 0, ?, 'm', 1, 1)", (told_of("c-1"),))
-    with closing(open_store(filled)) as store:
-        document = '{"config": {"judge": {"cache": "' + str(cache) + '"}}}'
-        query = text("UPDATE run_executions SET content = :document")
-        store.write(lambda c: c.execute(query, {"document": document}))
-    assert str(cache) in tend("delete", "conversation", "c-2").err
-    assert tend("delete", "conversation", "c-1", "--judge_cache", str(cache)).status == 0
-    with closing(sqlite3.connect(cache)) as connection:
-        assert connection.execute("SELECT count(*) FROM replies").fetchone() == (0,)
-    assert SECRET.encode() not in b"".join(file.read_bytes() for file in tmp_path.glob("judge.sqlite*"))
+@pytest.mark.parametrize("by", ["id", "column", "user"])
+def test_ids_of_over_200_characters(store_url: str, tend: Callable[..., Any], by: str) -> None:
+    user = LONG.replace("c-", "u-")
+    with closing(open_store(store_url, create=True)) as store:
+        put_run(store, "run", NEW, {LONG: user, "c-2": "u-2"})
+        column = "SELECT conversation_id FROM conversations WHERE user_id <> 'u-2'"
+        given = {"id": LONG, "user": user}.get(by) or store.read(
+            lambda c: c.execute(text(column)).scalar_one()
+        )
+        assert LONG in str(rows_of(store)["failure_rows"])
+        assert tend("delete", "user" if by == "user" else "conversation", given).status == 0
+        assert "x" * 100 not in str(rows_of(store)) and "c-2" in str(rows_of(store))
 
 
 @ON_SQLITE
@@ -157,14 +181,14 @@ def test_judge_caches_of_its_runs_are_told_and_emptied(
     [
         (["conversation", "nobody"], 1, "nothing of conversation nobody was found"),
         (["user", "nobody"], 1, "nothing of user nobody was found"),
+        (["run", "nobody"], 1, "nothing of run nobody was found"),
+        (["evaluation", "nobody"], 1, "nothing of evaluation nobody was found"),
         (["conversation", " "], 2, "ID is empty"),
         (["user", "u-1", "--app", APP], 2, "in all apps"),
-        (["conversation", "c-1", "--erase", "made-up"], 2, "no such evaluation"),
-        (["conversation", "c-1", "--judge_cache", "/nowhere"], 2, "no such file"),
-        (["run", "old"], 2, "invalid choice"),
+        (["app", "old"], 2, "invalid choice"),
     ],
 )
-def test_what_cannot_be_erased_changes_nothing(
+def test_what_cannot_be_deleted_changes_nothing(
     filled: str, tend: Callable[..., Any], arguments: list[str], status: int, why: str
 ) -> None:
     with closing(open_store(filled)) as store:
@@ -175,7 +199,7 @@ def test_what_cannot_be_erased_changes_nothing(
 
 
 @pytest.mark.parametrize("content", ["[", '{"config": 1}', '{"to_read": 1}'])
-def test_rows_that_cannot_be_read_do_not_end_an_erasure_and_are_told(
+def test_rows_that_cannot_be_read_do_not_end_a_deletion(
     filled: str, tend: Callable[..., Any], content: str
 ) -> None:
     with closing(open_store(filled)) as store:
@@ -184,23 +208,14 @@ def test_rows_that_cannot_be_read_do_not_end_an_erasure_and_are_told(
             damage = text(f"UPDATE {table} SET content = :content WHERE {row}").bindparams(content=content)
             store.write(lambda c, damage=damage: c.execute(damage))
     done = tend("delete", "conversation", "c-1")
-    assert done.status == 1 and "result_rows: 2 erased" in done.out and "Traceback" not in done.err
-    for table in ("run_executions", "failure_rows"):
-        assert f"left: 1 rows of {table} cannot be read" in done.err
-        assert f"1 rows of {table} cannot be read, and may mention" in tend("check").err
-
-
-def test_an_evaluation_that_cannot_be_read_is_one_line(filled: str, tend: Callable[..., Any]) -> None:
-    with closing(open_store(filled)) as store:
-        store.write(lambda c: c.execute(text("UPDATE evaluations SET content = '['")))
-    done = tend("delete", "conversation", "c-1")
-    assert done.status != 0 and done.err.count("\n") == 1 and "cannot be read" in done.err
+    assert done.status == 0 and "result_rows: 2 deleted" in done.out
+    assert "its run.json cannot be read" in tend("check").err
 
 
 def test_rows_of_a_conversation_are_found_by_an_index(filled: str) -> None:
     starts = (["conversation_id"], ["app", "conversation_id"])
     with closing(open_store(filled)) as store:
-        for table in HOLDING:
+        for table in (RESULT_ROWS, SCORE_ROWS, CONVERSATION_ROWS):
             found = store.read(lambda connection, name=table.name: inspect(connection).get_indexes(name))
             columns = [index["column_names"] for index in found]
             assert any(own[: len(start)] == start for own in columns for start in starts), table.name

@@ -1,11 +1,10 @@
-"""A run that ends applies the retention of its store, and says what came back."""
+"""A run that ends leaves all of it in the file of its store."""
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,16 +29,6 @@ def end_run(url: str, run: str) -> None:
     complete_run(SinkPlace(url, APP, run, nanos_timestamp(NEW), "2026-11-18", "out"), ENDED)
 
 
-def test_old_runs_are_deleted_and_told(
-    filled: str, tend: Callable[..., Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    assert tend("retention", "30d").status == 0
-    end_run(filled, "last")
-    assert "retention deleted 1 run" in caplog.text
-    with closing(open_store(filled)) as store:
-        assert run_ids(store) == ["last", "new"]
-
-
 @pytest.mark.parametrize("is_read", [False, True])
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 def test_the_file_alone_holds_a_run_that_ended(filled: str, tmp_path: Path, is_read: bool) -> None:
@@ -53,11 +42,3 @@ def test_the_file_alone_holds_a_run_that_ended(filled: str, tmp_path: Path, is_r
     with closing(sqlite3.connect(copy)) as connection:
         ended = "SELECT state, results FROM evaluation_runs WHERE run_id = 'last'"
         assert connection.execute(ended).fetchall() == [("COMPLETED", 3)]
-
-
-def test_what_was_erased_and_is_written_again_is_told(
-    filled: str, tend: Callable[..., Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    assert tend("delete", "conversation", "c-12").status == 0
-    end_run(filled, "last")
-    assert "run last wrote erased conversations again: c-12" in caplog.text
