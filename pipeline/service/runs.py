@@ -14,7 +14,7 @@ from turnwise.pipeline.store.lost import lost_of_runs
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
 from turnwise.pipeline.store.runs import RunState
-from turnwise.pipeline.store.states import UNKNOWN, Broken
+from turnwise.pipeline.store.states import Broken
 from turnwise.pipeline.store.tables import RESULTS, RUNS, key_text
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, RunSummary
@@ -112,7 +112,7 @@ def _run_value(connection: Connection, row: RowMapping, lost: int) -> JsonObject
         "displayName": row["run_id"],
         **({"createTime": nanos_timestamp(row["create_nanos"])} if row["create_nanos"] else {}),
         **({"appVersion": versions[0]} if len(versions) == 1 and versions[0] else {}),
-        **({} if row["state"] == UNKNOWN else {"state": row["state"]}),
+        "state": row["state"],
         "progress": _stated(progress),
         **_error(row),
     }

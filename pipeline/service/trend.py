@@ -17,7 +17,6 @@ from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import RunState, is_empty
-from turnwise.pipeline.store.states import UNKNOWN
 from turnwise.pipeline.store.tables import RESULTS, RUNS, key_text
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest
@@ -103,8 +102,6 @@ def _run(
 
 def _unmeasured(row: RowMapping, summary: JsonObject) -> str:
     """Returns why a run that has ended has no metrics in its app."""
-    if row["state"] == UNKNOWN:
-        return "an earlier version of turnwise wrote it, without metrics"
     if row["results"]:
         return _elsewhere(row) or "it kept no metrics"
     lost = summary.get("lostRecordCount")

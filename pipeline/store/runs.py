@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select
 
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.states import COUNTED, RUNNING, UNKNOWN
+from turnwise.pipeline.store.states import COMPLETED, RUNNING
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     CONVERSATIONS,
@@ -28,7 +28,7 @@ class RunState(NamedTuple):
         name: Name of the run.
         run_id: Its id.
         execution: Number of the execution that is read.
-        state: RUNNING, COMPLETED, ERROR, CANCELLED or UNKNOWN.
+        state: RUNNING, COMPLETED, ERROR or CANCELLED.
         create_nanos: Its start, nanoseconds since 1970; 0: not known.
         update_nanos: When something of it was last written.
         home: Name of the run in its default app.
@@ -49,7 +49,7 @@ class RunState(NamedTuple):
     @property
     def is_counted(self) -> bool:
         """Whether figures and comparisons speak of it."""
-        return self.state in COUNTED
+        return self.state == COMPLETED
 
     @property
     def unread_nanos(self) -> int:
@@ -77,7 +77,7 @@ def is_counted(table: Table) -> ColumnElement[bool]:
     is_its = EXECUTIONS.c.name == table.c.evaluation_run, EXECUTIONS.c.execution == table.c.execution
     is_read = CURRENT.c.name == EXECUTIONS.c.name, CURRENT.c.execution == EXECUTIONS.c.execution
     # PostgreSQL's planner makes a join of EXISTS and IN, sorts it, and reads all rows for the newest one.
-    counts = select(EXECUTIONS.c.state.in_(COUNTED)).where(*is_its, *is_read)
+    counts = select(EXECUTIONS.c.state == COMPLETED).where(*is_its, *is_read)
     return counts.correlate(table).scalar_subquery()
 
 
@@ -89,10 +89,10 @@ def run_states(connection: Connection, apps: Collection[str]) -> dict[str, RunSt
 
 
 def run_state(connection: Connection, name: str) -> str:
-    """Returns the state of a run; of one that lost all records, they may name no app."""
+    """Returns the state of a run, "" if there is none; of one that lost all records, they may name no app."""
     names = key_text(name), run_key(LOCAL_APP, name.rsplit("/", 1)[-1])
     found = dict(connection.execute(select(RUNS.c.name, RUNS.c.state).where(RUNS.c.name.in_(names))).all())
-    return next((found[name] for name in names if name in found), UNKNOWN)
+    return next((found[name] for name in names if name in found), "")
 
 
 def runs_with_rows(connection: Connection) -> list[tuple[str, str]]:

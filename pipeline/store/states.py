@@ -4,13 +4,10 @@ from typing import Literal, get_args
 
 RUNNING = "RUNNING"
 COMPLETED = "COMPLETED"
-UNKNOWN = "UNKNOWN"
-
-COUNTED = (COMPLETED, UNKNOWN)
-"""States of runs that figures and comparisons speak of. UNKNOWN: of an earlier version."""
+"""Figures and comparisons speak of runs in this state."""
 
 Broken = Literal["ERROR", "CANCELLED"]
 """How a run can break off."""
 
-STATES = (RUNNING, COMPLETED, *get_args(Broken), UNKNOWN)
+STATES = (RUNNING, COMPLETED, *get_args(Broken))
 """All states of a run."""

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.figures import RunFigures
-from turnwise.pipeline.store.states import COUNTED
+from turnwise.pipeline.store.states import COMPLETED
 from turnwise.pipeline.store.tables import CURRENT, EXECUTIONS, RUN_SUMMARIES, upsert
 from turnwise.pipeline.store_comparison.records import RecordColumns
 from turnwise.pipeline.store_comparison.rows import SideKind
@@ -40,7 +40,7 @@ def counted_runs(connection: Connection, app: str) -> list[RunKey]:
     """Returns the runs of an app that count, by name."""
     columns = (EXECUTIONS.c[name] for name in RunKey._fields)
     is_read = CURRENT.c.name == EXECUTIONS.c.name, CURRENT.c.execution == EXECUTIONS.c.execution
-    counts = EXECUTIONS.c.app == app, EXECUTIONS.c.state.in_(COUNTED)
+    counts = EXECUTIONS.c.app == app, EXECUTIONS.c.state == COMPLETED
     query = select(*columns).where(*is_read, *counts).order_by(EXECUTIONS.c.name)
     return [RunKey(*row) for row in connection.execute(query)]
 

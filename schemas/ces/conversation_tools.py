@@ -62,8 +62,7 @@ class ListConversationsToReadResponse(ToolMessage):
     evaluation_run: Text = ""
     """Name of the run."""
     run_state: Text = ""
-    """COMPLETED. RUNNING: it has not ended, or was killed; more may come. ERROR, CANCELLED: it broke off.
-    UNKNOWN: an earlier version of turnwise wrote it."""
+    """COMPLETED. RUNNING: it has not ended, or was killed; more may come. ERROR, CANCELLED: it broke off."""
     unread_runs: Repeated[Text] = Field(default_factory=no_items)
     """Where no run was named: runs that wrote later, and have not ended or broke off, one line each."""
     conversations: Repeated[ConversationBrief] = Field(default_factory=no_items)

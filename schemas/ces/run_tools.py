@@ -34,7 +34,7 @@ class RunSummary(ToolMessage):
     """As `--run_id` had it."""
     state: Text = ""
     """COMPLETED. RUNNING: it has not ended, or was killed: updateTime says when it wrote last. ERROR,
-    CANCELLED: it broke off. UNKNOWN: an earlier version of turnwise wrote it."""
+    CANCELLED: it broke off."""
     error: Text = ""
     """Why it broke off."""
     repeat_state: Text = ""

@@ -30,7 +30,7 @@ from turnwise.schemas.values import JsonObject
 def _list_runs(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
     """Lists the runs of an app (parent: projects/P/locations/L/apps/A): state, counts, judge, criteria, cost.
 
-    Figures and comparisons speak of runs that are COMPLETED or UNKNOWN. filter: such as 'state = RUNNING AND
+    Figures and comparisons speak of runs that are COMPLETED. filter: such as 'state = RUNNING AND
     create_time > "2026-11-01T00:00:00Z"'; also name, display_name, update_time.
     """
     request.page_size = request.page_size or PAGE
