@@ -69,7 +69,6 @@ class EvalCase(CanonicalModel):
         outputs: Texts that the agent must say by the end.
         expectations: Expectations that must be met anywhere in a scenario's conversation.
         evaluation_expectations: Statements (or names of them) about the whole conversation, for a judge.
-        expectation_texts: Name of an evaluation expectation -> its text, where the case was read with it.
         user_goal: Expected outcome of a scenario's user goal.
         user_goal_enabled: Whether the user goal is judged.
         user_behaviors: Instructions for a scenario's simulated user.
@@ -105,7 +104,6 @@ class EvalCase(CanonicalModel):
     user_facts: list[UserFact] = []
     expectations: list[Expectation] = []
     evaluation_expectations: list[str] = []
-    expectation_texts: dict[str, str] = {}
     rubrics: list[Rubric] = []
     user_goal: Literal["SATISFIED", "REJECTED", "IGNORED"] = "SATISFIED"
     user_goal_enabled: bool = True
@@ -121,10 +119,6 @@ class EvalCase(CanonicalModel):
     etag: str | None = None
     unread: str | None = None
     not_found: str | None = None
-
-    def stated_text(self, expectation: str) -> str:
-        """Returns the text of an evaluation expectation, or the expectation if its text is not known."""
-        return self.expectation_texts.get(expectation, expectation)
 
     @property
     def key(self) -> CaseKey:

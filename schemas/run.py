@@ -28,7 +28,6 @@ class RunInfo(msgspec.Struct, frozen=True):
         tools: Settings of tools in the config.
         judge: Digest of the judge's settings that decide its answers; "": no judge is configured.
         transcripts: Whether the rows of conversations hold what was said and called.
-        recordings: Whether whole conversations are kept, to be scored again.
     """
 
     run_id: str
@@ -37,7 +36,6 @@ class RunInfo(msgspec.Struct, frozen=True):
     tools: Mapping[str, ToolSetting] = msgspec.field(default_factory=dict)
     judge: str = ""
     transcripts: bool = True
-    recordings: bool = False
 
 
 class RunFile(msgspec.Struct, frozen=True):

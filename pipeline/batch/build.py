@@ -29,7 +29,6 @@ from turnwise.transforms.beam.parse import (
     ParseEvalCases,
 )
 from turnwise.transforms.beam.score_turns import (
-    RECORDINGS,
     ROW_TABLES,
     ROWS,
     STATISTICS,
@@ -109,11 +108,10 @@ def build_scoring(
     of_cases = outputs if reports_cases else _Outputs([], [])
     eval_cases = None if cases is None else _read_cases(root, cases, settings, of_cases)
     states = []
-    tables = (*ROW_TABLES, RECORDINGS) if settings.run.recordings else ROW_TABLES
     for part, conversations in parts.items():
         matched = conversations | f"MatchCases{part}" >> MatchCases(eval_cases)
         scored = matched["matched"] | f"ScoreTurns{part}" >> _scoring(settings)
-        sink.write_tables(scored[ROWS], tables, part)
+        sink.write_tables(scored[ROWS], ROW_TABLES, part)
         states.append(scored[STATISTICS] | f"Metrics{part}" >> beam.CombinePerKey(MetricsFn()))
         outputs.failures.extend([matched[FAILURES], scored[FAILURES]])
         outputs.told.extend([matched[COUNTS], scored[COUNTS], scored[TO_READ]])

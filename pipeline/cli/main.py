@@ -180,7 +180,7 @@ def _serve(argv: Sequence[str]) -> int:
     if options is None:
         return 0
     check_store("--store", options.store)
-    check_extra("turnwise serve", "turnwise[store]", "prometheus_client")
+    check_extra("turnwise serve", "turnwise[store]")
     from turnwise.pipeline.service.command import serve
 
     return serve(options)

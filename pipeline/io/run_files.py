@@ -28,7 +28,6 @@ from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.beam.score_turns import RECORDINGS
 
 TableRows = tuple[str, Sequence[Any]]
 """Name of a table, and some of its rows."""
@@ -197,8 +196,6 @@ class _WriteRowsFn(InspectedDoFn):
 
     def process(self, element: TableRows, folder: tuple[str, str]) -> list[tuple[str, Written]]:
         table, rows = element
-        if table == RECORDINGS:
-            return []
         if table in _SMALL:
             return [(OF_RUN, kept_rows(table, rows))]
         if table not in self._files:

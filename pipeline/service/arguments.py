@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from turnwise.pipeline.service.token import TOKEN, bearer_token
+from turnwise.pipeline.service.token import TOKEN, Tokens, read_token_file
 from turnwise.pipeline.settings.parser import OptionParser
-from turnwise.pipeline.store.urls import is_store_url, shown_url
+from turnwise.pipeline.store.urls import is_loopback, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
 
@@ -18,9 +18,7 @@ class ServeOptions(Struct, frozen=True):
     Attributes:
         store: URL of the store.
         allowed_hosts: Host names of the server, beside its address.
-        token: Bearer token of the environment, of the role admin; "": none.
-        config: Path of the config by which conversations are scored again; None: the default config.
-        judge: Name of the judge that is asked then.
+        tokens: Tokens that requests over HTTP need.
     """
 
     store: str
@@ -29,9 +27,7 @@ class ServeOptions(Struct, frozen=True):
     port: int = 8000
     allowed_hosts: tuple[str, ...] = ()
     read_only: bool = False
-    token: str = ""
-    config: str | None = None
-    judge: str = "none"
+    tokens: Tokens = Tokens()
 
 
 def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +44,7 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="address to listen on (default: 127.0.0.1); other than loopback requires a token",
+        help="address to listen on (default: 127.0.0.1); other than loopback requires --token_file",
     )
     parser.add_argument(
         "--port", type=int, default=8000, metavar="N", help="port (default: 8000); 0: any free port"
@@ -61,16 +57,12 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="host names accepted in the Host and Origin headers, beside the address",
     )
+    parser.add_argument(
+        "--token_file",
+        metavar="FILE",
+        help='tokens that requests need: {"write": "...", "read": "..."}, or one of the two',
+    )
     parser.add_argument("--read_only", action="store_true", help="refuse every change")
-    parser.add_argument(
-        "--config", metavar="FILE", help="config by which runEvaluation scores recorded conversations again"
-    )
-    parser.add_argument(
-        "--judge",
-        default="none",
-        metavar="JUDGE",
-        help="judge that runEvaluation asks: gemini, local, none or another registered name (default: none)",
-    )
 
 
 def parse_serve_options(
@@ -84,8 +76,6 @@ def parse_serve_options(
     parser = OptionParser(
         prog="turnwise serve",
         description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
-        epilog="If the store has tokens (turnwise store token), every request must send one as bearer token. "
-        f"{TOKEN} in the environment is one more, of the role admin.",
         allow_abbrev=False,
     )
     add_serve_arguments(parser)
@@ -94,7 +84,11 @@ def parse_serve_options(
         return None
     given = vars(parser.parse_args(list(argv)))
     names = tuple(given.pop("allowed_hosts"))
-    return _checked(ServeOptions(**given, allowed_hosts=names, token=bearer_token(environment)))
+    path = given.pop("token_file")
+    if environment.get(TOKEN) and not path and not given["stdio"]:
+        raise ConfigError(f"{TOKEN} is set, which turnwise serve does not read: name a --token_file")
+    tokens = read_token_file(path) if path else Tokens()
+    return _checked(ServeOptions(**given, allowed_hosts=names, tokens=tokens))
 
 
 def _checked(options: ServeOptions) -> ServeOptions:
@@ -105,4 +99,6 @@ def _checked(options: ServeOptions) -> ServeOptions:
         raise ConfigError(f"--store {shown}: is no URL of a store (sqlite:///FILE, postgresql://...)")
     if not 0 <= options.port < 65_536:
         raise ConfigError(f"--port must lie between 0 and 65535, not {options.port}")
+    if not (options.stdio or options.tokens or is_loopback(options.host)):
+        raise ConfigError(f"--host {options.host}: other machines can reach it: name a --token_file")
     return options

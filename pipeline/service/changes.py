@@ -19,7 +19,6 @@ from turnwise.pipeline.store.evaluations import (
     read_revisions,
     replace_evaluation,
 )
-from turnwise.pipeline.store.tables import EVALUATIONS
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.history_tools import RestoreEvaluationRequest
 from turnwise.schemas.ces.names import checked_name, is_id
@@ -50,7 +49,7 @@ def create_evaluation(service: Service, request: CreateEvaluationRequest) -> Jso
     def work(connection: Connection) -> StoredEvaluation:
         if find_evaluation(connection, name):
             raise ServiceError("ALREADY_EXISTS", f"{name} exists already", "evaluationId")
-        check_display_name(connection, EVALUATIONS, content, "evaluation")
+        check_display_name(connection, content)
         return add_evaluation(connection, content, change_by(service))
 
     return _with_computed_fields(service, written(service, work))
@@ -111,7 +110,7 @@ def _created_again(service: Service, content: JsonObject, etag: str) -> JsonObje
         check_etag(name, etag, last.etag, "etag")
         if not last.is_deletion:
             raise ServiceError("ABORTED", f"{name} was created by another; try again")
-        check_display_name(connection, EVALUATIONS, content, "evaluation")
+        check_display_name(connection, content)
         return add_evaluation(connection, content, change_by(service))
 
     return _with_computed_fields(service, written(service, work))
@@ -153,7 +152,7 @@ def _replaced(
 def _replace(
     connection: Connection, old: StoredEvaluation, content: JsonObject, change: EvaluationChange
 ) -> StoredEvaluation | None:
-    check_display_name(connection, EVALUATIONS, content, "evaluation")
+    check_display_name(connection, content)
     return replace_evaluation(connection, old, content, change)
 
 

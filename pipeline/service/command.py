@@ -1,6 +1,7 @@
 """Implements `turnwise serve`: starts the MCP and REST server."""
 
 import gc
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -18,25 +19,16 @@ from turnwise.pipeline.io.terminal import log_to_terminal
 from turnwise.pipeline.service.arguments import ServeOptions
 from turnwise.pipeline.service.http.auth import AuthMiddleware
 from turnwise.pipeline.service.http.health import Health
-from turnwise.pipeline.service.http.listening import limited_server, listening, shown_url
-from turnwise.pipeline.service.http.log_limit import LogRateLimit
-from turnwise.pipeline.service.http.metrics import ServerMetrics
-from turnwise.pipeline.service.http.token_book import TokenBook
+from turnwise.pipeline.service.http.listening import listening, shown_url, web_server
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.rest.app import RestApi, answer_unrouted
-from turnwise.pipeline.service.service import Scoring, Service
-from turnwise.pipeline.service.token import TOKEN, OneToken
+from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.pipeline.service.web.app import web_routes
-from turnwise.pipeline.service.web.sign_in import WebDoor
 from turnwise.pipeline.settings.user import current_user
 from turnwise.pipeline.store.engine import Store, open_store
-from turnwise.pipeline.store.tokens import read_tokens
-from turnwise.pipeline.store.urls import is_loopback
-from turnwise.schemas.config import ConfigError
 from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.judging.judges.none import NONE
 
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
@@ -53,42 +45,33 @@ def serve(options: ServeOptions) -> int:
         StoreError: The store does not answer.
     """
     leave_signals()
-    # URLs and bodies of requests are not logged, because they may be confidential.
-    log_to_terminal("turnwise: %(message)s", LogRateLimit())
-    _check_scoring(options)
+    log_to_terminal("turnwise: %(message)s", _in_one_line)
     _load()
     store = open_store(options.store, create=True, read_only=options.read_only)
-    scoring = Scoring(options.config, options.judge)
-    service = Service(store, current_user(), options.read_only, scoring=scoring)
+    service = Service(store, current_user(), options.read_only)
     gc.collect()
     calm_collector()
     try:
-        if not options.read_only and not options.stdio:
-            service.jobs.start()
         if options.stdio:
             anyio.run(_serve_stdio, service)
         else:
             _serve_http(service, options)
     finally:
-        service.jobs.close()
         store.close()
     return 0
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    """Keeps the first line of a record: a traceback, and what a library says below, may hold a request."""
+    record.msg, record.args = next(iter(record.getMessage().strip().splitlines()), ""), ()
+    record.exc_info = record.exc_text = record.stack_info = None
+    return True
 
 
 def _load() -> None:
     """Imports what the first comparison would wait for."""
     CRITERIA.load()
     import_module("numpy.ma")  # numpy.unique imports it when it is first called
-
-
-def _check_scoring(options: ServeOptions) -> None:
-    """Raises ConfigError if recorded conversations cannot be scored as the options say."""
-    if options.config is None and options.judge == NONE.name:
-        return
-    # Imported late: it takes the criteria along.
-    from turnwise.pipeline.api.settings import Options, run_settings
-
-    run_settings(Options(config=options.config, judge=options.judge), True)
 
 
 async def _serve_stdio(service: Service) -> None:
@@ -98,19 +81,11 @@ async def _serve_stdio(service: Service) -> None:
 
 
 def _serve_http(service: Service, options: ServeOptions) -> None:
-    _check_reachable(service, options)
     where = f"--host {options.host} --port {options.port}"
     with listening(options.host, options.port, where) as listener:
         url = shown_url(listener)
         print(f"turnwise: MCP at {url}/mcp, REST at {url}/v1beta, pages at {url}/ui", flush=True)
-        limited_server(http_app(service, options)).run(sockets=[listener])
-
-
-def _check_reachable(service: Service, options: ServeOptions) -> None:
-    """Raises ConfigError if other machines can reach the server, and there is no token."""
-    if not (options.token or is_loopback(options.host) or service.store.read(read_tokens)):
-        what = f"make a token (turnwise store token add), or set {TOKEN}"
-        raise ConfigError(f"--host {options.host}: other machines can reach it: {what}")
+        web_server(http_app(service, options)).run(sockets=[listener])
 
 
 @asynccontextmanager
@@ -123,19 +98,15 @@ async def _life(sessions: StreamableHTTPSessionManager, store: Store) -> AsyncIt
 
 def http_app(service: Service, options: ServeOptions) -> ASGIApp:
     """Returns the ASGI application: the parts of the server by their paths."""
-    metrics = ServerMetrics()
-    workers = Workers(metrics.observe)
+    workers = Workers()
     sessions = StreamableHTTPSessionManager(
         mcp_server(service, workers), json_response=True, stateless=True, max_request_body_size=MAX_BYTES
     )
-    own, is_reachable = OneToken(service.actor, options.token), not is_loopback(options.host)
-    tokens = TokenBook(service.store, own, needed=is_reachable, notes=not options.read_only)
     routes = [
         Route("/mcp", StreamableHTTPASGIApp(sessions), methods=["POST"]),
         Route("/v1beta/{path:path}", RestApi(service, workers).answer, methods=_METHODS),
         Route("/healthz", Health(service.store).answer, methods=["GET"]),
-        Route("/metrics", metrics.answer, methods=["GET"]),
-        *web_routes(service, workers, tokens),
+        *web_routes(service, workers),
     ]
     unrouted = {404: answer_unrouted, 405: answer_unrouted}
     app = Starlette(
@@ -143,4 +114,4 @@ def http_app(service: Service, options: ServeOptions) -> ASGIApp:
     )
     # A path with a further slash is another path.
     app.router.redirect_slashes = False
-    return metrics.counted(AuthMiddleware(app, options.host, options.allowed_hosts, tokens, WebDoor()))
+    return AuthMiddleware(app, options.host, options.allowed_hosts, options.tokens)

@@ -5,7 +5,6 @@ from threading import Lock
 
 from sqlalchemy import Connection
 
-from turnwise.pipeline.store.datasets import datasets_of
 from turnwise.pipeline.store.evaluations import StoredEvaluation
 from turnwise.pipeline.store.figures import figures_of
 from turnwise.pipeline.store.results import (
@@ -99,20 +98,17 @@ def with_computed_fields(
     if found and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
         figures = cache.read(connection, app_of(next(iter(found)).name), [one.name for one in found])
     names = [one.name for one in found]
-    datasets = datasets_of(connection, names)
     last = last_completed(connection, names) if LAST_COMPLETED in wanted else {}
     return [
-        evaluation_value(one, datasets.get(one.name, ()))
-        | _computed(connection, one, figures.get(one.name), last.get(one.name), wanted)
+        _written(one) | _computed(connection, one, figures.get(one.name), last.get(one.name), wanted)
         for one in found
     ]
 
 
-def evaluation_value(evaluation: StoredEvaluation, datasets: Collection[str]) -> JsonObject:
-    """Returns an evaluation with its datasets, times and authors, without what is computed from results."""
+def _written(evaluation: StoredEvaluation) -> JsonObject:
+    """Returns an evaluation with its times and authors, without what is computed from results."""
     return {
         **evaluation.content,
-        **({"evaluationDatasets": list(datasets)} if datasets else {}),
         "createTime": nanos_timestamp(evaluation.create_nanos),
         "createdBy": evaluation.created_by,
         "updateTime": nanos_timestamp(evaluation.update_nanos),

@@ -24,21 +24,6 @@ HTTP_CODES = {
 }
 """Status -> HTTP status code."""
 
-RPC_CODES = {
-    "CANCELLED": 1,
-    "INVALID_ARGUMENT": 3,
-    "NOT_FOUND": 5,
-    "ALREADY_EXISTS": 6,
-    "PERMISSION_DENIED": 7,
-    "RESOURCE_EXHAUSTED": 8,
-    "FAILED_PRECONDITION": 9,
-    "ABORTED": 10,
-    "UNIMPLEMENTED": 12,
-    "INTERNAL": 13,
-    "UNAVAILABLE": 14,
-}
-"""Status -> number in google.rpc.Code, for the errors of operations."""
-
 _PATH = re.compile(r"\w+((?:\.\w+|\[\d+\])*): (.*)", re.DOTALL)
 
 

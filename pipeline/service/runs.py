@@ -1,23 +1,15 @@
-"""Reads and deletes evaluation runs."""
+"""Reads evaluation runs."""
 
 import json
 from collections.abc import Callable, Sequence
-from time import time_ns
 from typing import get_args
 
 from sqlalchemy import Connection, RowMapping, select
 
-from turnwise.pipeline.service.errors import ServiceError, field_errors, not_found
+from turnwise.pipeline.service.errors import field_errors, not_found
 from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conditions import runs_table_fields
-from turnwise.pipeline.store.executions import (
-    RECENT_NANOS,
-    delete_forgotten,
-    forget_run,
-    lock_executions,
-    runs_since,
-)
 from turnwise.pipeline.store.lost import lost_of_runs
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
@@ -61,38 +53,9 @@ def get_evaluation_run(service: Service, name: str) -> JsonObject:
             "evaluationResults": list(names),
             "evaluations": sorted(counted),
             "evaluationRunSummaries": {key: _stated(counts) for key, counts in sorted(counted.items())},
-            **_dataset(connection, row["name"]),
         }
 
     return service.store.read(work)
-
-
-def _dataset(connection: Connection, run: str) -> JsonObject:
-    """Returns which dataset named the evaluations of a run that scored recordings again."""
-    content = connection.execute(select(RUNS.c.content).where(RUNS.c.name == run)).scalar()
-    dataset = json.loads(content or "{}").get("evaluation_dataset")
-    return {"evaluationDataset": dataset} if dataset else {}
-
-
-def delete_evaluation_run(service: Service, name: str) -> JsonObject:
-    """Deletes a run with its rows in its app.
-
-    Raises:
-        ServiceError: There is none of that name, it may still be running, or the user may not.
-    """
-    service.check_deletable()
-
-    def work(connection: Connection) -> str:
-        lock_executions(connection)
-        row = find_run(connection, name)
-        if runs_since(connection, row["name"], time_ns() - RECENT_NANOS):
-            why = "an execution of it wrote within the last 24 hours and has not ended"
-            raise ServiceError("FAILED_PRECONDITION", f"{name} runs: {why}")
-        forget_run(connection, row["name"])
-        return str(row["name"])
-
-    delete_forgotten(service.store, service.store.write(work))
-    return {}
 
 
 def find_run(connection: Connection, name: str) -> RowMapping:

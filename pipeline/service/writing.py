@@ -4,7 +4,7 @@ from collections.abc import Callable
 from time import time_ns
 from typing import TypeVar
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.service import Service
@@ -31,13 +31,13 @@ def check_etag(name: str, given: str, stored: str, field: str) -> None:
         raise ServiceError("ABORTED", f"{name} has another etag: it was changed since", field)
 
 
-def check_display_name(connection: Connection, table: Table, content: JsonObject, field: str) -> None:
-    """Raises ServiceError if another resource of the app has the display name of a content."""
+def check_display_name(connection: Connection, content: JsonObject) -> None:
+    """Raises ServiceError if another evaluation of the app has the display name of a content."""
     display_name = content["displayName"]
-    found = find_by_display_name(connection, table, app_of(content["name"]), display_name)
+    found = find_by_display_name(connection, app_of(content["name"]), display_name)
     if found not in (None, content["name"]):
         raise ServiceError(
-            "ALREADY_EXISTS", f"{found} has the name {shown(display_name)} already", f"{field}.displayName"
+            "ALREADY_EXISTS", f"{found} has the name {shown(display_name)} already", "evaluation.displayName"
         )
 
 

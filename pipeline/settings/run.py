@@ -162,8 +162,6 @@ def check_options(
     check_gate(config.gate, criteria)
     config = with_fail_on(config, options.fail_on or (), criteria)
     run = run_info(options.run_id, config, not options.no_transcripts)
-    keeps = run.transcripts and is_store_url(options.store or "")
-    run = replace(run, recordings=keeps and not is_streaming)
     # A run that is repeated under the same id has its limits anew.
     judge = judge_settings(options, config.judge, f"{run.run_id} {run.create_time}", criteria)
     return RunSettings(

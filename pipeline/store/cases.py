@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, select
 
 from turnwise.pipeline.store.engine import shared_store
-from turnwise.pipeline.store.expectations import apps_of_expectations, expectation_texts, stated_texts
 from turnwise.pipeline.store.tables import EVALUATIONS
 from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.jsonio import dump_json
@@ -15,7 +14,7 @@ from turnwise.schemas.values import JsonObject
 
 
 def store_records(url: str, app: str) -> Iterator[Record]:
-    """Yields the evaluations of a store by name, with their etags and the texts of their expectations.
+    """Yields the evaluations of a store by name, with their etags.
 
     Args:
         url: URL of the store.
@@ -29,16 +28,4 @@ def store_records(url: str, app: str) -> Iterator[Record]:
 def _cases(connection: Connection, app: str) -> list[JsonObject]:
     query = select(EVALUATIONS.c.content, EVALUATIONS.c.etag).order_by(EVALUATIONS.c.name)
     rows = connection.execute(query.where(EVALUATIONS.c.app == app) if app else query).all()
-    contents = [json.loads(row.content) for row in rows]
-    known = expectation_texts(connection, apps_of_expectations(contents))
-    return [_case(content, row.etag, known) for content, row in zip(contents, rows, strict=True)]
-
-
-def stated_case(connection: Connection, content: JsonObject, etag: str) -> JsonObject:
-    """Returns an evaluation as a run reads it, with the texts of the expectations that it names."""
-    return _case(content, etag, expectation_texts(connection, apps_of_expectations([content])))
-
-
-def _case(content: JsonObject, etag: str, known: dict[str, str]) -> JsonObject:
-    texts = stated_texts(content, known)
-    return {**content, "etag": etag, **({"expectationTexts": texts} if texts else {})}
+    return [{**json.loads(row.content), "etag": row.etag} for row in rows]

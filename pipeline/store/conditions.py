@@ -4,13 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic.alias_generators import to_snake
-from sqlalchemy import Column, ColumnElement, Table, and_, exists, func, not_, or_
+from sqlalchemy import Column, ColumnElement, and_, exists, func, not_, or_
 
 from turnwise.pipeline.store.states import STATES
 from turnwise.pipeline.store.tables import (
-    DATASET_MEMBERS,
-    EVALUATION_DATASETS,
-    EVALUATION_EXPECTATIONS,
     EVALUATIONS,
     FAILURES,
     RESULTS,
@@ -168,53 +165,17 @@ def _tags(operator: Operator, value: str) -> Sql:
     return has if operator == ":" else _equal_or_not(operator, has)
 
 
-def _members(own: Column[str], one: Column[str], other: Column[str], prefix: str) -> Field:
-    """Returns a field for the other side of a dataset's membership; `:` and `=` mean: one of them is it."""
-    named = name_field(other, prefix)
-
-    def make(operator: Operator, value: str) -> Sql:
-        has = exists().where(one == own, named("=", value))
-        return has if operator == ":" else _equal_or_not(operator, has)
-
-    return make
-
-
-def dataset_fields(app: str) -> dict[str, Field]:
-    """Returns the filter fields of datasets."""
-    members = DATASET_MEMBERS.c
-    return {
-        **_resource_fields(EVALUATION_DATASETS, f"{app}/evaluationDatasets"),
-        "evaluations": _members(
-            EVALUATION_DATASETS.c.name, members.dataset, members.evaluation, f"{app}/evaluations"
-        ),
-    }
-
-
-def expectation_fields(app: str) -> dict[str, Field]:
-    """Returns the filter fields of expectations."""
-    return _resource_fields(EVALUATION_EXPECTATIONS, f"{app}/evaluationExpectations")
-
-
-def _resource_fields(table: Table, prefix: str) -> dict[str, Field]:
-    return {
-        "name": name_field(table.c.name, prefix),
-        "display_name": text_field(table.c.display_name),
-        "create_time": time_field(table.c.create_nanos),
-        "update_time": time_field(table.c.update_nanos),
-        "created_by": text_field(table.c.created_by),
-        "last_updated_by": text_field(table.c.last_updated_by),
-    }
-
-
 def evaluation_fields(app: str) -> dict[str, Field]:
     """Returns the filter fields of evaluations."""
-    members = DATASET_MEMBERS.c
+    columns = EVALUATIONS.c
     return {
-        **_resource_fields(EVALUATIONS, f"{app}/evaluations"),
+        "name": name_field(columns.name, f"{app}/evaluations"),
+        "display_name": text_field(columns.display_name),
+        "create_time": time_field(columns.create_nanos),
+        "update_time": time_field(columns.update_nanos),
+        "created_by": text_field(columns.created_by),
+        "last_updated_by": text_field(columns.last_updated_by),
         "tags": _tags,
-        "evaluation_datasets": _members(
-            EVALUATIONS.c.name, members.evaluation, members.dataset, f"{app}/evaluationDatasets"
-        ),
     }
 
 

@@ -15,7 +15,6 @@ from turnwise.pipeline.store.tables import CONVERSATIONS, SCORES, key_text, plai
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
-from turnwise.schemas.recording import RecordingRow
 from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.review.choice import MOST_OF_A_CLUSTER, MOST_READ, to_read
@@ -93,7 +92,7 @@ def _place(row: ConversationRow | ScoreRow, app: str, nanos: int) -> JsonObject:
     }
 
 
-def conversation_name(row: ConversationRow | ScoreRow | RecordingRow, app: str) -> str:
+def conversation_name(row: ConversationRow | ScoreRow, app: str) -> str:
     """Returns the name of a conversation of a run, for each case and app version another one."""
     run = run_name(app_of_row(row, app), row["run_id"])
     ids = "\0".join(

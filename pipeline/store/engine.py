@@ -20,12 +20,8 @@ T = TypeVar("T")
 READERS, WRITERS = 8, 4
 """Numbers of requests of a process that can read from, and write to, a store at once."""
 
-OPERATIONS = 2
-"""Number of long-running operations that a process works on at once."""
-
-# More connections: one says whether the store answers, one that the process works on operations, one reads
-# the tokens, one notes their use.
-_CONNECTIONS = READERS + WRITERS + OPERATIONS + 4
+# One more connection says whether the store answers.
+_CONNECTIONS = READERS + WRITERS + 1
 
 _LOCK_SECONDS = 60
 _LONGEST_PAUSE = 0.2

@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from turnwise.pipeline.store.tables import EVALUATIONS, HISTORY, TAGS, key_text
 from turnwise.schemas.ces.names import app_of
@@ -71,10 +71,10 @@ def find_evaluation(connection: Connection, name: str) -> StoredEvaluation | Non
     return None if row is None else stored_evaluation(row)
 
 
-def find_by_display_name(connection: Connection, table: Table, app: str, display_name: str) -> str | None:
-    """Returns the name of the evaluation (dataset, expectation) with a display name, or None."""
-    is_own = table.c.app == app, table.c.display_name == key_text(display_name)
-    return connection.execute(select(table.c.name).where(*is_own)).scalar()
+def find_by_display_name(connection: Connection, app: str, display_name: str) -> str | None:
+    """Returns the name of the evaluation with a display name, or None."""
+    is_own = EVALUATIONS.c.app == app, EVALUATIONS.c.display_name == key_text(display_name)
+    return connection.execute(select(EVALUATIONS.c.name).where(*is_own)).scalar()
 
 
 def add_evaluation(connection: Connection, content: JsonObject, change: EvaluationChange) -> StoredEvaluation:
@@ -102,7 +102,7 @@ def replace_evaluation(
 
 
 def remove_evaluation(connection: Connection, old: StoredEvaluation, change: EvaluationChange) -> bool:
-    """Deletes an evaluation that is in no dataset; its history stays and says so.
+    """Deletes an evaluation; its history stays and says so.
 
     Returns:
         Whether it was still the old one.

@@ -21,7 +21,6 @@ from turnwise.pipeline.store.tables import (
     DELETED_TABLES,
     EXECUTIONS,
     RUNS,
-    claim,
     insert_new,
     key_text,
     plain_text,
@@ -69,17 +68,6 @@ def begin(connection: Connection, execution: Execution, document: JsonObject, na
     stated = stated_columns(document) | {"create_nanos": execution.number}
     upsert(connection, EXECUTIONS, [_new(execution, nanos) | stated])
     insert_new(connection, CURRENT, [{"name": execution.home, "execution": execution.number}])
-
-
-def reserve(connection: Connection, execution: Execution, nanos: int) -> bool:
-    """Writes that the first execution of a run waits; False: there is a run of that name.
-
-    Of several that ask at the same time, one reserves the name.
-    """
-    if not claim(connection, CURRENT, {"name": execution.home, "execution": execution.number}):
-        return False
-    upsert(connection, EXECUTIONS, [_new(execution, nanos)])
-    return True
 
 
 def write_rows(

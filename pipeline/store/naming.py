@@ -4,7 +4,6 @@ from hashlib import sha256
 
 from turnwise.schemas.ces.names import app_in, evaluation_id, id_of, is_name
 from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.recording import RecordingRow
 from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
 from turnwise.schemas.values import JsonObject
 
@@ -29,7 +28,7 @@ def evaluation_name(app: str, eval_id: str | None, eval_set_id: str | None = Non
     return f"{app}/evaluations/{id_of(evaluation_id(eval_id, eval_set_id))}"
 
 
-def app_of_row(row: ResultRow | FailureRow | ConversationRow | ScoreRow | RecordingRow, default: str) -> str:
+def app_of_row(row: ResultRow | FailureRow | ConversationRow | ScoreRow, default: str) -> str:
     """Returns the app that a row's eval case, conversation or app version names, otherwise the default."""
     case = row.get("eval_id")
     names = case if isinstance(case, str) else None, row["conversation_id"], row["app_version"]

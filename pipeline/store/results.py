@@ -1,7 +1,7 @@
 """Reads and writes evaluation results and their sums."""
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, select
@@ -14,7 +14,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.aggregates import VersionSums
-from turnwise.transforms.metrics.state import Sums, add_parts, add_sums
+from turnwise.transforms.metrics.state import Sums, add_parts
 
 COMPLETED = "COMPLETED"
 TEXTS = {
@@ -129,16 +129,6 @@ class EvaluationFigures(NamedTuple):
     versions: dict[str, VersionSums]
     undecided: dict[str, int]
     runs: list[str]
-
-
-def summed_figures(figures: Iterable[EvaluationFigures]) -> dict[str, VersionSums]:
-    """Returns app version id -> sums over several evaluations."""
-    found: dict[str, VersionSums] = {}
-    for version, own in ((v, own) for one in figures for v, own in one.versions.items()):
-        before = found.get(version, VersionSums(0, 0, {}))
-        add_sums(before.sums, own.sums)
-        found[version] = VersionSums(before.passes + own.passes, before.fails + own.fails, before.sums)
-    return found
 
 
 def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:

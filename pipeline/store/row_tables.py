@@ -10,13 +10,11 @@ from turnwise.pipeline.store.executions import Execution
 from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.metrics import metric_columns
 from turnwise.pipeline.store.naming import app_of_row, full_result
-from turnwise.pipeline.store.recordings import recording_columns
 from turnwise.pipeline.store.results import ScoredAgainst, result_columns
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     FAILURE_ROWS,
     METRIC_ROWS,
-    RECORDING_ROWS,
     RESULT_ROWS,
     SCORE_ROWS,
 )
@@ -40,10 +38,6 @@ def _conversation(row: Any, execution: Execution, nanos: int) -> JsonObject:
     return conversation_columns(row, execution.app, nanos)
 
 
-def _recording(row: Any, execution: Execution, nanos: int) -> JsonObject:
-    return recording_columns(row, execution.app, nanos)
-
-
 ROW_TABLES: dict[str, tuple[Table, Callable[[Any, Execution, int], JsonObject]]] = {
     "results": (RESULT_ROWS, _result),
     "failures": (FAILURE_ROWS, _failure),
@@ -51,6 +45,5 @@ ROW_TABLES: dict[str, tuple[Table, Callable[[Any, Execution, int], JsonObject]]]
     "conversations": (CONVERSATION_ROWS, _conversation),
     "metrics_by_app_version": (METRIC_ROWS, metric_columns),
     "metrics_by_turn": (METRIC_ROWS, metric_columns),
-    "recordings": (RECORDING_ROWS, _recording),
 }
 """Table of a run -> table of the store, and what makes its columns of a row, the execution and a time."""

@@ -85,36 +85,6 @@ HISTORY = _table(
 )
 """All revisions of all evaluations. Append-only, enforced by triggers."""
 
-EVALUATION_DATASETS = _table(
-    "evaluation_datasets",
-    texts="name app display_name etag created_by last_updated_by content",
-    numbers="create_nanos update_nanos",
-    indexes={"by_update": "app update_nanos name"},
-)
-EVALUATION_DATASETS.append_constraint(
-    UniqueConstraint("app", "display_name", name="evaluation_datasets_by_display_name")
-)
-"""Datasets, in the form of evaluations."""
-
-DATASET_MEMBERS = _table(
-    "dataset_members",
-    texts="dataset evaluation",
-    key="dataset evaluation",
-    indexes={"by_evaluation": "evaluation"},
-    references={"dataset": "evaluation_datasets.name", "evaluation": "evaluations.name"},
-)
-
-EVALUATION_EXPECTATIONS = _table(
-    "app_expectations",
-    texts="name app display_name etag created_by last_updated_by content",
-    numbers="create_nanos update_nanos",
-    indexes={"by_update": "app update_nanos name"},
-)
-EVALUATION_EXPECTATIONS.append_constraint(
-    UniqueConstraint("app", "display_name", name="app_expectations_by_display_name")
-)
-"""Expectations, in the form of evaluations."""
-
 EXECUTIONS = _table(
     "run_executions",
     texts="name home app run_id state error day config_digest judge judge_model criteria app_versions "
@@ -228,35 +198,6 @@ METRIC_ROWS = _table(
 )
 """Metrics of all executions: of an app version (`turn_index` null), and of its turns."""
 
-RECORDING_ROWS = _table(
-    "recording_rows",
-    texts="name app evaluation evaluation_run conversation_id app_version version_id content",
-    numbers="execution update_nanos",
-    key="name execution",
-    indexes={
-        "by_evaluation": "evaluation update_nanos name",
-        "by_conversation": "app conversation_id",
-        "by_run": "evaluation_run execution",
-    },
-)
-"""Recorded conversations that were held against a case, of all executions. `content` holds all of one."""
-
-TOKENS = _table(
-    "access_tokens",
-    texts="id name role digest created_by used_day",
-    numbers="create_nanos expire_nanos revoke_nanos",
-    key="id",
-    optional="expire_nanos revoke_nanos used_day",
-)
-Index(
-    "access_tokens_by_name",
-    TOKENS.c.name,
-    unique=True,
-    sqlite_where=TOKENS.c.revoke_nanos.is_(None),
-    postgresql_where=TOKENS.c.revoke_nanos.is_(None),
-)
-"""Tokens of the server, without their secrets."""
-
 RUN_SUMMARIES = _table(
     "run_summaries",
     texts="name app evaluation_run content",
@@ -269,24 +210,11 @@ RUN_SUMMARIES = _table(
 A summary is in force while its `update_nanos` is that of the run. `content` is "": the rows must be read.
 """
 
-RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS, RECORDING_ROWS)
+RUN_TABLES = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, FAILURE_ROWS, METRIC_ROWS)
 """Tables whose rows belong to an execution of a run."""
 
 DELETED_TABLES = (*RUN_TABLES, RUN_SUMMARIES)
 """Tables from which an execution of a run is deleted."""
-
-OPERATIONS = _table(
-    "operations",
-    texts="name place app method run metadata response error_status error",
-    numbers="create_nanos begin_nanos update_nanos end_nanos cancel_nanos",
-    optional="run response error_status error begin_nanos end_nanos cancel_nanos",
-    indexes={"by_place": "place name", "by_end": "end_nanos update_nanos"},
-)
-"""Long-running operations.
-
-The server that works on it keeps writing `update_nanos`. `run` is the evaluation run that it writes; null:
-none. `begin_nanos` is null while it waits, `end_nanos` while it is not done.
-"""
 
 VIEWS = MetaData()
 
@@ -315,9 +243,6 @@ SCORES = _view("scores", SCORE_ROWS)
 
 METRICS = _view("run_metrics", METRIC_ROWS)
 """Their metrics."""
-
-RECORDINGS = _view("recordings", RECORDING_ROWS)
-"""Their recorded conversations."""
 
 
 _IS_CURRENT = (
@@ -364,7 +289,6 @@ _VIEWS = {
     CONVERSATIONS.name: f"SELECT r.* FROM conversation_rows r WHERE {_IS_CURRENT}",
     SCORES.name: f"SELECT r.* FROM score_rows r WHERE {_IS_CURRENT}",
     METRICS.name: f"SELECT r.* FROM metric_rows r WHERE {_IS_CURRENT}",
-    RECORDINGS.name: f"SELECT r.* FROM recording_rows r WHERE {_IS_CURRENT}",
     "latest_scores": _latest("scores", _SCORES, "app, conversation_id, eval_id, version_id, criterion"),
     "latest_results": _latest("results", _RESULTS, "app, evaluation, conversation_id, version_id"),
     "metrics_by_app_version": f"SELECT {_METRICS} FROM run_metrics m JOIN evaluation_runs r "
@@ -467,15 +391,5 @@ def upsert(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> 
 
 def insert_new(connection: Connection, table: Table, rows: Sequence[JsonObject]) -> None:
     """Inserts the rows whose key is not there yet."""
-    connection.execute(_insert_new(connection, table), rows)
-
-
-def claim(connection: Connection, table: Table, row: JsonObject) -> bool:
-    """Inserts a row; False: its key is there already, also by another that asked at the same time."""
-    inserted = _insert_new(connection, table).values(row).returning(*table.primary_key)
-    return connection.execute(inserted).first() is not None
-
-
-def _insert_new(connection: Connection, table: Table) -> Any:
     dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
-    return dialect.insert(table).on_conflict_do_nothing()
+    connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)

@@ -4,8 +4,6 @@ Where a summary is in force, no score and no result of its run has to be read.
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
-from itertools import repeat
 from typing import Any, get_origin
 from zlib import crc32
 
@@ -123,19 +121,3 @@ def read_summary(text: str) -> StoredSummary:
 
 def _checksum(content: bytes) -> str:
     return f"{crc32(content):0{_DIGITS}x}"
-
-
-def meaning_of(summary: StoredSummary) -> tuple[Sequence[object], Sequence[object]]:
-    """Returns the conversations and groups without places in lists, in an order of their own."""
-    scores = [
-        zip(repeat(own.criterion), own.values[own.places].tolist(), own.kinds, strict=False)
-        for own in summary.criteria
-    ]
-    columns = [*(getattr(summary, name) for name in COLUMNS), *scores]
-    rows = [*zip(*columns, strict=True)]
-    ids = summary.conversations.values
-    groups = [
-        (own.group, sorted(ids[place] for place in own.members.tolist()), sorted(own.sums, key=repr))
-        for own in summary.figures.by_group()
-    ]
-    return sorted(rows, key=repr), sorted(groups, key=repr)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from turnwise.schemas.ces.case_parts import Golden, Scenario
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
-from turnwise.schemas.proto.fields import Bool, Map, Repeated, Text, Timestamp
+from turnwise.schemas.proto.fields import Bool, Repeated, Text, Timestamp
 from turnwise.schemas.proto.json import Message
 from turnwise.schemas.values import JsonObject, no_items
 
@@ -71,14 +71,12 @@ class CaseContent(Message):
     """Metrics of this evaluation in place of the app's."""
 
 
-class CaseWithTexts(CaseContent):
-    """A case as it is read for scoring: with texts of the expectations that it names, its results unread."""
+class CaseToScore(CaseContent):
+    """A case as it is read for scoring: its results are not."""
 
     PROTO = "Evaluation"
     PACKAGE = "turnwise"
 
-    expectation_texts: Map[Text] = Field(default_factory=dict)
-    """Name of an expectation -> its text."""
     aggregated_metrics: JsonObject | None = None
     """AggregatedMetrics in JSON."""
     last_completed_result: JsonObject | None = None

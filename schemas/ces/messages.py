@@ -1,7 +1,7 @@
 """All messages by name. Importing this module registers them for `google.protobuf.Any`."""
 
 # Importing a module registers its messages; these import all others.
-from turnwise.schemas.ces import datasets, expectations, operations, requests, run_requests, runs, sessions  # noqa: F401
+from turnwise.schemas.ces import requests, runs, sessions  # noqa: F401
 from turnwise.schemas.discovery_engine import session as answer_session  # noqa: F401
 from turnwise.schemas.proto.json import MESSAGE_TYPES, Message
 

@@ -12,25 +12,17 @@ _ID = r"[A-Za-z0-9][A-Za-z0-9._~-]{0,99}"
 _PLACE = rf"projects/[A-Za-z0-9][A-Za-z0-9.:-]{{0,99}}/locations/{_ID}"
 _APP = rf"{_PLACE}/apps/{_ID}"
 _PATTERNS = {
-    "location": re.compile(_PLACE),
-    "operation": re.compile(rf"{_PLACE}/operations/{_ID}"),
     "app": re.compile(_APP),
     "evaluation": re.compile(rf"{_APP}/evaluations/{_ID}"),
     "result": re.compile(rf"{_APP}/evaluations/{_ID}/results/{_ID}"),
-    "dataset": re.compile(rf"{_APP}/evaluationDatasets/{_ID}"),
-    "expectation": re.compile(rf"{_APP}/evaluationExpectations/{_ID}"),
     "run": re.compile(rf"{_APP}/evaluationRuns/{_ID}"),
     "conversation": re.compile(rf"{_APP}/(?:evaluationRuns/{_ID}/)?conversations/{_ID}"),
     "parent of results": re.compile(rf"{_APP}/evaluations/(?:{_ID}|{ANY})"),
 }
 _FORMS = {
-    "location": "projects/{project}/locations/{location}",
-    "operation": "projects/{project}/locations/{location}/operations/{operation}",
     "app": "projects/{project}/locations/{location}/apps/{app}",
     "evaluation": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}",
     "result": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation}/results/{result}",
-    "dataset": "projects/{project}/locations/{location}/apps/{app}/evaluationDatasets/{dataset}",
-    "expectation": "projects/{project}/locations/{location}/apps/{app}/evaluationExpectations/{expectation}",
     "run": "projects/{project}/locations/{location}/apps/{app}/evaluationRuns/{run}",
     "conversation": "projects/{project}/locations/{location}/apps/{app}/conversations/{conversation}",
     "parent of results": "projects/{project}/locations/{location}/apps/{app}/evaluations/{evaluation or -}",
@@ -75,11 +67,6 @@ def evaluation_id(eval_id: str, eval_set_id: str | None) -> str:
 def app_of(name: str) -> str:
     """Returns the app of a full name."""
     return "/".join(name.split("/", 6)[:6])
-
-
-def place_of(name: str) -> str:
-    """Returns the location of a full name."""
-    return "/".join(name.split("/", 4)[:4])
 
 
 def app_in(*names: str | None) -> str | None:

@@ -98,15 +98,6 @@ class GetEvaluationResultRequest(Message):
     """Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R."""
 
 
-class DeleteEvaluationResultRequest(Message):
-    """Delete a result."""
-
-    REQUIRED = ("name",)
-
-    name: Text = ""
-    """Name of the result."""
-
-
 class ListEvaluationResultsRequest(Message):
     """List the results of a case."""
 

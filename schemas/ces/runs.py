@@ -85,15 +85,6 @@ class GetEvaluationRunRequest(Message):
     """Name of the run."""
 
 
-class DeleteEvaluationRunRequest(Message):
-    """Delete a run."""
-
-    REQUIRED = ("name",)
-
-    name: Text = ""
-    """Name of the run."""
-
-
 class ListEvaluationRunsResponse(Message):
     """A page of runs."""
 

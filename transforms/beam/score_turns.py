@@ -10,7 +10,6 @@ from apache_beam.utils.timestamp import Timestamp
 
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.failure import RAISED, Failure, record_failure
-from turnwise.schemas.recording import RecordingRow
 from turnwise.schemas.rows import ResultRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score_row import MadeScoreRow
@@ -35,7 +34,6 @@ TO_READ = "to_read"
 
 ROW_TABLES = (SCORES, RESULTS, CONVERSATIONS)
 """Tables with rows of single conversations."""
-RECORDINGS = "recordings"
 """The table of whole conversations, which only a store takes."""
 
 _BATCH = 64
@@ -73,7 +71,6 @@ class BundleSums:
         self._scores: list[MadeScoreRow] = []
         self._results: list[ResultRow] = []
         self._conversations: list[ConversationRow] = []
-        self._recordings: list[RecordingRow] = []
         self._bytes = 0
         self._to_read = ReadingList()
 
@@ -82,7 +79,6 @@ class BundleSums:
         self._scores += evaluated.scores
         self._results += evaluated.results
         self._conversations += evaluated.conversations
-        self._recordings += evaluated.recordings
         add_conversation(self._sums, evaluated.scored, evaluated.verdict, evaluated.parts)
         outputs: list[Any] = []
         for failure in evaluated.scored.failures:
@@ -112,9 +108,6 @@ class BundleSums:
             (RESULTS, self._results),
             (CONVERSATIONS, self._conversations),
         ]
-        if self._recordings:
-            rows.append((RECORDINGS, self._recordings))
-            self._recordings = []
         self._to_read.add(self._conversations)
         self._scores, self._results, self._conversations, self._bytes = [], [], [], 0
         return rows

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.recording import RecordingRow
 from turnwise.schemas.rows import ResultRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.transforms.ces.results import evaluation_result, result_message
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.evaluation.recording import recording_rows
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import result_row, score_rows
 from turnwise.transforms.metrics.slices import slices_of
@@ -32,7 +30,6 @@ class EvaluatedConversation(NamedTuple):
         results: Its one result row, in a list.
         conversations: Its one row with what to read, in a list.
         parts: What it adds to the sums of its dialect.
-        recordings: Itself, in a list, if the run keeps it.
     """
 
     scored: ScoredConversation
@@ -41,7 +38,6 @@ class EvaluatedConversation(NamedTuple):
     results: list[ResultRow]
     conversations: list[ConversationRow]
     parts: list[SumPart]
-    recordings: list[RecordingRow]
 
 
 def evaluate_sample(
@@ -61,5 +57,5 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     message, parts = result_message(result, run), result.parts()
     conversation = reviewer_of(run).row(scored, verdict)
     row = result_row(sample, verdict, result.name, message, conversation["case_digest"])
-    scores, recordings = score_rows(scored, run), recording_rows(sample, run) if run.recordings else []
-    return EvaluatedConversation(scored, verdict, scores, [row], [conversation], parts, recordings)
+    scores = score_rows(scored, run)
+    return EvaluatedConversation(scored, verdict, scores, [row], [conversation], parts)

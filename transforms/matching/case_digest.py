@@ -46,8 +46,6 @@ def _content(case: EvalCase) -> tuple[Any, ...]:
         case.rubrics and _rubrics(case.rubrics),
         *(case.kind, case.dialect, case.task, case.user_goal, case.user_goal_enabled, case.thresholds),
         *(case.similarity_enabled, case.tool_correctness_enabled, case.step_tool_correctness_enabled),
-        # Without texts, the digest is that of earlier versions.
-        *((case.expectation_texts,) if case.expectation_texts else ()),
     )
 
 

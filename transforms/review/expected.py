@@ -24,7 +24,7 @@ def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | No
         part["variables"] = {**part.get("variables", {}), **case.final_session_state}
     rubrics = [
         *(rubric.text for rubric in case.rubrics),
-        *map(case.stated_text, case.evaluation_expectations),
+        *case.evaluation_expectations,
     ]
     if rubrics:
         part["rubrics"] = rubrics

@@ -8,17 +8,13 @@ from turnwise.pipeline.cli.store.copies import BACKUP
 from turnwise.pipeline.cli.store.delete import DELETE
 from turnwise.pipeline.cli.store.prune import PRUNE
 from turnwise.pipeline.cli.store.runs import RUNS
-from turnwise.pipeline.cli.store.token import TOKEN
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
 
-_COMMANDS: tuple[StoreCommand, ...] = (
-    *(RUNS, PRUNE, DELETE, BACKUP, CHECK),
-    TOKEN,
-)
+_COMMANDS: tuple[StoreCommand, ...] = (RUNS, PRUNE, DELETE, BACKUP, CHECK)
 COMMANDS = {each.name: each for each in _COMMANDS}
 """Name -> subcommand, in the order of the help."""
 

@@ -1,22 +1,25 @@
-"""Checks Host, Origin and token of requests before they are processed, and finds their user."""
+"""Checks Host, Origin and token of requests before they are processed."""
 
 import re
+from base64 import b64decode
 from collections.abc import Sequence
 from ipaddress import ip_address
-from typing import Protocol
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
-from turnwise.pipeline.service.users import User
+from turnwise.pipeline.service.token import Tokens
 from turnwise.pipeline.store.urls import is_loopback
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/?#@\s]+)(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(.+)")
 _BEARER = re.compile(r"bearer +([!-~]+)", re.IGNORECASE)
-_USER = "turnwise.user"
+_BASIC = re.compile(r"basic +([A-Za-z0-9+/=]+)", re.IGNORECASE)
+_MAY_WRITE = "turnwise.may_write"
+PAGES = "/ui"
+"""The path of the web view. Its pages only read, so that a browser may send their token by itself."""
 
 
 def _is_address(host: str) -> bool:
@@ -24,38 +27,6 @@ def _is_address(host: str) -> bool:
         return bool(ip_address(host.strip("[]")))
     except ValueError:
         return False
-
-
-class Tokens(Protocol):
-    """The tokens that a server accepts."""
-
-    async def user_of(self, given: str) -> User:
-        """Returns the user of a token ("": none was sent); raises ServiceError."""
-        ...
-
-    async def note_uses(self) -> None:
-        """Writes which tokens were used; does not fail."""
-        ...
-
-
-class Door(Protocol):
-    """What is different for the paths of the web view."""
-
-    def covers(self, scope: Scope) -> bool:
-        """Returns whether a request is for the view."""
-        ...
-
-    def is_open(self, scope: Scope) -> bool:
-        """Returns whether a request of the view needs no token."""
-        ...
-
-    def token(self, scope: Scope) -> str:
-        """Returns the token of a request of the view without an Authorization header; "": there is none."""
-        ...
-
-    def refused(self, refusal: ServiceError) -> Response:
-        """Returns the answer to a request of the view that is refused."""
-        ...
 
 
 class AuthMiddleware:
@@ -71,7 +42,6 @@ class AuthMiddleware:
         host: str,
         allowed_hosts: Sequence[str],
         tokens: Tokens,
-        door: Door | None = None,
     ) -> None:
         """Creates the middleware.
 
@@ -80,9 +50,8 @@ class AuthMiddleware:
             host: The address on which the server listens.
             allowed_hosts: Other host names of the server.
             tokens: The accepted tokens.
-            door: What is different for the web view; None: there is none.
         """
-        self._app, self._tokens, self._door = app, tokens, door
+        self._app, self._tokens = app, tokens
         self._names = {name.lower() for name in (host, *allowed_hosts)}
         self._takes_addresses = not is_loopback(host)
 
@@ -94,18 +63,13 @@ class AuthMiddleware:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        door = self._door if self._door is not None and self._door.covers(scope) else None
         try:
             self._check_names(scope)
-            if door is None or not door.is_open(scope):
-                scope[_USER] = await self._tokens.user_of(_token(scope, door))
+            scope[_MAY_WRITE] = self._tokens.may_write(_token(scope))
         except ServiceError as refusal:
-            answer = _refused(refusal) if door is None else door.refused(refusal)
-            await answer(scope, receive, send)
+            await _refused(scope, refusal)(scope, receive, send)
             return
         await self._app(scope, receive, send)
-        # The answer is sent: nobody waits for this.
-        await self._tokens.note_uses()
 
     def _check_names(self, scope: Scope) -> None:
         hosts = _header(scope, b"host")
@@ -130,23 +94,32 @@ class AuthMiddleware:
         return match[1].lower() == host.lower() or name in self._names or is_loopback(name)
 
 
-def request_user(request: Request) -> User:
-    """Returns the user of a request that was let through."""
-    user: User = request.scope[_USER]
-    return user
+def may_write(request: Request) -> bool:
+    """Returns whether a request that was let through may change something."""
+    return bool(request.scope[_MAY_WRITE])
 
 
-def _token(scope: Scope, door: Door | None) -> str:
+def _token(scope: Scope) -> str:
     """Returns the token of a request; "": there is none, or several."""
     given = _header(scope, b"authorization")
-    if door is not None and not given:
-        return door.token(scope)
     found = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
-    return found[1] if found else ""
+    if found is not None or not _is_page(scope):
+        return found[1] if found else ""
+    found = _BASIC.fullmatch(given[0]) if len(given) == 1 else None
+    try:
+        return b64decode(found[1], validate=True).decode().partition(":")[2] if found else ""
+    except ValueError:
+        return ""
 
 
-def _refused(refusal: ServiceError) -> JSONResponse:
-    headers = {"WWW-Authenticate": "Bearer"} if refusal.status == "UNAUTHENTICATED" else None
+def _is_page(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return path == PAGES or path.startswith(f"{PAGES}/")
+
+
+def _refused(scope: Scope, refusal: ServiceError) -> JSONResponse:
+    scheme = 'Basic realm="turnwise"' if _is_page(scope) else "Bearer"
+    headers = {"WWW-Authenticate": scheme} if refusal.status == "UNAUTHENTICATED" else None
     return JSONResponse(refusal.to_value(), HTTP_CODES[refusal.status], headers)
 
 

@@ -1,12 +1,10 @@
-"""Opens the socket of a server, and makes the server with its limits."""
+"""Opens the socket of a server, and makes the server."""
 
 import socket
-from functools import partial
 
 import uvicorn
 from starlette.types import ASGIApp
 
-from turnwise.pipeline.service.http.protocol import LimitedProtocol, server_limits
 from turnwise.schemas.config import ConfigError
 
 _SHUTDOWN_SECONDS = 5
@@ -42,18 +40,16 @@ def shown_url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def limited_server(app: ASGIApp, lifespan: bool = True) -> uvicorn.Server:
-    """Returns a server with limits of connections and times, and without a log of requests.
+def web_server(app: ASGIApp, lifespan: bool = True) -> uvicorn.Server:
+    """Returns a server without a log of requests, which may be confidential.
 
     Args:
         app: The application.
         lifespan: Whether the application is told of start and end.
     """
-    limits = server_limits()
     config = uvicorn.Config(
         app,
-        http=partial(LimitedProtocol, limits=limits),  # type: ignore[arg-type]
-        backlog=max(1, limits.connections // 4),
+        http="h11",
         ws="none",
         lifespan="on" if lifespan else "off",
         log_config=None,

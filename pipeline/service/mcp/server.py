@@ -17,7 +17,7 @@ from mcp_types import (
 from mcp_types import Tool as ListedTool
 
 from turnwise.pipeline.service.errors import ServiceError, message_error
-from turnwise.pipeline.service.http.auth import request_user
+from turnwise.pipeline.service.http.auth import may_write
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.tool import Tool
 from turnwise.pipeline.service.mcp.tools import TOOLS
@@ -49,8 +49,8 @@ def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
     """Returns an MCP server that lists and calls the tools."""
 
     async def list_tools(context: Any, params: Any) -> ListToolsResult:
-        may_change = _own(service, context).may_change
-        possible = {name: tool for name, tool in TOOLS.items() if may_change or not tool.changes}
+        reads_only = _own(service, context).read_only
+        possible = {name: tool for name, tool in TOOLS.items() if not (reads_only and tool.changes)}
         return ListToolsResult(tools=[listed_tool(name, tool) for name, tool in possible.items()])
 
     async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
@@ -59,7 +59,7 @@ def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
         try:
             work = partial(_call, _own(service, context), tool, params.arguments or {})
-            value = await workers.run(work, f"mcp.{params.name}", changes=tool.changes)
+            value = await workers.run(work, changes=tool.changes)
         except ServiceError as error:
             return CallToolResult(content=[_text(error.to_value())], is_error=True)
         return CallToolResult(content=[_text(value)], structured_content=value)
@@ -74,8 +74,8 @@ def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
 
 
 def _own(service: Service, context: Any) -> Service:
-    """Returns the service for the user of a request; over stdio, it is this process's own."""
-    return service if context.request is None else service.of(request_user(context.request))
+    """Returns the service for a request; over stdio, it is this process's own."""
+    return service if context.request is None else service.of(may_write(context.request))
 
 
 def _call(service: Service, tool: Tool, arguments: JsonObject) -> JsonObject:

@@ -1,6 +1,5 @@
 """Answers the requests of the REST interface."""
 
-import json
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -11,22 +10,21 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
-from turnwise.pipeline.service.http.auth import request_user
+from turnwise.pipeline.service.http.auth import may_write
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.rest.method import RestMethod
 from turnwise.pipeline.service.rest.requests import read_request
-from turnwise.pipeline.service.rest.system_parameters import SystemParameters, read_system_parameters
 from turnwise.pipeline.service.rest.table import find_method
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.proto.enums import with_enum_numbers
-from turnwise.schemas.proto.masks import select_fields
 from turnwise.schemas.values import JsonObject
 
 _BELOW = "/v1beta/"
 _JSON = "application/json"
 _SLASH = re.compile("%2F", re.IGNORECASE)
+_ALT = ("json", "json;enum-encoding=int")
+"""What Google's clients ask for as `$alt`. They read names of enum values as well as numbers."""
 _UNROUTED = {405: "UNIMPLEMENTED"}
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -54,22 +52,21 @@ class RestApi:
     async def answer(self, request: Request) -> Response:
         """Handles one request; HEAD as GET, and the server leaves out the body."""
         try:
-            text = await self._answer(request)
+            return _response(await self._answer(request), 200)
         except ServiceError as error:
             return _response(error.to_value(), HTTP_CODES[error.status])
-        return Response(text, 200, _HEADERS, _JSON)
 
-    async def _answer(self, request: Request) -> bytes:
+    async def _answer(self, request: Request) -> JsonObject:
         verb = "GET" if request.method == "HEAD" else request.method
         method, resource = find_method(verb, _path(request))
         query = dict(request.query_params)
         if len(query) != len(request.query_params.multi_items()):
             raise ServiceError("INVALID_ARGUMENT", "a parameter is given twice")
-        system, own = read_system_parameters(query, request.headers, method.response)
+        if query.get("$alt") in _ALT:
+            del query["$alt"]
         body = await _read_body(request, bool(method.body))
-        work = partial(_called, method, self._service.of(request_user(request)), resource, own, body)
-        value = await self._workers.run(work, f"rest.{method.name}", changes=method.changes)
-        return _written(value, method, system)
+        work = partial(_called, method, self._service.of(may_write(request)), resource, query, body)
+        return await self._workers.run(work, changes=method.changes)
 
 
 def _path(request: Request) -> str:
@@ -83,14 +80,6 @@ def _called(
     method: RestMethod, service: Service, resource: str, query: Mapping[str, str], body: bytes
 ) -> JsonObject:
     return method.call(service, read_request(method, resource, query, body))
-
-
-def _written(value: JsonObject, method: RestMethod, system: SystemParameters) -> bytes:
-    if system.fields is not None:
-        value = select_fields(value, system.fields)
-    if system.has_enum_numbers:
-        value = with_enum_numbers(method.response, value)
-    return json.dumps(value, indent=2).encode() if system.is_indented else dump_json(value)
 
 
 async def _read_body(request: Request, is_needed: bool) -> bytes:

@@ -11,7 +11,6 @@ from turnwise.pipeline.service.service import Service
 from turnwise.schemas.proto.json import Message
 from turnwise.schemas.values import JsonObject
 
-_PLACE = "projects/*/locations/*"
 _TEMPLATE = re.compile(r"(.*)\{([\w.]+)=([^}]+)\}(.*)")
 
 
@@ -27,7 +26,7 @@ class RestMethod(Struct, frozen=True, dict=True):
     The path fills one field of the request, the body another one or all, the query the rest.
 
     Attributes:
-        name: Its name, for metrics.
+        name: Its name.
         verb: HTTP method.
         path: Template in the notation of google.api.http, below `/v1beta/`.
         request: Message class of the request.
@@ -63,14 +62,9 @@ class RestMethod(Struct, frozen=True, dict=True):
         return field, re.compile(f"{re.escape(before)}({path_pattern(resource)}){re.escape(after)}")
 
 
-def in_place(field: str, resource: str) -> str:
-    """Returns the template of a resource of a location, whose name fills a field of the request."""
-    return f"{{{field}={_PLACE}/{resource}}}".replace("/}", "}")
-
-
 def in_app(field: str, resource: str = "") -> str:
-    """Returns the template of a resource of an app (by default, of the app)."""
-    return in_place(field, f"apps/*/{resource}")
+    """Returns the template of a resource of an app (by default, of the app), whose name fills a field."""
+    return f"{{{field}=projects/*/locations/*/apps/*/{resource}}}".replace("/}", "}")
 
 
 def path_pattern(path: str) -> str:

@@ -21,7 +21,7 @@ def read_request(method: RestMethod, resource: str, query: Mapping[str, str], bo
     Args:
         method: The method.
         resource: The name in the path.
-        query: Parameters, without system parameters.
+        query: Parameters.
         body: Proto3 JSON.
 
     Raises:

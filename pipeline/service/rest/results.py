@@ -1,11 +1,9 @@
 """The methods of results."""
 
-from turnwise.pipeline.service.deletions import delete_evaluation_result
-from turnwise.pipeline.service.rest.method import Empty, RestMethod, in_app
+from turnwise.pipeline.service.rest.method import RestMethod, in_app
 from turnwise.pipeline.service.results import get_evaluation_result, list_evaluation_results
 from turnwise.pipeline.service.service import Service
 from turnwise.schemas.ces.requests import (
-    DeleteEvaluationResultRequest,
     GetEvaluationResultRequest,
     ListEvaluationResultsRequest,
     ListEvaluationResultsResponse,
@@ -30,12 +28,4 @@ METHODS = (
         list_evaluation_results,
     ),
     RestMethod("get_evaluation_result", "GET", _ONE, GetEvaluationResultRequest, EvaluationResult, _get),
-    RestMethod(
-        "delete_evaluation_result",
-        "DELETE",
-        _ONE,
-        DeleteEvaluationResultRequest,
-        Empty,
-        delete_evaluation_result,
-    ),
 )

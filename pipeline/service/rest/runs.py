@@ -1,18 +1,10 @@
 """The methods of runs."""
 
-from turnwise.pipeline.service.operations.kinds import DELETE_RUN
 from turnwise.pipeline.service.rest.method import RestMethod, in_app
-from turnwise.pipeline.service.runs import (
-    delete_evaluation_run,
-    get_evaluation_run,
-    list_evaluation_runs,
-)
+from turnwise.pipeline.service.runs import get_evaluation_run, list_evaluation_runs
 from turnwise.pipeline.service.service import Service
-from turnwise.schemas.ces.names import app_of
-from turnwise.schemas.ces.operations import Operation
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
 from turnwise.schemas.ces.runs import (
-    DeleteEvaluationRunRequest,
     EvaluationRun,
     GetEvaluationRunRequest,
     ListEvaluationRunsResponse,
@@ -26,11 +18,6 @@ def _get(service: Service, request: GetEvaluationRunRequest) -> JsonObject:
     return get_evaluation_run(service, request.name)
 
 
-def _delete(service: Service, request: DeleteEvaluationRunRequest) -> JsonObject:
-    delete_evaluation_run(service, request.name)
-    return service.jobs.finished(DELETE_RUN, app_of(request.name))
-
-
 METHODS = (
     RestMethod(
         "list_evaluation_runs",
@@ -41,5 +28,4 @@ METHODS = (
         list_evaluation_runs,
     ),
     RestMethod("get_evaluation_run", "GET", _ONE, GetEvaluationRunRequest, EvaluationRun, _get),
-    RestMethod("delete_evaluation_run", "DELETE", _ONE, DeleteEvaluationRunRequest, Operation, _delete),
 )

@@ -1,14 +1,7 @@
 """The methods that the service has."""
 
 from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.rest import (
-    evaluation_operations,
-    evaluations,
-    operations,
-    resources,
-    results,
-    runs,
-)
+from turnwise.pipeline.service.rest import evaluations, results, runs
 from turnwise.pipeline.service.rest.api_methods import has_method
 from turnwise.pipeline.service.rest.method import RestMethod
 
@@ -16,9 +9,6 @@ METHODS: tuple[RestMethod, ...] = (
     *evaluations.METHODS,
     *results.METHODS,
     *runs.METHODS,
-    *operations.METHODS,
-    *evaluation_operations.METHODS,
-    *resources.METHODS,
 )
 
 

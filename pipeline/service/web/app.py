@@ -8,14 +8,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
-from turnwise.pipeline.service.http.auth import Tokens, request_user
+from turnwise.pipeline.service.http.auth import PAGES, may_write
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.web.compare_page import compare_page
 from turnwise.pipeline.service.web.html import el, page
 from turnwise.pipeline.service.web.parts import navigation
 from turnwise.pipeline.service.web.runs_page import apps_page, runs_page
-from turnwise.pipeline.service.web.sign_in import ROOT, SIGN_IN, SIGN_OUT, SignIn
 from turnwise.pipeline.service.web.stored_report import stored_report
 from turnwise.pipeline.service.web.trend_page import TrendQuery, trend_page
 
@@ -55,24 +54,18 @@ _PAGES: dict[str, _Page] = {
 }
 
 
-def web_routes(service: Service, workers: Workers, tokens: Tokens) -> list[Route]:
+def web_routes(service: Service, workers: Workers) -> list[Route]:
     """Returns the routes of the view."""
-    form = SignIn(tokens)
     return [
-        Route(SIGN_IN, form.enter, methods=["POST"]),
-        Route(SIGN_IN, form.ask, methods=["GET"]),
-        Route(SIGN_OUT, form.leave, methods=["POST"]),
-        *(
-            Route(f"{ROOT}{path}", partial(_answer, service, workers, f"ui{path}", made), methods=["GET"])
-            for path, made in _PAGES.items()
-        ),
+        Route(f"{PAGES}{path}", partial(_answer, service, workers, made), methods=["GET"])
+        for path, made in _PAGES.items()
     ]
 
 
-async def _answer(service: Service, workers: Workers, name: str, made: _Page, request: Request) -> Response:
-    work = partial(made, service.of(request_user(request)), request)
+async def _answer(service: Service, workers: Workers, made: _Page, request: Request) -> Response:
+    work = partial(made, service.of(may_write(request)), request)
     try:
-        return await workers.run(work, name.replace("/", "."), changes=False)
+        return await workers.run(work, changes=False)
     except ServiceError as error:
         return page(
             "No page", navigation(""), el("p", str(error), class_="bad"), code=HTTP_CODES[error.status]

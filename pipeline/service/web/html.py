@@ -10,10 +10,10 @@ from starlette.responses import HTMLResponse
 _STYLE = (files("turnwise.pipeline.service") / "style.css").read_text(encoding="utf-8")
 _STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
 _POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action 'self'; base-uri 'none'; "
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action 'none'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
-_VOID = ("input", "meta")
+_VOID = ("meta",)
 HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "same-origin",

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlencode
 
+from turnwise.pipeline.service.http.auth import PAGES
 from turnwise.pipeline.service.web.html import Html, el, joined
-from turnwise.pipeline.service.web.sign_in import ROOT, SIGN_OUT
 from turnwise.schemas.values import JsonObject
 
 UNKNOWN_FIGURE = "-"
@@ -19,14 +19,13 @@ def link(text: str, place: str, **query: str) -> Html:
 def address(place: str, **query: str) -> str:
     """Returns the address of a page; parameters without a value are left out."""
     given = {name: value for name, value in query.items() if value}
-    return f"{ROOT}{place}{f'?{urlencode(given)}' if given else ''}"
+    return f"{PAGES}{place}{f'?{urlencode(given)}' if given else ''}"
 
 
 def navigation(app: str) -> Html:
     """Returns the links between the pages of an app."""
-    out = el("form", el("button", "Sign out"), method="post", action=SIGN_OUT)
     of_app = (link("Runs", "/runs", app=app), link("Trends", "/trend", app=app)) if app else ()
-    return el("nav", link("Apps", ""), *of_app, out, aria_label="Pages")
+    return el("nav", link("Apps", ""), *of_app, aria_label="Pages")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:

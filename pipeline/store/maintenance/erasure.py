@@ -14,14 +14,11 @@ from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.removed_rows import note_removed, read_document, removed_rows, summed
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
-    DATASET_MEMBERS,
     EVALUATIONS,
     EXECUTIONS,
     FAILURE_ROWS,
     HISTORY,
     METADATA,
-    OPERATIONS,
-    RECORDING_ROWS,
     RESULT_ROWS,
     RUN_SUMMARIES,
     SCORE_ROWS,
@@ -32,7 +29,7 @@ from turnwise.pipeline.store.tables import (
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import dump_json
 
-_HOLDING = (RESULT_ROWS, RECORDING_ROWS, SCORE_ROWS, CONVERSATION_ROWS)
+_HOLDING = (RESULT_ROWS, SCORE_ROWS, CONVERSATION_ROWS)
 """Tables whose rows are of a conversation, results first: which ones are its own, its rows say."""
 _KEPT_OF_FAILURES = ("run_id", "stage", "error_type", "criterion", "app_version", "turn_index", "replaced")
 _PIECE = 500
@@ -150,7 +147,6 @@ def delete_subject(connection: Connection, subject: Subject) -> Counter[str]:
             done[table.name] += connection.execute(delete(table).where(condition)).rowcount
     changed |= _empty_failures(connection, subject.ids, done)
     _shorten_documents(connection, subject.ids, done)
-    connection.execute(delete(OPERATIONS).where(OPERATIONS.c.end_nanos.is_not(None)))
     for run in sorted(changed):
         connection.execute(delete(RUN_SUMMARIES).where(RUN_SUMMARIES.c.evaluation_run == run))
         # Servers compute the figures of a run anew when its time has changed.
@@ -215,7 +211,6 @@ def evaluations_naming(connection: Connection, ids: frozenset[str]) -> list[str]
 def delete_evaluation(connection: Connection, name: str) -> Counter[str]:
     """Deletes an evaluation with its whole history; its results stay. Returns table -> number of rows."""
     own = (
-        (DATASET_MEMBERS, DATASET_MEMBERS.c.evaluation),
         (TAGS, TAGS.c.evaluation),
         (EVALUATIONS, EVALUATIONS.c.name),
         (HISTORY, HISTORY.c.evaluation),

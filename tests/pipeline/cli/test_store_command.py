@@ -27,5 +27,5 @@ def test_a_subcommand_needs_a_store(turnwise: Callable[..., Any], name: str) -> 
 
 
 def test_what_is_no_store_is_refused_without_its_password(turnwise: Callable[..., Any]) -> None:
-    done = turnwise("store", "token", "list", "--store", "mysql://u:secret@h/d")
+    done = turnwise("store", "check", "--store", "mysql://u:secret@h/d")
     assert done.status == 2 and "is no URL" in done.err and "secret" not in done.err

@@ -107,9 +107,8 @@ class Server:
         self, store_url: str, *arguments: str, token: str = "", environment: Mapping[str, str] | None = None
     ) -> None:
         command = ["serve", "--store", store_url, "--port", "0", *arguments]
-        environment = {**(environment or os.environ), **({"TURNWISE_TOKEN": token} if token else {})}
         pipe = subprocess.PIPE
-        self.process = forked.Process(command, ROOT, environment, stdout=pipe, stderr=pipe)
+        self.process = forked.Process(command, ROOT, environment or os.environ, stdout=pipe, stderr=pipe)
         line = self.process.stdout.readline()
         found = re.search(r"REST at (http://\S+)/v1beta", line)
         assert found, line + self.process.communicate()[1]
@@ -142,12 +141,17 @@ class Server:
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
-    """Returns a function that starts a server; by default of a new SQLite file."""
+    """Returns a function that starts a server; by default of a new SQLite file, without tokens."""
     running: list[Server] = []
 
-    def begin(*arguments: str, store_url: str = "", **more: Any) -> Server:
-        url = store_url or f"sqlite:///{tmp_path_factory.mktemp('served')}/store.db"
-        running.append(Server(url, *arguments, **more))
+    def begin(*arguments: str, store_url: str = "", token: str = "", **more: Any) -> Server:
+        folder = tmp_path_factory.mktemp("served")
+        if token:
+            file = folder / "tokens.json"
+            file.write_text(json.dumps({"write": token, "read": f"{token}-read"}))
+            file.chmod(0o600)
+            arguments = (*arguments, "--token_file", str(file))
+        running.append(Server(store_url or f"sqlite:///{folder}/store.db", *arguments, token=token, **more))
         return running[-1]
 
     yield begin

@@ -5,17 +5,14 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from sqlalchemy import select
 
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.deleted_results import delete_result
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.tables import RESULTS
 from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest, CompareAppVersionsResponse
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 
@@ -262,10 +259,11 @@ def test_deleted_results_are_told_and_do_not_pass(put, said, fails_on, tmp_path)
     put("r1", logs("v1", bad=(13,)))
     put("r2", logs("v2"))
     put("r3", logs("v2", bad=(7, 8, 9, 10)))
-    with closing(open_store(f"sqlite:///{tmp_path}/s.db")) as store:
-        is_failed = RESULTS.c.evaluation_status == "FAIL", RESULTS.c.version_id == "v2"
-        for name in store.read(lambda c: list(c.execute(select(RESULTS.c.name).where(*is_failed)).scalars())):
-            store.write(lambda c, name=name: delete_result(c, name))
+    for number in (7, 8, 9, 10):
+        assert (
+            main(["store", "delete", "conversation", f"v2-{number}", "--store", f"sqlite:///{tmp_path}/s.db"])
+            == 0
+        )
     told = "4 results of run r3 were deleted since it ended"
     answer, _, document, _ = said()
     assert told in answer["verdict"]["candidateProblems"] and "baseProblems" not in answer["verdict"]

@@ -1,4 +1,4 @@
-"""Evaluations and results are deleted; the history of an evaluation stays, and it can be restored from it."""
+"""Evaluations are deleted; the history of an evaluation stays, and it can be restored from it."""
 
 from typing import Any
 
@@ -6,27 +6,16 @@ import pytest
 from sqlalchemy import func, select
 
 from tests.store_history import read_history
-from tests.store_rows import put_rows
 from turnwise.pipeline.service.changes import restore_evaluation
-from turnwise.pipeline.service.deletions import delete_evaluation, delete_evaluation_result
+from turnwise.pipeline.service.deletions import delete_evaluation
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.history import list_evaluation_revisions
 from turnwise.pipeline.service.results import get_evaluation_result
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.users import User
-from turnwise.pipeline.store.executions import Execution, write_rows
-from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import (
-    CONVERSATION_ROWS,
-    EVALUATIONS,
-    RECORDING_ROWS,
-    RESULT_ROWS,
-    SCORE_ROWS,
-    TAGS,
-)
+from turnwise.pipeline.store.tables import EVALUATIONS, TAGS
 from turnwise.schemas.ces.history_tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
-from turnwise.schemas.ces.requests import DeleteEvaluationRequest, DeleteEvaluationResultRequest
+from turnwise.schemas.ces.requests import DeleteEvaluationRequest
 
 
 def remove(service: Service, name: str, **fields: Any) -> Any:
@@ -86,73 +75,3 @@ def test_a_name_can_be_used_again_after_its_deletion(service: Service, create: A
     remove(service, other["name"])
     create("two", displayName="Case two")
     assert status(restore, service, other["name"], 1) == "ALREADY_EXISTS"
-
-
-def put_conversation(service: Service, execution: Execution, result: Any, eval_id: str) -> None:
-    run = f"{execution.app}/evaluationRuns/{execution.run_id}"
-    place = {"app": execution.app, "evaluation_run": run, "conversation_id": "c", "update_nanos": 1}
-    name = f"{run}/conversations/{eval_id}"
-    texts = dict.fromkeys(("verdict", "harm_term", "cluster", "why", "event_time"), "")
-    of_case = {**place, "eval_id": eval_id, "version_id": "v7", "content": "{}"}
-    conversation = {**of_case, **texts, "name": name, "harm": 0.0, "case_digest": "", "user_id": ""}
-    score = {
-        **dict.fromkeys(column.name for column in SCORE_ROWS.c if column.name != "execution"),
-        **of_case,
-        **{"name": f"{name}/scores/s", "conversation": name, "score_id": "s", "criterion": "x", "day": ""},
-    }
-    recording = {**of_case, "name": name, "evaluation": "", "app_version": ""}
-    del recording["eval_id"]
-    for table, row in (
-        (CONVERSATION_ROWS, conversation),
-        (SCORE_ROWS, score),
-        (RECORDING_ROWS, recording),
-    ):
-        service.store.write(lambda c, t=table, r=row: write_rows(c, execution, t, [r], 1))
-
-
-@pytest.mark.parametrize("eval_id", ["one", "set~one"])
-def test_a_result_is_deleted_with_what_its_run_recorded_of_the_conversation(
-    service: Service, app: str, eval_id: str
-) -> None:
-    rows = [
-        result_columns(
-            {
-                "name": f"{app}/evaluations/{case}/results/r",
-                "evaluationRun": f"{app}/evaluationRuns/nightly",
-                "appVersion": f"{app}/versions/v7",
-            },
-            "c",
-            1,
-        )
-        for case in (eval_id, "two")
-    ]
-    execution = put_rows(service.store, RESULT_ROWS, rows)
-    for case in ("one", "two"):
-        put_conversation(service, execution, rows[0], case)
-    name = rows[0]["name"]
-    delete_evaluation_result(service, DeleteEvaluationResultRequest(name=name))
-    tables = (RESULT_ROWS, CONVERSATION_ROWS, SCORE_ROWS, RECORDING_ROWS)
-    assert [count(service, table) for table in tables] == [1, 1, 1, 1]
-    request = DeleteEvaluationResultRequest(name=name)
-    assert status(delete_evaluation_result, service, request) == "NOT_FOUND"
-    left = service.store.read(lambda c: c.execute(select(SCORE_ROWS.c.eval_id)).scalar_one())
-    assert left == "two"
-
-
-@pytest.mark.parametrize(
-    ("role", "expected"), [("read", "PERMISSION_DENIED"), ("write", "PERMISSION_DENIED")]
-)
-def test_a_result_is_deleted_by_an_admin(service: Service, put_result: Any, role: Any, expected: str) -> None:
-    request = DeleteEvaluationResultRequest(name=put_result(1)["name"])
-    assert status(delete_evaluation_result, service.of(User("someone", role)), request) == expected
-
-
-def test_a_result_of_a_run_in_progress_is_not_deleted(service: Service, app: str) -> None:
-    result = {
-        "name": f"{app}/evaluations/one/results/r",
-        "evaluationRun": f"{app}/evaluationRuns/nightly",
-    }
-    put_rows(service.store, RESULT_ROWS, [result_columns(result, "c", 1)], ends=False)
-    request = DeleteEvaluationResultRequest(name=result["name"])
-    assert status(delete_evaluation_result, service, request) == "FAILED_PRECONDITION"
-    assert count(service, RESULT_ROWS) == 1

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from sqlalchemy import text
 
 from turnwise.pipeline.service.arguments import ServeOptions, parse_serve_options
 from turnwise.pipeline.service.http.auth import AuthMiddleware
-from turnwise.pipeline.service.token import OneToken
-from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.service.mcp.tools import TOOLS
+from turnwise.pipeline.service.token import Tokens
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
 
@@ -26,7 +27,7 @@ TOKEN = "a-token-of-some-length"
 FIRST = ["--store", "sqlite:///s.db"]
 
 
-def ask(middleware: AuthMiddleware, *headers: tuple[str, str], kind: str = "http") -> int:
+def ask(middleware: AuthMiddleware, *headers: tuple[str, str], kind: str = "http", path: str = "/") -> int:
     """Returns the code of the answer; 200: the request was let through."""
     codes: list[int] = []
 
@@ -37,7 +38,7 @@ def ask(middleware: AuthMiddleware, *headers: tuple[str, str], kind: str = "http
         return {"type": "http.request", "body": b""}
 
     raw = [(key.encode(), value.encode("latin-1")) for key, value in headers]
-    asyncio.run(middleware({"type": kind, "method": "GET", "path": "/", "headers": raw}, receive, send))
+    asyncio.run(middleware({"type": kind, "method": "GET", "path": path, "headers": raw}, receive, send))
     return codes[0]
 
 
@@ -45,10 +46,15 @@ async def let_through(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200})
 
 
-NO_TOKEN = OneToken("tester", "")
+READ = "another-token-of-some-length"
+NO_TOKEN = Tokens()
 LOCAL = AuthMiddleware(let_through, "127.0.0.1", ["tools.example.com"], NO_TOKEN)
 WIDE = AuthMiddleware(let_through, "0.0.0.0", ["tools.example.com"], NO_TOKEN)
-WITH_TOKEN = AuthMiddleware(let_through, "127.0.0.1", [], OneToken("tester", TOKEN))
+WITH_TOKEN = AuthMiddleware(let_through, "127.0.0.1", [], Tokens(TOKEN, READ))
+
+
+def basic(text: str) -> str:
+    return f"Basic {b64encode(text.encode()).decode()}"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +124,8 @@ def test_a_page_of_the_server_itself_is_no_other_site() -> None:
     ("values", "code"),
     [
         ([f"Bearer {TOKEN}"], 200),
+        ([f"Bearer {READ}"], 200),
+        ([basic(f"me:{TOKEN}")], 401),
         ([], 401),
         ([TOKEN], 401),
         ([f"bearer {TOKEN}"], 200),
@@ -135,11 +143,30 @@ def test_tokens(values: list[str], code: int) -> None:
     assert ask(WITH_TOKEN, ("host", "localhost"), *(("authorization", value) for value in values)) == code
 
 
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (basic(f"me:{READ}"), 200),
+        (basic(f":{TOKEN}"), 200),
+        (basic(f"me:{READ}x"), 401),
+        (basic(READ), 401),
+        (basic("me:\u00e9"), 401),
+        (f"Bearer {READ}", 200),
+        ("Basic =", 401),
+        ("Basic /w==", 401),
+    ],
+)
+def test_pages_take_the_token_as_a_password(given: str, code: int) -> None:
+    for path in ("/ui", "/ui/runs"):
+        assert ask(WITH_TOKEN, ("host", "localhost"), ("authorization", given), path=path) == code
+    assert ask(WITH_TOKEN, ("host", "localhost"), ("authorization", basic(f"me:{READ}")), path="/uix") == 401
+
+
 def test_sockets_are_closed() -> None:
     assert ask(LOCAL, ("host", "localhost"), kind="websocket") == 1008
 
 
-@pytest.mark.parametrize("path", [f"{BASE}/one", "/mcp", "/", "/v1beta"])
+@pytest.mark.parametrize("path", [f"{BASE}/one", "/mcp", "/", "/v1beta", "/healthz/x"])
 def test_both_faces_are_guarded(start: Any, path: str) -> None:
     server = start(token=TOKEN)
     assert server.call("GET", path)[0] in (404, 405)
@@ -162,29 +189,72 @@ def test_what_is_only_this_machine(host: str, answer: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "token", "why"),
+    ("arguments", "why"),
     [
-        ([], "", "--store is missing"),
-        (["--store", "s.db"], "", "is no URL"),
-        ([*FIRST, "--port", "70000"], "", "--port"),
-        ([*FIRST, "--port", "x"], "", "--port"),
-        ([*FIRST], "short", "at least 16"),
-        ([*FIRST], "a token with blanks in it", "at least 16"),
-        ([*FIRST, "--tokn", "x"], "", "--tokn"),
-        (["--store", "mysql://u:secret@h/d"], "", "is no URL"),
+        ([], "--store is missing"),
+        (["--store", "s.db"], "is no URL"),
+        ([*FIRST, "--port", "70000"], "--port"),
+        ([*FIRST, "--port", "x"], "--port"),
+        ([*FIRST, "--tokn", "x"], "--tokn"),
+        (["--store", "mysql://u:secret@h/d"], "is no URL"),
+        ([*FIRST, "--token_file", "/no/such"], "No such file"),
     ],
 )
-def test_wrong_options(arguments: list[str], token: str, why: str) -> None:
+def test_wrong_options(arguments: list[str], why: str) -> None:
     with pytest.raises(ConfigError, match=why) as caught:
-        parse_serve_options(arguments, {"TURNWISE_TOKEN": token})
-    assert "secret" not in str(caught.value) and (not token or token not in str(caught.value))
+        parse_serve_options(arguments, {})
+    assert "secret" not in str(caught.value)
 
 
-def test_options() -> None:
+def test_a_token_of_the_environment_is_not_taken_for_one_of_the_server() -> None:
+    with pytest.raises(ConfigError, match="name a --token_file"):
+        parse_serve_options(FIRST, {"TURNWISE_TOKEN": TOKEN})
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Callable[..., str]:
+    """Returns a function that writes a file of tokens."""
+
+    def write(content: Any, mode: int = 0o600) -> str:
+        path = tmp_path / "tokens.json"
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        path.chmod(mode)
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ({"write": "short"}, "at least 16"),
+        ({"write": TOKEN, "read": "with blanks in secret"}, "at least 16"),
+        ({}, "at least 16"),
+        ({"write": TOKEN, "read": TOKEN}, "must differ"),
+        ({"write": TOKEN, "admin": READ}, "its form is"),
+        ({"write": 7}, "its form is"),
+        ([TOKEN], "its form is"),
+        (TOKEN, "its form is"),
+    ],
+)
+def test_wrong_tokens_are_refused_and_not_shown(token_file: Any, content: Any, why: str) -> None:
+    with pytest.raises(ConfigError, match=why) as caught:
+        parse_serve_options([*FIRST, "--token_file", token_file(content)], {})
+    assert not any(text in str(caught.value) for text in (TOKEN, READ, "secret", "short", "admin"))
+
+
+@pytest.mark.parametrize("mode", [0o604, 0o640, 0o660])
+def test_a_file_of_tokens_that_others_can_read_is_refused(token_file: Any, mode: int) -> None:
+    with pytest.raises(ConfigError, match="others may read it"):
+        parse_serve_options([*FIRST, "--token_file", token_file({"write": TOKEN}, mode)], {})
+
+
+def test_options(token_file: Any) -> None:
     assert parse_serve_options(FIRST, {}) == ServeOptions("sqlite:///s.db")
     wide = [*FIRST, "--host", "0.0.0.0", "--port", "1", "--allowed_hosts", "a", "b", "--read_only"]
-    assert parse_serve_options(wide, {"TURNWISE_TOKEN": TOKEN}) == ServeOptions(
-        "sqlite:///s.db", False, "0.0.0.0", 1, ("a", "b"), True, TOKEN
+    file = token_file({"write": TOKEN, "read": READ})
+    assert parse_serve_options([*wide, "--token_file", file], {"TURNWISE_TOKEN": TOKEN}) == ServeOptions(
+        "sqlite:///s.db", False, "0.0.0.0", 1, ("a", "b"), True, Tokens(TOKEN, READ)
     )
     assert parse_serve_options([*FIRST, "--stdio"], {}) == ServeOptions("sqlite:///s.db", stdio=True)
 
@@ -199,7 +269,7 @@ def test_help_is_there(turnwise: Callable[..., Any]) -> None:
         "--port",
         "--allowed_hosts",
         "--read_only",
-        "TURNWISE_TOKEN",
+        "--token_file",
     ):
         assert option in done.out
 
@@ -222,7 +292,7 @@ def test_an_address_that_others_can_reach_needs_a_token(
     turnwise: Callable[..., Any], sqlite_url: str, host: str
 ) -> None:
     done = turnwise("serve", "--store", sqlite_url, "--host", host)
-    assert done.status == 2 and "TURNWISE_TOKEN" in done.err and done.err.count("\n") == 1
+    assert done.status == 2 and "--token_file" in done.err and done.err.count("\n") == 1
 
 
 def test_a_taken_port_is_said_in_one_line(server: Any, tmp_path: Path) -> None:
@@ -299,9 +369,40 @@ def test_damaged_rows_are_an_internal_error(start: Any, sqlite_url: str) -> None
     assert "JSONDecodeError" in log and "geheim" not in log
 
 
-def test_a_token_is_needed_only_where_it_is_set(start: Any, sqlite_url: str) -> None:
-    open_store(sqlite_url, create=True).close()
+def tool(server: Any, token: str, name: str, /, **arguments: Any) -> Any:
+    params = {"name": name, "arguments": arguments} if name else {}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call" if name else "tools/list", "params": params}
+    more = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}"}
+    code, answer = server.call("POST", "/mcp", body, **more)
+    assert code == 200
+    return answer["result"]
+
+
+def test_what_the_tokens_permit(start: Any, sqlite_url: str) -> None:
     server = start("--host", "0.0.0.0", store_url=sqlite_url, token=TOKEN)
-    server.url = server.url.replace("0.0.0.0", "127.0.0.1")
-    assert server.call("GET", BASE) == (200, {})
-    assert server.call("GET", BASE, Authorization="")[0] == 401
+    server.url, read = server.url.replace("0.0.0.0", "127.0.0.1"), f"{TOKEN}-read"
+    body = {"displayName": "Kept", "golden": SCRIPT}
+    assert server.call("POST", f"{BASE}?evaluationId=kept", body)[0] == 200
+    reading = {"Authorization": f"Bearer {read}"}
+    assert server.call("GET", f"{BASE}/kept", **reading) == server.call("GET", f"{BASE}/kept")
+    for method, path in (("PATCH", f"{BASE}/kept"), ("DELETE", f"{BASE}/kept"), ("POST", BASE)):
+        sent = None if method == "DELETE" else {**body, "displayName": "New"}
+        code, answer = server.call(method, path, sent, **reading)
+        assert (code, answer["error"]["status"]) == (403, "PERMISSION_DENIED")
+    listed = {token: {each["name"] for each in tool(server, token, "")["tools"]} for token in (TOKEN, read)}
+    assert listed[TOKEN] - listed[read] == {name for name, each in TOOLS.items() if each.changes}
+    named = {"name": f"{APP}/evaluations/kept"}
+    assert not tool(server, read, "get_evaluation", **named)["isError"]
+    assert tool(server, read, "restore_evaluation", **named, revision=1)["isError"]
+    assert not tool(server, TOKEN, "restore_evaluation", **named, revision=1)["isError"]
+    assert server.call("GET", "/healthz", Authorization="")[0] == 401
+    assert server.call("GET", "/healthz", **reading) == (200, {"status": "ok"})
+    log = server.stop()
+    assert TOKEN not in log
+
+
+def test_a_server_whose_store_does_not_answer_is_not_healthy(start: Any, sqlite_url: str) -> None:
+    server = start(store_url=sqlite_url)
+    assert server.call("GET", "/healthz") == (200, {"status": "ok"})
+    server.store.write(lambda connection: connection.execute(text("ALTER TABLE evaluations RENAME TO gone")))
+    assert server.call("GET", "/healthz") == (503, {"status": "the store does not answer"})

@@ -206,7 +206,7 @@ def test_a_read_only_service_changes_nothing(store: Store, create: Any) -> None:
     made = create("one")
     service = Service(store, "tester", read_only=True)
     assert refusal(service, made["name"], "tags")[0] == "PERMISSION_DENIED"
-    with pytest.raises(ServiceError, match="read-only"):
+    with pytest.raises(ServiceError, match="only reads"):
         create_evaluation(service, CreateEvaluationRequest())
 
 

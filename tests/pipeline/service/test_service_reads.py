@@ -248,7 +248,6 @@ def test_results_are_filtered(service: Any, app: str, put_result: Any, text: str
         ('display_name = "Case b"', ["b"]),
         ("display_name:CASE", ["a", "b", "c"]),
         ("name = c", ["c"]),
-        ("evaluation_datasets:x", []),
         ("tags:sl*", ["a", "b"]),
         ("tags = *ew", ["b"]),
         ("NOT tags:*", ["c"]),

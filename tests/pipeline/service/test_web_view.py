@@ -2,10 +2,9 @@
 
 import re
 import urllib.error
-import urllib.parse
 import urllib.request
+from base64 import b64encode
 from pathlib import Path
-from time import time_ns
 from typing import Any
 
 import msgspec
@@ -29,7 +28,6 @@ from turnwise.pipeline.service.web.trend_page import TrendQuery, trend_page
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.tables import CONVERSATION_ROWS
-from turnwise.pipeline.store.tokens import add_token, new_token
 from turnwise.schemas.report.document import Report
 from turnwise.transforms.reporting.document import PlacedChunks, build_report
 
@@ -157,50 +155,34 @@ def test_texts_are_escaped(text: str) -> None:
     assert joined(text, made).count("<") == 2
 
 
-class NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-def ask(url: str, form: dict[str, str] | None = None, **headers: str) -> Any:
-    """Returns code, headers and text of an answer, without following it."""
-    data = None if form is None else urllib.parse.urlencode(form).encode()
-    request = urllib.request.Request(url, data, headers)
+def ask(url: str, **headers: str) -> Any:
+    """Returns code, headers and text of an answer."""
     try:
-        with urllib.request.build_opener(NoRedirect).open(request, timeout=60) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
             return answer.status, answer.headers, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read().decode()
 
 
-def test_a_browser_signs_in_with_a_token(start: Any, sqlite_url: str) -> None:
+def test_a_browser_is_asked_for_the_token(start: Any, sqlite_url: str) -> None:
     store = open_store(sqlite_url, create=True)
-    given, row = new_token("ann", "read", "tester", time_ns(), None)
-    store.write(lambda connection: add_token(connection, row))
     put_run(store, talks("v1", 1, 1))
     store.close()
-    server = start(store_url=sqlite_url)
-    view = f"{server.url}/ui"
+    server = start(store_url=sqlite_url, token="a-token-of-some-length")
+    view, given = f"{server.url}/ui", "a-token-of-some-length-read"
     for path in ("", f"/runs?app={LOCAL_APP}", "/report", "/nothing"):
         code, headers, page = ask(f"{view}{path}")
-        assert code == 401 and 'type="password"' in page and LOCAL_APP not in page
-        assert "default-src 'none'" in headers["Content-Security-Policy"]
-    assert ask(f"{view}/sign_in", {"token": f"{given}x"})[0] == 401
-    assert ask(f"{view}/sign_in", {"token": given}, Origin="http://evil.example")[0] == 403
-    code, headers, _ = ask(f"{view}/sign_in", {"token": f" {given} "})
-    cookie = headers["Set-Cookie"]
-    assert (code, headers["Location"]) == (303, "/ui")
-    assert {"HttpOnly", "SameSite=strict", "Path=/ui"} <= set(cookie.split("; ")) and "Secure" not in cookie
-    assert "Secure" in ask(f"{view}/sign_in", {"token": given}, Origin="https://localhost")[1]["Set-Cookie"]
-    signed = {"Cookie": cookie.split(";")[0]}
+        assert code == 401 and headers["WWW-Authenticate"].startswith("Basic ") and LOCAL_APP not in page
+    signed = {"Authorization": f"Basic {b64encode(f'ann:{given}'.encode()).decode()}"}
     code, headers, page = ask(view, **signed)
     assert code == 200 and LOCAL_APP in page and headers["Cache-Control"] == "no-store"
-    # The cookie is for the pages alone: another site could send it with a form.
-    assert ask(f"{server.url}/v1beta/{LOCAL_APP}/evaluations", **signed)[0] == 401
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    # A browser sends the password by itself, for pages alone: another site could make it send one.
+    code, headers, _ = ask(f"{server.url}/v1beta/{LOCAL_APP}/evaluations", **signed)
+    assert (code, headers["WWW-Authenticate"]) == (401, "Bearer")
     code, headers, page = ask(f"{view}/report?run={LOCAL_APP}/evaluationRuns/run-1", **signed)
     assert code == 200 and "turnwise report" in page
     assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
     code, _, page = ask(f"{view}/report?run={LOCAL_APP}/evaluationRuns/gone", **signed)
     assert code == 400 and "there is no run" in page
-    assert "Max-Age=0" in ask(f"{view}/sign_out", {}, **signed)[1]["Set-Cookie"]
     assert given not in server.stop()

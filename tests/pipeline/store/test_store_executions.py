@@ -17,7 +17,15 @@ from turnwise.pipeline.service.changes import create_evaluation, update_evaluati
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.settings.run import SinkPlace
 from turnwise.pipeline.store.engine import Store, open_store
-from turnwise.pipeline.store.executions import Execution, begin, complete, delete_superseded, write_rows
+from turnwise.pipeline.store.executions import (
+    Execution,
+    begin,
+    complete,
+    delete_forgotten,
+    delete_superseded,
+    forget_run,
+    write_rows,
+)
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import newest_results, read_figures, result_columns
 from turnwise.pipeline.store.tables import (
@@ -73,6 +81,16 @@ def started(store: Store, number: int, *rows: Any) -> Execution:
 def end(store: Store, execution: Execution) -> None:
     store.write(lambda c: complete(c, execution, DOCUMENT, execution.number + 1))
     delete_superseded(store, execution)
+
+
+def test_rows_of_an_execution_that_begins_after_the_deletion_stay(store: Store) -> None:
+    end(store, started(store, 1, row(1)))
+    run, again = f"{APP}/evaluationRuns/nightly", Execution("nightly", 2, APP, "2026-11-01")
+    store.write(lambda c: forget_run(c, run))
+    store.write(lambda c: begin(c, again, DOCUMENT, 2))
+    store.write(lambda c: write_rows(c, again, RESULT_ROWS, [row(2)], 2))
+    delete_forgotten(store, run)
+    assert read(store, RESULT_ROWS.c.name) == read(store, RESULTS.c.name) == [(row(2)["name"],)]
 
 
 def test_the_first_execution_is_read_while_it_runs(store: Store) -> None:

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import select
 
 from tests.store_rows import put_rows
-from turnwise.pipeline.store.deleted_results import delete_result
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.evaluations import EvaluationChange, add_evaluation
 from turnwise.pipeline.store.failures import failure_columns
@@ -154,9 +153,6 @@ def test_the_stamp_tells_what_counts(store: Store) -> None:
         put_rows(store, RESULT_ROWS, rows, 7, ends=False)
         seen.append(store.read(lambda c: runs_stamp(c, [APP])))
     assert len(set(seen)) in (5, 6), "a run that goes on says at most once a second that it wrote"
-    store.write(lambda c: delete_result(c, result(1)["name"]))
-    seen.append(store.read(lambda c: runs_stamp(c, [APP])))
-    assert seen[-1] not in seen[:-1], "a result that is deleted"
 
 
 def test_the_newest_results_are_those_created_last(store: Store) -> None:

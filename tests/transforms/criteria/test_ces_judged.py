@@ -195,26 +195,12 @@ def test_evaluation_expectations(names, prompts, letters, scores, value, outcome
     assert (overall.value, overall.outcome) == (value, outcome)
 
 
-@pytest.mark.parametrize("prompts", [{}, {POLITE: "of the config"}])
-def test_the_text_of_the_case_is_judged_and_told(prompts, judged, matched, scripted):
-    texts = {POLITE: "stays polite"}
-    case = EvalCase(
-        eval_id="e", dialect="ces", evaluation_expectations=[POLITE, "is brief"], expectation_texts=texts
-    )
-    ask = scripted([verdicts("YY")])
-    overall = judged(
-        EvaluationExpectations(prompts=prompts), matched(case, Turn(user="q", agent="a")), ask
-    ).overall
-    assert [item["prompt"] for item in overall.details["expectations"]] == ["stays polite", "is brief"]
-    assert "stays polite" in str(ask.asked) and "of the config" not in str(ask.asked)
-
-
 def test_a_named_expectation_whose_words_nobody_knows(judged, matched, scripted):
     case = EvalCase(eval_id="e", dialect="ces", evaluation_expectations=[POLITE])
     ask = scripted([])
     overall = judged(EvaluationExpectations(), matched(case, Turn(user="q", agent="a")), ask).overall
-    where = "neither the case nor the config's criteria.evaluation_expectations.prompts"
-    assert overall.reason == f"{where} has a text for {POLITE}"
+    where = "the config's criteria.evaluation_expectations.prompts"
+    assert overall.reason == f"{where} has no text for {POLITE}"
     assert ask.asked == []
 
 

@@ -23,8 +23,8 @@ from turnwise.transforms.matching.sample import Sample
 class EvaluationExpectations(JudgedCriterion):
     """Share of a case's evaluation expectations that the conversation meets, 0..1; PASS or FAIL each.
 
-    A case states an expectation itself, or names the resource that does. A case of a store comes with the
-    texts of the store; `prompts` has those of other names. A name without a text is not judged.
+    A case states an expectation itself, or names the resource that does; `prompts` has the texts of names. A
+    name without a text is not judged.
 
     When to use: CES cases with evaluation expectations.
 
@@ -42,11 +42,9 @@ class EvaluationExpectations(JudgedCriterion):
         """Judges a recorded conversation; None if its case has no such expectation."""
         case = sample.eval_case
         names = case.evaluation_expectations if case else []
-        if case is None or not names or not sample.conversation.turns:
+        if not names or not sample.conversation.turns:
             return None
-        texts = {
-            name: text for name in names if (text := case.expectation_texts.get(name) or self._text(name))
-        }
+        texts = {name: text for name in names if (text := self._text(name))}
         found = {name: _unworded(name) for name in names}
         if not texts:
             score = share([None] * len(names), _unworded(names[0])["reason"], self.threshold)
@@ -67,9 +65,7 @@ class EvaluationExpectations(JudgedCriterion):
 
 
 def _unworded(name: str) -> JsonObject:
-    reason = (
-        f"neither the case nor the config's criteria.evaluation_expectations.prompts has a text for {name}"
-    )
+    reason = f"the config's criteria.evaluation_expectations.prompts has no text for {name}"
     return {"expectation": name, "prompt": None, "score": None, "reason": reason}
 
 

@@ -39,7 +39,6 @@ def strict_case(value: JsonObject) -> EvalCase:
     for call in _calls(case, expectations):
         check_directives(call.args or {})
     texts = (*case.outputs, *case.evaluation_expectations, *(rubric.text for rubric in case.rubrics))
-    texts += (*case.expectation_texts.values(),)
     if not all(map(str.strip, texts)):
         raise ValueError(f"{_WHAT}: {case.eval_id} expects an empty text")
     if not _expects_something(case):

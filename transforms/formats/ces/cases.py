@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from turnwise.schemas import case as canonical
-from turnwise.schemas.ces.case_content import CaseContent, CaseWithTexts
+from turnwise.schemas.ces.case_content import CaseContent, CaseToScore
 from turnwise.schemas.ces.case_parts import (
     Golden,
     GoldenExpectation,
@@ -33,13 +33,13 @@ _COMPARISONS: dict[int, Literal["EQUALS", "CONTAINS"]] = {1: "EQUALS", 2: "CONTA
 
 
 def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
-    """Converts a CES Evaluation, with texts of the expectations that it names; read strictly.
+    """Converts a CES Evaluation; read strictly.
 
     Raises:
         WireError: It is no Evaluation.
         ValueError: It is neither a golden nor a scenario, or has no name to refer to it by.
     """
-    message = CaseWithTexts.from_json(data)
+    message = CaseToScore.from_json(data)
     check_evaluation(message)
     eval_id = message.name or message.display_name
     if not eval_id:
@@ -51,7 +51,6 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
         tags=message.tags,
         thresholds=_thresholds(message, config),
         etag=message.etag or None,
-        expectation_texts=message.expectation_texts,
     )
     if message.golden is not None:
         _add_golden(case, message.golden)

@@ -35,16 +35,16 @@ class OtlpSource(StreamSource):
             ConfigError: The address is in use, or is not of this machine.
         """
         from turnwise.pipeline.service.http.auth import AuthMiddleware
-        from turnwise.pipeline.service.http.listening import limited_server, listening, shown_url
-        from turnwise.pipeline.service.token import OneToken
+        from turnwise.pipeline.service.http.listening import listening, shown_url, web_server
+        from turnwise.pipeline.service.token import Tokens
         from turnwise.pipeline.streaming.inputs.otlp.app import OtlpApp
 
         self._spool = spool
         self._listener = listening(address.host, address.port, f"--input {uri}")
         self.url = shown_url(self._listener)
-        token = OneToken("turnwise-otlp", address.token)
-        guarded = AuthMiddleware(OtlpApp(spool, max_body_bytes), address.host, address.allowed_hosts, token)
-        self._server = limited_server(guarded, lifespan=False)
+        tokens = Tokens(write=address.token)
+        guarded = AuthMiddleware(OtlpApp(spool, max_body_bytes), address.host, address.allowed_hosts, tokens)
+        self._server = web_server(guarded, lifespan=False)
         sockets = {"sockets": [self._listener]}
         self._thread = Thread(target=self._server.run, kwargs=sockets, name="turnwise-otlp", daemon=True)
         self._thread.start()

@@ -1,6 +1,5 @@
 """A store with two runs, and the command that looks after it."""
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -17,14 +16,12 @@ from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
 from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.metrics import metric_columns
-from turnwise.pipeline.store.recordings import recording_columns
 from turnwise.pipeline.store.results import result_columns
 from turnwise.pipeline.store.tables import (
     CONVERSATION_ROWS,
     FAILURE_ROWS,
     METADATA,
     METRIC_ROWS,
-    RECORDING_ROWS,
     RESULT_ROWS,
     RUN_SUMMARIES,
     SCORE_ROWS,
@@ -32,7 +29,6 @@ from turnwise.pipeline.store.tables import (
 from turnwise.pipeline.store_comparison.summaries import keep_summaries
 from turnwise.schemas.ces.requests import CreateEvaluationRequest
 from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.recording import RecordingRow
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow, ScoreRow
 
 APP = "projects/p/locations/l/apps/a"
@@ -98,11 +94,6 @@ def _result(run: str, name: str, app: str) -> Any:
     return result_columns(result, name, 1)
 
 
-def _recording(run: str, name: str) -> Any:
-    recording = json.dumps({"conversation_id": name, "turns": [{"user": _said(name)}]})
-    return {**_empty(RecordingRow), "run_id": run, "conversation_id": name, "recording": recording}
-
-
 PEOPLE: Mapping[str, str | None] = {"c-1": "u-1", "c-12": "u-12", "c-2": "u-1"}
 
 
@@ -126,7 +117,6 @@ def put_run(
         ],
         SCORE_ROWS: [score_columns(_score(run, name), app, number, "2026-11-01") for name in people],
         FAILURE_ROWS: [failure_columns(_failure(run, *each), app, number) for each in enumerate(records)],
-        RECORDING_ROWS: [recording_columns(_recording(run, name), app, number) for name in people],
         METRIC_ROWS: [metric_columns(_metric(run), execution, number)],
     }
     store.write(lambda c: begin(c, execution, DOCUMENT, number))

@@ -1,1 +1,0 @@
-"""Scores the recorded conversations of evaluations again, as a new run."""

@@ -1,1 +1,0 @@
-"""Import and export of evaluations, and export of results and runs."""
