@@ -108,8 +108,7 @@ class Sample:
     def _add_case(self, case: EvalCase) -> None:
         if case.tags:
             self.tags = [*self.tags, *_others(case.tags, self.tags)]
-        names_case = self.conversation.eval_id is not None or "trial" in self.conversation.meta
-        if names_case and stated_case(self.conversation) is not None:
+        if stated_case(self.conversation) is not None:
             self.run_of = case.key.text
 
     @cached_property

@@ -515,6 +515,29 @@ def test_five_pairs_of_values_could_not_have_shown_anything(size, sees):
     assert (only(compare(*sides(a, b), CompareOptions())).overall.detectable is not None) is sees
 
 
+@pytest.mark.parametrize(("by", "word"), [(0.1, "same"), (1.0, "cannot tell")])
+def test_on_an_open_scale_the_margin_is_a_share_of_the_base(by, word):
+    """2 % of 10 seconds are 0.2."""
+    a = [conversation(i, "v1", {"turn_latency": 10.0 + 0.1 * (i % 7)}) for i in range(40)]
+    b = [
+        conversation(i, "v2", {"turn_latency": 10.0 + by * (2 * (i % 2) - 1) + 0.1 * (i % 7)})
+        for i in range(40)
+    ]
+    assert only(compare(*sides(a, b), CompareOptions())).overall.word == word
+
+
+def test_a_stricter_level_needs_more_cases_of_each_group():
+    def needed(alpha):
+        made = (
+            [conversation(f"{side}{i}", side, {STATUS: P if i % 10 < passes else F}) for i in range(40)]
+            for side, passes in (("v1", 5), ("v2", 7))
+        )
+        return only(compare(*sides(*made), CompareOptions(alpha=alpha))).overall.pairs_needed
+
+    # 0.46 * (2.80, 3.42)^2 / 0.2^2, and what Fisher's test needs more (Casagrande, Pike and Smith 1978).
+    assert (needed(0.05), needed(0.01)) == (101, 145)
+
+
 def test_turn_indices_are_compared():
     def side(name, late):
         made = [conversation(i, name, {"response_match_score": 0.5}) for i in range(30)]

@@ -133,6 +133,20 @@ def test_an_outcome_that_the_value_does_not_give_is_explained(gives, says, why, 
     assert found.turns[0][1].explanation == wanted
 
 
+class Summing(Stubborn):
+    name = "summing"
+
+    def overall(self, scores):
+        return Score(0.0, outcome="FAIL", explanation="Its own words.")
+
+
+def test_a_criterion_that_explains_the_whole_itself_is_left_at_that(matched):
+    (found,) = score_conversation(matched(None, Turn(user="q", agent="a")), [Summing()]).scores
+    assert found.overall.explanation == "Its own words."
+    (plain,) = score_conversation(matched(None, Turn(user="q", agent="a")), [Stubborn()]).scores
+    assert "Turn 0" in plain.overall.explanation
+
+
 def test_reasons_are_bounded():
     many = [call("pay", text="x" * 10_000, n=n) for n in range(1000)]
     case = EvalCase(eval_id="e", turns=[ExpectedTurn(tool_calls=many, response="y" * 10_000)])

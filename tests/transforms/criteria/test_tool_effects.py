@@ -792,6 +792,13 @@ HAND_OFFS = [
     (BILLING, BILLING, ["billing", "sales"], (2.2 / 2.3, "FAIL")),
     (BILLING, [], [], (2 / 2.1, "FAIL")),
     ([ToolCall("transfer_to_agent", {"agent": "billing"})], [], ["billing"], (1.0, "PASS")),
+    ([ToolCall("transfer_call", {"to": "billing"})], [], ["billing"], (1.0, "PASS")),
+    (
+        [ToolCall("transfer_to_agent", {"agent_name": "billing", "ticket": 7})],
+        [],
+        ["billing"],
+        (2 / 2.2, "FAIL"),
+    ),
     (calls("transfer_to_human"), calls("transfer_to_human"), ["human"], (1.0, "PASS")),
     (calls("add:1"), calls("add:1"), ["billing"], (2 / 2.1, "FAIL")),
 ]

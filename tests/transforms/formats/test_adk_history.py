@@ -86,11 +86,12 @@ def test_what_undone_calls_changed_may_still_hold():
     assert conversation.turns[0].unknown_calls is None
 
 
-def test_a_rewind_to_what_the_log_does_not_hold():
-    conversation = session(*HELLO, rewind("i0"), *LAST)
+@pytest.mark.parametrize("target", ["i0", "i4"])
+def test_a_rewind_to_what_the_log_does_not_hold_before_it(target):
+    conversation = session(*HELLO, rewind(target), *LAST)
     assert users(conversation) == ["hi", "bye"]
-    assert "'i0'" in conversation.turns[1].unknown_calls
-    assert "'i0'" in conversation.turns[1].unknown_words
+    assert repr(target) in conversation.turns[1].unknown_calls
+    assert repr(target) in conversation.turns[1].unknown_words
 
 
 @pytest.mark.parametrize("stamps", [(1.0, 2.0), (1.0, 6.0), (3.0, 6.0)])

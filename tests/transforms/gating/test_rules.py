@@ -283,6 +283,9 @@ def test_a_case_counts_once_however_often_it_was_run() -> None:
         ("turn_latency", [float("nan"), 1.0], "estimate", {"at_most": 2.0}, "undecided"),
         # A value below the scale is no claim, and does not count.
         ("hallucination", [-1.0, 1.0], "estimate", {"at_least": 1.0}, "passed"),
+        # The interval of equal values reaches as far as the scale does, here from 1 to 5.
+        ("response_evaluation_score", [5.0] * 40, "lower", {"at_least": 4.6}, "passed"),
+        ("response_evaluation_score", [5.0] * 40, "lower", {"at_least": 4.7}, "failed"),
     ],
 )
 def test_a_bound_on_a_mean(criterion: str, values: Any, side: str, bound: Any, status: str) -> None:
@@ -539,6 +542,23 @@ def test_a_baseline_that_says_nothing_is_no_pass() -> None:
     assert told.status == "undecided" and "3 cases of the baseline have no conversation here" in told.why
     allowed = {"rule": "coverage", "at_least": 0.5}
     assert applied(rule, fewer, NOTHING_LOST, allowed).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("high", "only_a", "status"),
+    [(-0.4, 0, "failed"), (-0.4, 1, "failed"), (-0.4, 5, "undecided"), (-0.03, 1, "undecided")],
+)
+def test_what_was_not_compared_may_have_been_gained(high: float, only_a: int, status: str) -> None:
+    gated = version(conversations([P]), comparison=comparison(compared(-0.5, high), only_a=only_a))
+    assert applied({"rule": "not_worse", "margin": 0.02}, gated).status == status
+
+
+@pytest.mark.parametrize("shares", [(0.9, 0.5), (0.5, 0.9)])
+def test_of_several_rules_on_coverage_the_strictest_counts(shares: tuple[float, float]) -> None:
+    gated = version(conversations([P]), comparison=comparison(compared(0.0), only_a=3))
+    coverage = [{"rule": "coverage", "at_least": share} for share in shares]
+    found = applied({"rule": "not_worse", "margin": 0.02}, gated, NOTHING_LOST, *coverage)
+    assert (found.status, "90 % asked for" in found.why) == ("undecided", True)
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,22 @@ def test_what_a_sample_left_out_is_in_no_count():
     assert (found["response_match_score"]["count"], found["response_match_score"]["sampled_out"]) == (40, 0)
 
 
+def test_what_claims_nothing_is_in_no_mean():
+    """CES's -1 is a score of the turn, and neither a hallucination nor none."""
+    tool = {"tool_calls": [{"name": "look"}], "tool_responses": [{"name": "look", "response": "It is open."}]}
+    said = [("Is the pool open?", "It is open."), ("Thanks", "You are welcome! How can I help you?")]
+    turns = [{"user": user, "agent": agent, **tool} for user, agent in said]
+    result = turnwise.evaluate(
+        {"conversation_id": "c", "turns": turns}, criteria={"hallucination": 0.5}, judge="local"
+    )
+    first, second = (row["value"] for row in result.scores if row["turn_index"] is not None)
+    assert first > 0.5 and second == -1.0
+    rows = [row for row in result.metrics_by_app_version if row["criterion"] == "hallucination"]
+    assert [(row["level"], row["count"], row["mean"]) for row in rows] == [
+        *(("turn", 1, pytest.approx(first)), ("conversation", 1, pytest.approx(first))),
+    ]
+
+
 def summed(units, *, parts=1):
     sums = [Units() for _ in range(parts)]
     for place, unit in enumerate(units):

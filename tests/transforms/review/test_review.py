@@ -277,6 +277,15 @@ def test_one_more_problem_is_never_less_harm(found: list[ReviewProblem], more: R
     assert harm_of(both) >= harm_of(found)
 
 
+@pytest.mark.parametrize(("number", "share"), [(1, 0.75), (2, 0.875), (3, 0.9375)])
+def test_more_failures_of_a_kind_are_more_harm(number: int, share: float) -> None:
+    names = ("tool_trajectory_avg_score", "tool_invocation_score", "recorded_reward")[:number]
+    log = {"conversation_id": "c", "turns": [turn(wanted=["a"])], "labels": {"reward": 0}}
+    criteria = dict.fromkeys(names, 1.0)
+    (row,) = turnwise.evaluate(log, criteria=criteria).conversations
+    assert (row["harm"], row["harm_term"]) == (round(HARM_WEIGHTS["expectations"] * share, 3), "expectations")
+
+
 def test_every_kind_that_a_criterion_can_state_is_weighed() -> None:
     assert set(get_args(CriterionHarm)) == set(HARM_TERMS) - {"destructive", "undecided"}
 

@@ -118,6 +118,11 @@ def test_intervals_of_kappa_hold_the_true_one():
 def test_intervals_that_nothing_supports_are_none():
     assert kappa_interval({"a": Confusion(3, 1, 1, 3)}, 0) is None
     assert kappa_interval({str(i): Confusion(1, 0, 0, 0) for i in range(30)}, 0) is None
+    # A third of the replicates draws a single fail not at all, and kappa is not defined there.
+    tables = {str(i): Confusion(1, 0, 0, 0) for i in range(6)} | {"other": Confusion(0, 1, 0, 0)}
+    for fails, is_told in ((1, False), (5, True)):
+        fewer = tables | {f"fail {i}": Confusion(0, 0, 0, 1) for i in range(fails)}
+        assert (kappa_interval(fewer, 0) is not None) is is_told
     assert alpha_interval({str(i): [[1.0, 1.0]] for i in range(30)}, 0) is None
     units = [[float(i % 2), float(i % 2 if i % 7 else 0)] for i in range(60)]
     found = alpha_interval({str(i): [labels] for i, labels in enumerate(units)}, 0)
