@@ -1,6 +1,6 @@
 """Begins runs that score the recorded conversations of evaluations again."""
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 
 from sqlalchemy import Connection
@@ -34,7 +34,7 @@ def run_evaluation(service: Service, request: RunEvaluationRequest) -> JsonObjec
     """
     service.check_writable()
     check_run(request)
-    run_id = request.display_name or datetime.now(timezone.utc).strftime("again-%Y%m%dT%H%M%S-%fZ")
+    run_id = request.display_name or datetime.now(UTC).strftime("again-%Y%m%dT%H%M%S-%fZ")
     version = version_id(request.app_version) if request.app_version else None
     app, run = request.app, run_key(request.app, run_id)
     rescoring = service.store.read(partial(_found, request=request, run_id=run_id, version=version))

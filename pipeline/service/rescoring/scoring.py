@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from time import time_ns
 from typing import Any
@@ -81,7 +81,7 @@ def _document(settings: RunSettings, rescoring: Rescoring) -> JsonObject:
 
 def _ending(result: RunResult) -> JsonObject:
     return {
-        "end_time": time_text(datetime.now(timezone.utc)),
+        "end_time": time_text(datetime.now(UTC)),
         "counts": result.counts,
         "judge": result.judge,
         "problems": list(result.problems),
