@@ -59,9 +59,7 @@ def test_irregular_words(word: str) -> None:
 
 def test_the_words_of_the_license_and_the_pages() -> None:
     root = Path(__file__).parents[3]
-    texts = [
-        (root / name).read_text(encoding="utf-8") for name in ("LICENSE", "README.md", "docs/criteria.md")
-    ]
+    texts = [path.read_text(encoding="utf-8") for path in (root / "LICENSE", *root.glob("docs/*.md"))]
     words = {word for text in texts for word in text.lower().split() if word.isascii() and word.isalnum()}
     assert len(words) > 1000
     assert {word: stem(word) for word in words} == {word: REFERENCE(word) for word in words}
