@@ -26,8 +26,8 @@ marked() {
 }
 
 prepare() {
-  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
-    echo "turnwise needs Python 3.10 or later ($python is $("$python" --version 2>&1)); set PYTHON" >&2
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "turnwise needs Python 3.11 or later ($python is $("$python" --version 2>&1)); set PYTHON" >&2
     exit 2
   }
   local base

@@ -6,7 +6,7 @@ Usage: python -m benchmarks.plain_loop INPUT OUTPUT CONFIG RUN_ID
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ def write_metrics(states: dict[str, MetricsState], output: Path, run_id: str) ->
 def main(logs: str, output: str, config: str, run_id: str) -> None:
     directory = Path(output)
     directory.mkdir(parents=True)
-    started = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    started = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     states = score_file(Path(logs), directory, Path(config), RunInfo(run_id, started))
     write_metrics(states, directory, run_id)
 

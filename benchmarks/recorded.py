@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +16,7 @@ import msgspec
 
 from benchmarks.children import ADK_VERSION, ROOT
 from benchmarks.every import BENCHMARKS
-from benchmarks.figures import Found, Table
+from benchmarks.figures import Found, Table, shown
 
 RECORD = Path(__file__).with_name("figures.json")
 _PACKAGES = ("turnwise", "apache-beam", "google-genai", "msgspec", "orjson", "pydantic")
@@ -51,9 +51,21 @@ class Entry(msgspec.Struct, frozen=True):
             f"{self.date}, commit {self.commit}, {self.machine}, load {self.load:.1f} before it; {versions}."
         )
 
-    def markdown(self) -> str:
-        """Returns that line and all that was found."""
-        return f"{self.line()}\n\n{self.found.markdown()}"
+    def markdown(self, titles: str | None = None) -> str:
+        """Returns when and where it ran, and what was found: all, or some tables (see `filled`)."""
+        if titles is None:
+            return f"{self.line()}\n\n{self.found.markdown()}"
+        return f"{self.date}, {self.machine}; {Found(list(self._tables(titles))).markdown()}"
+
+    def _tables(self, titles: str) -> Iterator[Table]:
+        for title, _, cells in (text.partition(" = ") for text in titles.split("; ")):
+            named = [table for table in self.found.tables if table.title == title]
+            if not named:
+                raise ValueError(f"{title}: no table has this title")
+            for table in named:
+                kept = set(cells.split(" | "))
+                rows = [row for row in table.rows if not cells or kept & set(map(shown, row))]
+                yield Table(title, table.columns, rows)
 
 
 def new_entry(found: Found, commit: str, load: float, seconds: float) -> Entry:
@@ -108,24 +120,20 @@ def commands_table() -> str:
 def filled(page: str, entries: Mapping[str, Entry]) -> str:
     """Returns a page with the figures anew between `<!-- figures: NAME -->` and `<!-- end of figures -->`.
 
-    NAME is a benchmark, which gives all that it found. `NAME, TITLE` gives one table of it, and `commands`
-    the table of all benchmarks. Where a benchmark has no entry, the page stays as it is.
+    NAME is a benchmark, which gives all that it found. `NAME, TITLE; TITLE = CELL | CELL` gives the tables
+    with these titles, of the second the rows with one of these cells, and `commands` the table of all
+    benchmarks. Where a benchmark has no entry, the page stays as it is.
     """
 
     def part(found: re.Match[str]) -> str:
-        start, name, title, end = found.groups()
+        start, name, titles, end = found.groups()
         if name == "commands":
             return f"{start}\n{commands_table()}\n\n{end}"
         if name not in entries:
             return found[0]
-        text = _table(entries[name].found, title) if title else entries[name].markdown()
-        return f"{start}\n{text}\n{end}"
+        return f"{start}\n{entries[name].markdown(titles)}\n{end}"
 
     return _MARKED.sub(part, page)
-
-
-def _table(found: Found, title: str) -> str:
-    return next(table.markdown() for table in found.tables if table.title == title) + "\n"
 
 
 def fill_pages() -> None:

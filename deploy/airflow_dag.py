@@ -7,7 +7,7 @@ gs://BUCKET/turnwise/. Airflow's environment needs `apache-airflow-providers-apa
 A day that is run again, by a retry or a backfill, replaces its own results.
 """
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from airflow import DAG
 from airflow.providers.apache.beam.operators.beam import BeamRunPythonPipelineOperator
@@ -22,7 +22,7 @@ DAY = "{{ data_interval_start | ds }}"
 with DAG(
     "turnwise_nightly",
     schedule=CronDataIntervalTimetable("0 3 * * *", timezone="UTC"),
-    start_date=datetime(2026, 11, 1, tzinfo=timezone.utc),
+    start_date=datetime(2026, 11, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
     default_args={"retries": 1, "retry_delay": timedelta(minutes=15)},

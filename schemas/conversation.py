@@ -34,6 +34,11 @@ class ToolCall(CanonicalModel, forbid_unknown_fields=True):
         resource: Full resource name (a toolset tool: `{toolset}/tools/{toolId}`); None: unknown.
         display_name: Name of the tool for people; None: not stated.
         compare_args: For an expected call: the arguments to compare (tau2's field); None: all.
+
+    >>> import turnwise
+    >>> call = turnwise.ToolCall("book_slot", {"day": "2026-07-08"}, id="1")
+    >>> turnwise.Turn(user="Book Wednesday", agent="Done.", tool_calls=[call]).tool_calls[0].args
+    {'day': '2026-07-08'}
     """
 
     name: str | None = None
@@ -50,6 +55,10 @@ class ToolResponse(CanonicalModel, forbid_unknown_fields=True):
     Attributes:
         error: Error mark of the log: true, or the error message.
         display_name: Name of the tool for people; None: not stated.
+
+    >>> import turnwise
+    >>> turnwise.ToolResponse("book_slot", id="1", error="the slot is taken").error
+    'the slot is taken'
     """
 
     name: str | None = None
@@ -70,6 +79,10 @@ class TimedSpan(CanonicalModel):
         start_time: RFC 3339 text, as in the log.
         end_time: RFC 3339 text, as in the log.
         seconds: Duration.
+
+    >>> import turnwise
+    >>> turnwise.TimedSpan("TOOL", "book_slot", seconds=0.4).seconds
+    0.4
     """
 
     type: Literal["TOOL", "USER_CALLBACK", "GUARDRAIL", "LLM"]
@@ -81,7 +94,12 @@ class TimedSpan(CanonicalModel):
 
 
 class Usage(CanonicalModel):
-    """Tokens of a turn's model calls, in google-adk's terms; None: not reported."""
+    """Tokens of a turn's model calls, in google-adk's terms; None: not reported.
+
+    >>> import turnwise
+    >>> turnwise.Usage(input_tokens=512, output_tokens=40).cached_tokens is None
+    True
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -155,6 +173,13 @@ class ExpectedTurn(CanonicalModel, forbid_unknown_fields=True):
         adk_text: Final response as google-adk reads it, with thought parts; None: same as `response`.
         adk_reads: Whether google-adk reads the turn without an error, so that `unread` is nothing to it.
         unread: Further expectations that are not read; None: none.
+
+    >>> import turnwise
+    >>> expected = turnwise.ExpectedTurn(response="Done.", tool_calls=[turnwise.ToolCall("book_slot")])
+    >>> turn = turnwise.Turn(user="Book Wednesday", agent="Done.", expected=expected)
+    >>> log = turnwise.Conversation(conversation_id="c1", turns=[turn])
+    >>> turnwise.evaluate(log, criteria={"tool_trajectory_avg_score": 1.0}).passed
+    False
     """
 
     user: str | None = None
@@ -242,6 +267,10 @@ class ExpectedOutcome(CanonicalModel, forbid_unknown_fields=True):
         user_actions: Calls that the user must make by the end with their own tools.
         final_session_state: Expected session state at the end.
         unread: Further expectations that are not read; None: none.
+
+    >>> import turnwise
+    >>> turnwise.ExpectedOutcome(outputs=["23"]).actions is None
+    True
     """
 
     actions: list[ToolCall] | None = None

@@ -105,6 +105,12 @@ class Problem(msgspec.Struct):
         kind: Type of the problem, such as `UnreadableField`.
         message: Path and description, one line.
         count: Number of problems of this kind.
+
+    >>> import turnwise
+    >>> finding = turnwise.Problem("UnreadPart", "exchanges[0].attachment: a picture")
+    >>> log = turnwise.Conversation("c1", turns=[turnwise.Turn(user="Hi", agent="Hello", findings=[finding])])
+    >>> [(row["stage"], row["error_type"]) for row in turnwise.evaluate(log).failures]
+    [('check', 'UnreadPart')]
     """
 
     kind: str

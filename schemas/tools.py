@@ -42,6 +42,10 @@ class ToolDeclaration(msgspec.Struct):
 
     Attributes:
         origin: Kind of the declaration: `mcp`, `openapi`, `ces`, `adk`, `openai` or `declared`.
+
+    >>> import turnwise
+    >>> turnwise.ToolDeclaration("book_slot", effect="write").origin
+    'declared'
     """
 
     name: str

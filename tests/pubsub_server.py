@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from concurrent import futures
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import grpc
 from google.protobuf import empty_pb2
@@ -67,7 +67,7 @@ class Server:
             for message in request.messages:
                 self.last_id += 1
                 message.message_id = str(self.last_id)
-                message.publish_time = datetime.now(timezone.utc)
+                message.publish_time = datetime.now(UTC)
                 ids.append(message.message_id)
                 for name, subscription in self.subscriptions.items():
                     if subscription.topic == request.topic:

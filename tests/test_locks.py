@@ -1,20 +1,15 @@
-"""The lock files: the base holds what the main job needs and no more, for every Python from 3.10 to 3.13."""
+"""The lock files: the base holds what the main job needs and no more, for every Python from 3.11 to 3.14."""
 
-import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 # What belongs to one cloud, broker, database or tool of development.
 NOT_BASE = (
     "google-cloud-",

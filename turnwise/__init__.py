@@ -18,8 +18,18 @@ if TYPE_CHECKING:
     from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
     from turnwise.schemas.case import EvalCase
     from turnwise.schemas.config import ConfigError, EvalConfig
-    from turnwise.schemas.conversation import Conversation, Turn
+    from turnwise.schemas.conversation import (
+        Conversation,
+        ExpectedOutcome,
+        ExpectedTurn,
+        TimedSpan,
+        ToolCall,
+        ToolResponse,
+        Turn,
+        Usage,
+    )
     from turnwise.schemas.conversation_row import ConversationRow
+    from turnwise.schemas.grounded import Problem
     from turnwise.schemas.record import Record
     from turnwise.schemas.rows import (
         FailureRow,
@@ -30,6 +40,7 @@ if TYPE_CHECKING:
         ScoreRow,
     )
     from turnwise.schemas.score import Score
+    from turnwise.schemas.tools import ToolDeclaration
     from turnwise.transforms.conversion.base import Codec, Target, register_target
     from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
     from turnwise.transforms.formats.base import EventReader, Format, register_format
@@ -51,6 +62,8 @@ __all__ = [
     "EvalCase",
     "EvalConfig",
     "EventReader",
+    "ExpectedOutcome",
+    "ExpectedTurn",
     "FailureRow",
     "Fault",
     "Format",
@@ -62,6 +75,7 @@ __all__ = [
     "MetricsByAppVersionRow",
     "MetricsBySliceRow",
     "MetricsByTurnRow",
+    "Problem",
     "Question",
     "RawReply",
     "ReadError",
@@ -76,8 +90,13 @@ __all__ = [
     "SinkKind",
     "Table",
     "Target",
+    "TimedSpan",
+    "ToolCall",
+    "ToolDeclaration",
+    "ToolResponse",
     "Turn",
     "TurnPair",
+    "Usage",
     "ask_all",
     "evaluate",
     "evaluate_async",
@@ -98,8 +117,18 @@ _MODULES = {
     "pipeline.io.sinks.base": ("SinkKind", "register_sink"),
     "schemas.case": ("EvalCase",),
     "schemas.config": ("ConfigError", "EvalConfig"),
-    "schemas.conversation": ("Conversation", "Turn"),
+    "schemas.conversation": (
+        "Conversation",
+        "ExpectedOutcome",
+        "ExpectedTurn",
+        "TimedSpan",
+        "ToolCall",
+        "ToolResponse",
+        "Turn",
+        "Usage",
+    ),
     "schemas.conversation_row": ("ConversationRow",),
+    "schemas.grounded": ("Problem",),
     "schemas.record": ("Record",),
     "schemas.rows": (
         "FailureRow",
@@ -110,6 +139,7 @@ _MODULES = {
         "ScoreRow",
     ),
     "schemas.score": ("Score",),
+    "schemas.tools": ("ToolDeclaration",),
     "transforms.conversion.base": ("Codec", "Target", "register_target"),
     "transforms.criteria.base": ("JudgedCriterion", "MeasuredCriterion"),
     "transforms.formats.base": ("EventReader", "Format", "register_format"),

@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 
 import apache_beam as beam
@@ -188,7 +188,7 @@ def _document(
     return {
         "run_id": settings.run.run_id,
         "create_time": settings.run.create_time,
-        "end_time": time_text(datetime.now(timezone.utc)),
+        "end_time": time_text(datetime.now(UTC)),
         "date": settings.date,
         **_inputs(settings),
         **tables,

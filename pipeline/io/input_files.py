@@ -1,7 +1,7 @@
 """Lists the input files of a run, with their sizes and times of change."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from turnwise.pipeline.io.files import file_patterns, remote_files
 from turnwise.pipeline.io.walking import Unreadable, files_at
@@ -47,7 +47,7 @@ def _remote(patterns: Sequence[str]) -> Iterator[InputFile]:
 
 
 def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="microseconds")
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
 
 
 def names_nothing(path: str) -> bool:

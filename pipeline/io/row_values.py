@@ -1,7 +1,7 @@
 """Values of rows as JSON."""
 
 from base64 import b64encode
-from datetime import date, datetime, time, timezone
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -25,7 +25,7 @@ def _plain(value: Any) -> JsonValue:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).isoformat()
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
     if isinstance(value, Decimal):
         return _number(value)
     if isinstance(value, bytes):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from typing import TypeVar
 
 from turnwise.schemas.config import ConfigError
@@ -26,7 +26,7 @@ def parse_dates(text: str, now: datetime | None = None) -> list[date]:
     Raises:
         ConfigError: There is no such date, the range is turned round, or it is too long.
     """
-    today = (now or datetime.now(timezone.utc)).astimezone(timezone.utc).date()
+    today = (now or datetime.now(UTC)).astimezone(UTC).date()
     first, dots, last = text.partition("..")
     start = _date(first, text, today)
     end = _date(last, text, today) if dots else start

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from hashlib import blake2b
 from math import inf
 from time import time_ns
@@ -192,7 +192,7 @@ def check_options(
 def run_info(run_id: str | None, config: EvalConfig, transcripts: bool = True) -> RunInfo:
     """Returns what is said of a run that starts now; its id is made from the time if none is given."""
     seconds, nanos = divmod(time_ns(), 10**9)
-    started = datetime.fromtimestamp(seconds, timezone.utc).replace(microsecond=nanos // 1000)
+    started = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanos // 1000)
     name = run_id or started.strftime("run-%Y%m%dT%H%M%S-%fZ")
     # In nanoseconds: it tells the executions of a run apart.
     create_time = f"{started:%Y-%m-%dT%H:%M:%S}.{nanos:09}Z"

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from enum import IntEnum
 from math import isfinite
 from operator import not_
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 from pydantic import Field, GetCoreSchemaHandler, Strict, StringConstraints, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
-from typing_extensions import Self
 
 from turnwise.schemas.proto import scalars
 from turnwise.schemas.proto.struct import read_struct

@@ -11,7 +11,7 @@ A message class lists its fields by their proto names, with types of `turnwise.s
 import builtins
 import json
 from keyword import kwlist
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -23,7 +23,6 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
-from typing_extensions import Self
 
 from turnwise.schemas.proto.fields import ParseState
 from turnwise.schemas.proto.scalars import shown

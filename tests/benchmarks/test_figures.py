@@ -84,9 +84,12 @@ def test_entries_are_recorded_and_fill_pages(tmp_path: Path) -> None:
     write_record({name: entry}, tmp_path / "figures.json")
     entries = read_record(tmp_path / "figures.json")
     assert msgspec.json.encode(entries[name]) == msgspec.json.encode(entry)
-    page = f"a\n<!-- figures: {name}, speed -->\nold\n<!-- end of figures -->\nb\n"
+    page = f"a\n<!-- figures: {name}, speed = 6.10 | none -->\nold\n<!-- end of figures -->\nb\n"
     whole = filled(page, entries)
-    assert whole == page.replace("old\n", f"\n{TABLE.markdown()}\n\n") and filled(whole, entries) == whole
+    part = f"{entry.date}, {entry.machine}; speed:\n\n{TABLE.markdown().rpartition(chr(10))[0]}\n"
+    assert whole == page.replace("old\n", f"\n{part}\n") and filled(whole, entries) == whole
+    with pytest.raises(ValueError, match="no such: no table has this title"):
+        filled(page.replace("speed", "no such"), entries)
     assert "not measured" in all_markdown(entries, ["spans"]) and entry.line() in all_markdown(
         entries, [name]
     )

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from hashlib import blake2b
 from math import inf, isfinite
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, field_validator
-from typing_extensions import Self
 
 from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.harm import CriterionHarm

@@ -1,7 +1,7 @@
 """Reads dates and times in the spellings that tool arguments use."""
 
 import re
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -81,7 +81,7 @@ def epoch_date(number: float) -> tuple[DateReading, ...]:
     seconds = number / 1000 if number >= _FIRST_MILLISECONDS else number
     if not _FIRST_SECONDS <= seconds < _FIRST_MILLISECONDS:
         return ()
-    moment = datetime.fromtimestamp(int(seconds), timezone.utc)
+    moment = datetime.fromtimestamp(int(seconds), UTC)
     return (DateReading(moment.date(), moment.time(), 0),)
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from uuid import uuid4
@@ -134,7 +134,7 @@ def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) 
 
     schema = bigquery_schema(staged_columns(table, by_version=False))
     made = Table(name, schema)
-    made.expires = datetime.now(timezone.utc) + _KEPT
+    made.expires = datetime.now(UTC) + _KEPT
     client.create_table(made, exists_ok=True)
     options = ParquetOptions()
     options.enable_list_inference = True

@@ -1,7 +1,7 @@
 """The tables to which a stream appends, and the views that show the present rows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 
 from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.warehouse.staging import staged_columns
@@ -73,7 +73,7 @@ def table_rows(changes: Sequence[StreamChange], table: str) -> list[JsonObject]:
 
 def change_rows(changes: Sequence[StreamChange]) -> list[JsonObject]:
     """Returns the rows that make changes count; they are appended last."""
-    written = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    written = datetime.now(UTC).isoformat(timespec="microseconds")
     return [
         {
             "date": day_of(change),
@@ -89,7 +89,7 @@ def change_rows(changes: Sequence[StreamChange]) -> list[JsonObject]:
 
 def day_of(change: StreamChange) -> date:
     """Returns the UTC day of a thing, or today if it is unknown or one that BigQuery takes no rows of."""
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     if change.time is None or not (now - _OLDEST).timestamp() < change.time < now.timestamp():
         return now.date()
-    return datetime.fromtimestamp(change.time, timezone.utc).date()
+    return datetime.fromtimestamp(change.time, UTC).date()

@@ -2,7 +2,7 @@
 
 import random
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from threading import Event
 
 from turnwise.pipeline.io.terminal import complain
@@ -24,7 +24,7 @@ class Waiting:
             stop: If it is set, some seconds are left at most.
         """
         self._what, self._stop, self._pause = what, stop, 0.1
-        self._start, self._began = time.monotonic(), datetime.now(timezone.utc)
+        self._start, self._began = time.monotonic(), datetime.now(UTC)
         self._deadline = self._start + patience
         self._is_told = self._is_stopping = False
 

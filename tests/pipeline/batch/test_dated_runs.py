@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -416,7 +416,7 @@ def test_a_wrong_use_is_one_line(turnwise: Callable[..., Any], arguments: list[s
 
 
 def test_the_line_for_cron_runs(nights: Nights) -> None:
-    today = datetime.now(timezone.utc).date()
+    today = datetime.now(UTC).date()
     *before, day = ((today - timedelta(days)).isoformat() for days in (4, 3, 2, 1))
     for each in (*before, day):
         nights.log(each, "a")

@@ -27,9 +27,6 @@ WANTED = {
     ("c2", "example_kindness", 0.0),
 }
 
-# Google's libraries warn of Python 3.10.
-PYTHON = [sys.executable, "-W", "ignore::FutureWarning"]
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -160,7 +157,7 @@ print(*(main([*sys.argv[2:], *arguments]) for arguments in json.loads(sys.argv[1
 def test_an_unknown_name_is_refused(site: Path, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps(CALLS[0]) + "\n")
-    command = [*PYTHON, "-c", EACH, json.dumps([arguments for arguments, _ in UNKNOWN])]
+    command = [sys.executable, "-c", EACH, json.dumps([arguments for arguments, _ in UNKNOWN])]
     command += ["run", "--input", str(log), "--output", str(tmp_path / "out")]
     environment = {**os.environ, "PYTHONPATH": str(site)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
@@ -266,7 +263,7 @@ def test_a_broken_package_is_named(tmp_path: Path) -> None:
         (info / "entry_points.txt").write_text(f"[turnwise.{group}]\nbad = {value}\n")
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps(CALLS[0]) + "\n")
-    command = [*PYTHON, "-c", WITH_EACH, *(str(tmp_path / group) for group, *_ in BROKEN_PACKAGES)]
+    command = [sys.executable, "-c", WITH_EACH, *(str(tmp_path / group) for group, *_ in BROKEN_PACKAGES)]
     command += ["run", "--input", str(log), "--output", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.stdout.split() == ["2"] * len(BROKEN_PACKAGES)

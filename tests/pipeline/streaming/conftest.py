@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -117,7 +117,7 @@ def stream() -> Iterator[Callable[..., Stream]]:
 @pytest.fixture(scope="session")
 def moment() -> Callable[[float], str]:
     """Returns a function that writes seconds since the epoch as RFC 3339."""
-    return lambda seconds: datetime.fromtimestamp(seconds, timezone.utc).isoformat().replace("+00:00", "Z")
+    return lambda seconds: datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 @pytest.fixture(scope="session")

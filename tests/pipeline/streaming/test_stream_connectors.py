@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -79,7 +79,7 @@ def test_files_that_cannot_be_read(tmp_path):
     ],
 )
 def test_messages(data, attributes, time):
-    published = datetime.fromtimestamp(100, timezone.utc)
+    published = datetime.fromtimestamp(100, UTC)
     message = SimpleNamespace(data=data, attributes=attributes, message_id="12", publish_time=published)
     assert given(MessageArrivalsFn("s", OPTIONS), message) == ([("s", 12, data, time)], [])
     large = SimpleNamespace(data=OVERSIZED, attributes={}, message_id="a", publish_time=published)

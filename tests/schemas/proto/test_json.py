@@ -2,7 +2,7 @@ import json
 import math
 import pickle
 import struct
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 
@@ -290,7 +290,7 @@ def test_nanos_and_timestamps_are_inverse(n):
     st.datetimes(timezones=st.builds(timezone, st.integers(-1439, 1439).map(lambda m: timedelta(minutes=m))))
 )
 def test_timestamps_are_those_of_datetime(moment):
-    since = moment - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
     assert timestamp_nanos(moment.isoformat()) == since // timedelta(microseconds=1) * 1000
 
 

@@ -1,6 +1,6 @@
 import asyncio
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
@@ -277,7 +277,7 @@ def retry_info(seconds):
 WAITS = [
     ({"headers": {"Retry-After": "1"}}, 0.95),
     (retry_info(0.7), 0.65),
-    ({"headers": {"Retry-After": format_datetime(datetime.now(timezone.utc) - timedelta(days=1))}}, 0.0),
+    ({"headers": {"Retry-After": format_datetime(datetime.now(UTC) - timedelta(days=1))}}, 0.0),
     ({"headers": {"Retry-After": "soon"}}, 0.0),
     (retry_info("some"), 0.0),
 ]
@@ -297,7 +297,7 @@ def test_a_date_that_is_too_far_away(server, ask):
     server.script(
         {
             "status": 503,
-            "headers": {"Retry-After": format_datetime(datetime.now(timezone.utc) + timedelta(days=1))},
+            "headers": {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(days=1))},
         }
     )
     (sample,) = ask()

@@ -1,10 +1,9 @@
 """grounding_score: grounding score of the answer engine."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
-from typing_extensions import Self
 
 from turnwise.schemas.grounded import GroundedAnswer
 from turnwise.schemas.harm import CriterionHarm

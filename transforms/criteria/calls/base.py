@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Self
 
 from pydantic import BaseModel, Field, PrivateAttr
-from typing_extensions import Self
 
 from turnwise.schemas.score import Score
 from turnwise.schemas.tools import ToolSetting

@@ -1,7 +1,7 @@
 """google-adk's stored sessions, as canonical conversations."""
 
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from turnwise.schemas.adk.eval_sets import (
     Content,
@@ -155,6 +155,6 @@ def _rfc3339(seconds: float | None) -> str | None:
     if seconds is None:
         return None
     try:
-        return datetime.fromtimestamp(seconds, timezone.utc).isoformat()
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (ValueError, OverflowError, OSError):
         return None

@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Any
@@ -87,7 +87,7 @@ def _seconds(header: str | None) -> float:
 
 def _until(date: str) -> float:
     try:
-        return max(0.0, (parsedate_to_datetime(date) - datetime.now(timezone.utc)).total_seconds())
+        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
     except (TypeError, ValueError):
         return 0.0
 
