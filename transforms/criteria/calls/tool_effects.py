@@ -262,7 +262,7 @@ def states_calls(sample: Sample) -> bool:
 def _states_words(case: EvalCase) -> bool:
     """Returns whether a case states anything about what the agent says."""
     of_turns = any(turn.response is not None or turn.expectations or turn.rubrics for turn in case.turns)
-    return bool(of_turns or case.outputs or case.expectations or case.expectation_texts or case.rubrics)
+    return bool(of_turns or case.outputs or case.expectations or case.evaluation_expectations or case.rubrics)
 
 
 def _needs_judge(call: ToolCall) -> bool:
