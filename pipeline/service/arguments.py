@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from turnwise.pipeline.service.token import TOKEN, Tokens, read_token_file
+from turnwise.pipeline.service.token import TOKEN
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.store.urls import is_loopback, is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
@@ -18,7 +18,7 @@ class ServeOptions(Struct, frozen=True):
     Attributes:
         store: URL of the store.
         allowed_hosts: Host names of the server, beside its address.
-        tokens: Tokens that requests over HTTP need.
+        token_file: Path of the file with the tokens that requests over HTTP need; None: they need none.
     """
 
     store: str
@@ -27,7 +27,7 @@ class ServeOptions(Struct, frozen=True):
     port: int = 8000
     allowed_hosts: tuple[str, ...] = ()
     read_only: bool = False
-    tokens: Tokens = Tokens()
+    token_file: str | None = None
 
 
 def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,11 +84,9 @@ def parse_serve_options(
         return None
     given = vars(parser.parse_args(list(argv)))
     names = tuple(given.pop("allowed_hosts"))
-    path = given.pop("token_file")
-    if environment.get(TOKEN) and not path and not given["stdio"]:
+    if environment.get(TOKEN) and not given["token_file"] and not given["stdio"]:
         raise ConfigError(f"{TOKEN} is set, which turnwise serve does not read: name a --token_file")
-    tokens = read_token_file(path) if path else Tokens()
-    return _checked(ServeOptions(**given, allowed_hosts=names, tokens=tokens))
+    return _checked(ServeOptions(**given, allowed_hosts=names))
 
 
 def _checked(options: ServeOptions) -> ServeOptions:
@@ -99,6 +97,6 @@ def _checked(options: ServeOptions) -> ServeOptions:
         raise ConfigError(f"--store {shown}: is no URL of a store (sqlite:///FILE, postgresql://...)")
     if not 0 <= options.port < 65_536:
         raise ConfigError(f"--port must lie between 0 and 65535, not {options.port}")
-    if not (options.stdio or options.tokens or is_loopback(options.host)):
+    if not (options.stdio or options.token_file or is_loopback(options.host)):
         raise ConfigError(f"--host {options.host}: other machines can reach it: name a --token_file")
     return options

@@ -24,6 +24,7 @@ from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.rest.app import RestApi, answer_unrouted
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.token import Tokens, read_token_file
 from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.pipeline.service.web.app import web_routes
 from turnwise.pipeline.settings.user import current_user
@@ -40,12 +41,13 @@ def serve(options: ServeOptions) -> int:
         Exit status 0.
 
     Raises:
-        ConfigError: The URL of the store is wrong, a criterion of a plugin cannot be used, or the address of
-            the server is in use.
+        ConfigError: The URL of the store is wrong, a criterion of a plugin cannot be used, the file of tokens
+            is refused, or the address of the server is in use.
         StoreError: The store does not answer.
     """
     leave_signals()
     log_to_terminal("turnwise: %(message)s", _in_one_line)
+    tokens = read_token_file(options.token_file) if options.token_file else Tokens()
     _load()
     store = open_store(options.store, create=True, read_only=options.read_only)
     service = Service(store, current_user(), options.read_only)
@@ -55,7 +57,7 @@ def serve(options: ServeOptions) -> int:
         if options.stdio:
             anyio.run(_serve_stdio, service)
         else:
-            _serve_http(service, options)
+            _serve_http(service, options, tokens)
     finally:
         store.close()
     return 0
@@ -80,12 +82,12 @@ async def _serve_stdio(service: Service) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-def _serve_http(service: Service, options: ServeOptions) -> None:
+def _serve_http(service: Service, options: ServeOptions, tokens: Tokens) -> None:
     where = f"--host {options.host} --port {options.port}"
     with listening(options.host, options.port, where) as listener:
         url = shown_url(listener)
         print(f"turnwise: MCP at {url}/mcp, REST at {url}/v1beta, pages at {url}/ui", flush=True)
-        web_server(http_app(service, options)).run(sockets=[listener])
+        web_server(http_app(service, options, tokens)).run(sockets=[listener])
 
 
 @asynccontextmanager
@@ -96,7 +98,7 @@ async def _life(sessions: StreamableHTTPSessionManager, store: Store) -> AsyncIt
     store.close()
 
 
-def http_app(service: Service, options: ServeOptions) -> ASGIApp:
+def http_app(service: Service, options: ServeOptions, tokens: Tokens) -> ASGIApp:
     """Returns the ASGI application: the parts of the server by their paths."""
     workers = Workers()
     sessions = StreamableHTTPSessionManager(
@@ -114,4 +116,4 @@ def http_app(service: Service, options: ServeOptions) -> ASGIApp:
     )
     # A path with a further slash is another path.
     app.router.redirect_slashes = False
-    return AuthMiddleware(app, options.host, options.allowed_hosts, options.tokens)
+    return AuthMiddleware(app, options.host, options.allowed_hosts, tokens)

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from turnwise.pipeline.service.arguments import ServeOptions, parse_serve_options
 from turnwise.pipeline.service.http.auth import AuthMiddleware
 from turnwise.pipeline.service.mcp.tools import TOOLS
-from turnwise.pipeline.service.token import Tokens
+from turnwise.pipeline.service.token import Tokens, read_token_file
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
 
@@ -197,7 +197,6 @@ def test_what_is_only_this_machine(host: str, answer: bool) -> None:
         ([*FIRST, "--port", "x"], "--port"),
         ([*FIRST, "--tokn", "x"], "--tokn"),
         (["--store", "mysql://u:secret@h/d"], "is no URL"),
-        ([*FIRST, "--token_file", "/no/such"], "No such file"),
     ],
 )
 def test_wrong_options(arguments: list[str], why: str) -> None:
@@ -239,22 +238,26 @@ def token_file(tmp_path: Path) -> Callable[..., str]:
 )
 def test_wrong_tokens_are_refused_and_not_shown(token_file: Any, content: Any, why: str) -> None:
     with pytest.raises(ConfigError, match=why) as caught:
-        parse_serve_options([*FIRST, "--token_file", token_file(content)], {})
+        read_token_file(token_file(content))
     assert not any(text in str(caught.value) for text in (TOKEN, READ, "secret", "short", "admin"))
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o640, 0o660])
 def test_a_file_of_tokens_that_others_can_read_is_refused(token_file: Any, mode: int) -> None:
     with pytest.raises(ConfigError, match="others may read it"):
-        parse_serve_options([*FIRST, "--token_file", token_file({"write": TOKEN}, mode)], {})
+        read_token_file(token_file({"write": TOKEN}, mode))
 
 
-def test_options(token_file: Any) -> None:
+def test_one_token_is_enough(token_file: Any) -> None:
+    assert read_token_file(token_file({"read": READ})) == Tokens("", READ)
+    assert read_token_file(token_file({"write": TOKEN, "read": READ})) == Tokens(TOKEN, READ)
+
+
+def test_options() -> None:
     assert parse_serve_options(FIRST, {}) == ServeOptions("sqlite:///s.db")
     wide = [*FIRST, "--host", "0.0.0.0", "--port", "1", "--allowed_hosts", "a", "b", "--read_only"]
-    file = token_file({"write": TOKEN, "read": READ})
-    assert parse_serve_options([*wide, "--token_file", file], {"TURNWISE_TOKEN": TOKEN}) == ServeOptions(
-        "sqlite:///s.db", False, "0.0.0.0", 1, ("a", "b"), True, Tokens(TOKEN, READ)
+    assert parse_serve_options([*wide, "--token_file", "t"], {"TURNWISE_TOKEN": TOKEN}) == ServeOptions(
+        "sqlite:///s.db", False, "0.0.0.0", 1, ("a", "b"), True, "t"
     )
     assert parse_serve_options([*FIRST, "--stdio"], {}) == ServeOptions("sqlite:///s.db", stdio=True)
 
@@ -280,6 +283,7 @@ def test_help_is_there(turnwise: Callable[..., Any]) -> None:
         (["--store", "sqlite:////no/such/place/s.db"], "no such directory"),
         (["--store", "sqlite:////no/such/s.db", "--read_only"], "no such store"),
         (["--store", "nothing"], "is no URL"),
+        ([*FIRST, "--token_file", "/no/such"], "No such file"),
     ],
 )
 def test_usage_errors_are_one_line(turnwise: Callable[..., Any], arguments: list[str], why: str) -> None:
