@@ -35,6 +35,15 @@ def test_only_scores_of_a_panel_are_counted():
     assert alone == {}
 
 
+def test_verdicts_on_the_whole_conversation_are_counted_apart():
+    entry = scored("PP", "PF")
+    entry.overall = Score(0.0, details={"panel": {"members": [{"verdict": "FAIL"}, {"verdict": "FAIL"}]}})
+    counts = {}
+    add_panel(counts, entry)
+    assert counts == {(NAME, False): Counter({"PP": 1, "PF": 1}), (NAME, True): Counter({"FF": 1})}
+    assert panel_column(counts, NAME, "conversation")["questions"] == 1
+
+
 def test_what_is_taken_back_leaves_no_trace():
     counts = counted("PP", "PF")
     merge_panels(counts, counted("PP", "UU"), 1)

@@ -216,3 +216,4 @@ def test_equal_values_have_themselves_as_mean_and_do_not_spread(value):
 def test_values_without_measure_are_cut_off():
     made = tally([(1e300, None), (-1e300, None), (1e15, None)])
     assert made.mean == pytest.approx(1e15 / 3)
+    assert tally([(1e300, None)]).mean == 1e15 and tally([(-1e20, None)]).mean == -1e15
