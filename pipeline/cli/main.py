@@ -191,7 +191,7 @@ def _late(module: str, function: str) -> "Command":
 
     def call(argv: Sequence[str]) -> int:
         with _without_collector():
-            command: Command = getattr(import_module(f"turnwise.pipeline.cli.{module}"), function)
+            command: Command = getattr(import_module(module), function)
         return command(argv)
 
     return call
@@ -199,16 +199,16 @@ def _late(module: str, function: str) -> "Command":
 
 _COMMANDS: "dict[str, Command]" = {
     "run": _run,
-    "compare": _late("compare", "compare_runs"),
-    "report": _late("report", "report_runs"),
-    "gate": _late("gate", "gate"),
-    "status": _late("status", "status_of_run"),
-    "calibrate": _late("calibrate", "calibrate_run"),
-    "judge-check": _late("judge_check", "check_judge_verdicts"),
-    "inspect": _late("inspect_files", "inspect_files"),
-    "convert": _late("convert", "convert"),
-    "cases": _late("cases", "make_cases"),
-    "tools": _late("list_tools", "list_tools"),
+    "compare": _late("turnwise.pipeline.cli.compare", "compare_runs"),
+    "report": _late("turnwise.pipeline.cli.report", "report_runs"),
+    "gate": _late("turnwise.pipeline.cli.gate", "gate"),
+    "status": _late("turnwise.pipeline.cli.status", "status_of_run"),
+    "calibrate": _late("turnwise.pipeline.cli.calibrate", "calibrate_run"),
+    "judge-check": _late("turnwise.pipeline.cli.judge_check", "check_judge_verdicts"),
+    "inspect": _late("turnwise.pipeline.cli.inspect_files", "inspect_files"),
+    "convert": _late("turnwise.pipeline.cli.convert", "convert"),
+    "cases": _late("turnwise.pipeline.cli.cases", "make_cases"),
+    "tools": _late("turnwise.pipeline.cli.list_tools", "list_tools"),
     "serve": _serve,
-    "store": _late("store.command", "look_after_store"),
+    "store": _late("turnwise.pipeline.cli.store.command", "look_after_store"),
 }

@@ -20,6 +20,7 @@ from turnwise.pipeline.streaming.inputs.otlp.decoding import (
     decode,
     decompressed,
 )
+from turnwise.pipeline.streaming.inputs.otlp.protobuf import logs_answer, status_answer, traces_answer
 from turnwise.pipeline.streaming.inputs.otlp.spool import Spool, SpoolFullError
 from turnwise.schemas.jsonio import dump_json
 
@@ -146,9 +147,7 @@ def _signal(request: Request) -> Signal:
 def _success(signal: Signal, media: str, refused: int) -> bytes:
     message = f"{refused} {signal.noun} lack the ids that they need, and are not read" if refused else ""
     if media == PROTOBUF:
-        from turnwise.pipeline.streaming.inputs.otlp import protobuf
-
-        answer = protobuf.traces_answer if signal.noun == "spans" else protobuf.logs_answer
+        answer = traces_answer if signal.noun == "spans" else logs_answer
         return answer(refused, message)
     partial_success = {signal.rejected: str(refused), "errorMessage": message}
     return dump_json({"partialSuccess": partial_success} if refused else {})
@@ -156,7 +155,5 @@ def _success(signal: Signal, media: str, refused: int) -> bytes:
 
 def _failure(media: str, refused: _Refused) -> bytes:
     if media == PROTOBUF:
-        from turnwise.pipeline.streaming.inputs.otlp import protobuf
-
-        return protobuf.status_answer(refused.status.code, refused.message)
+        return status_answer(refused.status.code, refused.message)
     return dump_json({"code": refused.status.code, "message": refused.message})

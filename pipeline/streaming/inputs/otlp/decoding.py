@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from pydantic_core import from_json
 
+from turnwise.pipeline.streaming.inputs.otlp.protobuf import logs_value, traces_value
 from turnwise.pipeline.streaming.inputs.otlp.spool import Export
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject, JsonValue
@@ -133,9 +134,7 @@ def decode(signal: Signal, content_type: str, body: bytes) -> Decoded:
 
 def _value(signal: Signal, content_type: str, body: bytes) -> JsonObject:
     if content_type == PROTOBUF:
-        from turnwise.pipeline.streaming.inputs.otlp import protobuf
-
-        return protobuf.traces_value(body) if signal.noun == "spans" else protobuf.logs_value(body)
+        return traces_value(body) if signal.noun == "spans" else logs_value(body)
     value = from_json(body)
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
