@@ -1,13 +1,13 @@
-"""The files that the page on architecture names are those that work on a record."""
+"""The page on architecture names the rooms that are there, and a record takes a short way through them."""
 
-import ast
 import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
-from tests.documentation import ROOT, page
+from tests.documentation import ROOT, page, table
 
 RECORD = {
     "app_version": "v1",
@@ -20,13 +20,26 @@ RECORD = {
         }
     ],
 }
+FILES, CHANGES, CALLS = 37, 73, 215
+"""Most files, changes of file and calls for one further record; DESIGN.md aims at 16, 30 and 120."""
+
 COUNT_CALLS = """
 import collections, json, os, runpy, sys, threading
-found, *sys.argv = sys.argv[1:]
-calls = collections.Counter()
+root, found, *sys.argv = sys.argv[1:]
+layers = tuple(os.path.join(root, layer, "") for layer in ("schemas", "transforms", "pipeline"))
+files = {}
+calls, changes = collections.Counter(), 0
+last = None
 def profile(frame, event, _):
+    global changes, last
     if event == "call":
-        calls[frame.f_code.co_filename] += 1
+        name = frame.f_code.co_filename
+        if name not in files:
+            files[name] = os.path.realpath(name)
+        if files[name].startswith(layers):
+            calls[files[name]] += 1
+            changes += files[name] != last
+            last = files[name]
 threading.setprofile(profile)
 sys.setprofile(profile)
 try:
@@ -35,72 +48,47 @@ except SystemExit:
     pass
 finally:
     sys.setprofile(None)
-    json.dump({os.path.realpath(name): number for name, number in calls.items()}, open(found, "w"))
+    json.dump([calls, changes], open(found, "w"))
 """
 
 
-def calls_by_file(records: int, place: Path) -> dict[str, int]:
-    """Returns how often functions of each file are called in a run over so many records."""
+def counted(records: int, place: Path) -> tuple[Counter[str], int]:
+    """Returns calls by file of a run over so many records, and how often the next call is of another file."""
     log, config, found = (place / f"{records}.{kind}" for kind in ("jsonl", "config.json", "found"))
     log.write_text("".join(json.dumps({**RECORD, "conversation_id": f"c{i}"}) + "\n" for i in range(records)))
     config.write_text('{"criteria": {"tool_trajectory_avg_score": 1.0}}')
     options = ["--judge", "none", "--input", log, "--config", config, "--output", place / f"out{records}"]
-    command = [sys.executable, "-c", COUNT_CALLS, found, "turnwise", "run", *options]
+    command = [sys.executable, "-c", COUNT_CALLS, ROOT, found, "turnwise", "run", *options]
     subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
-    counted: dict[str, int] = json.loads(found.read_text())
-    return counted
+    calls, changes = json.loads(found.read_text())
+    return Counter(calls), changes
 
 
-def test_the_files_of_the_table_are_those_that_work_on_every_record(tmp_path: Path) -> None:
-    few, many = calls_by_file(2, tmp_path), calls_by_file(6, tmp_path)
-    used = {name for name, calls in many.items() if calls - few.get(name, 0) >= 4}
-    layers = tuple(f"{ROOT / layer}/" for layer in ("schemas", "transforms", "pipeline"))
-    section = page("architecture").split("## One record, file by file")[1].split("Once a run:")[0]
-    named = re.findall(r"`((?:schemas|transforms|pipeline)/[\w/]+\.py)`", section)
-    assert len(named) > 20
-    assert sorted(named) == sorted(
-        str(Path(name).relative_to(ROOT)) for name in used if name.startswith(layers)
-    )
+def test_the_way_of_a_record_is_bounded(tmp_path: Path) -> None:
+    (few, few_changes), (many, many_changes) = counted(2, tmp_path), counted(6, tmp_path)
+    files = [name for name, calls in many.items() if calls - few[name] >= 4]
+    changes, calls = (many_changes - few_changes) / 4, (many.total() - few.total()) / 4
+    assert 10 < len(files) <= FILES, sorted(files)
+    assert 10 < changes <= CHANGES
+    assert 50 < calls <= CALLS
 
 
-def drawn_floors() -> dict[str, dict[str, int]]:
-    """Returns layer -> folder -> number of its line in the drawing, from the top."""
-    drawing = page("architecture").split("## The folders")[1].split("```text\n")[1].split("```")[0]
-    floors: dict[str, dict[str, int]] = {}
-    layer = ""
-    for number, line in enumerate(drawing.splitlines()):
-        *start, rest = re.split(r"(?<=^ )(\w+)/", line) if re.match(r" \w", line) else [line]
-        layer = start[1] if start else layer
-        floors.setdefault(layer, {}).update(dict.fromkeys(re.findall(r"(\w+)/", rest), number))
-    return floors
+def named_rooms() -> dict[str, list[str]]:
+    """Returns layer -> rooms that the tables of the page name."""
+    section = page("architecture").split("## The rooms")[1].split("\n## ")[0]
+    tables = {layer: table(section, f"room of `{layer}/`") for layer in ("schemas", "transforms", "pipeline")}
+    return {
+        layer: re.findall(r"`(\w+)/`", " ".join(row[0] for row in rows)) for layer, rows in tables.items()
+    }
 
 
-def imported_folders(layer: str, folder: str) -> set[str]:
-    """Returns the folders of the same layer from which the modules of a folder import."""
-    found = set()
-    for path in (ROOT / layer / folder).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-                found |= {name.split(".")[2] for name in names if name.startswith(f"turnwise.{layer}.")}
-    return {name for name in found if (ROOT / layer / name).is_dir()} - {folder}
+def test_every_room_has_its_row() -> None:
+    for layer, named in named_rooms().items():
+        assert sorted(named) == sorted(path.parent.name for path in (ROOT / layer).glob("*/__init__.py")), (
+            layer
+        )
 
 
 def test_every_module_of_a_layer_lies_in_a_folder() -> None:
     loose = [str(path) for layer in ("transforms", "pipeline") for path in (ROOT / layer).glob("*.py")]
     assert [name for name in loose if not name.endswith("__init__.py")] == []
-
-
-def test_folders_import_only_from_those_that_are_drawn_below() -> None:
-    floors = drawn_floors()
-    assert list(floors) == ["pipeline", "transforms", "schemas"]
-    for layer, drawn in floors.items():
-        folders = {path.parent.name for path in (ROOT / layer).glob("*/__init__.py")}
-        assert set(drawn) == folders, layer
-        upwards = [
-            (folder, other)
-            for folder in drawn
-            for other in imported_folders(layer, folder)
-            if drawn[other] <= drawn[folder]
-        ]
-        assert upwards == []

@@ -7,6 +7,8 @@ ROOT = Path(__file__).parents[1]
 LAYERS = ("schemas", "transforms", "pipeline")
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 900
+MAX_MODULES, MAX_LINES = 1_060, 111_000
+"""Of the whole; DESIGN.md aims at 210 and 65,000: lower these wherever the house gets smaller."""
 
 
 def modules():
@@ -93,6 +95,11 @@ def test_one_module_at_most_talks_to_the_model():
 def test_modules_have_bounds():
     lines = {name: len(path.read_text().splitlines()) for name, path in MODULES.items()}
     assert {name: length for name, length in lines.items() if length > MAX_MODULE_LINES} == {}
+
+
+def test_the_whole_has_bounds():
+    assert len(MODULES) <= MAX_MODULES
+    assert sum(len(path.read_text().splitlines()) for path in MODULES.values()) <= MAX_LINES
 
 
 def code_lines(function):
