@@ -20,15 +20,15 @@ from benchmarks.figures import Found, NotMeasured, Table, run_benchmark
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
-from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
 from turnwise.transforms.criteria.expectations_met import ExpectationsMet
+from turnwise.transforms.criteria.tool_effects import ToolEffects
+from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.evaluation.conversation import RULES
-from turnwise.transforms.formats.canonical.records import read_conversation
+from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.ending import broke_off
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.verdict import conversation_verdict
 
 DATA = Path(__file__).parents[1] / "../shared/data"

@@ -12,14 +12,14 @@ from typing import Any
 
 from turnwise.pipeline.batch.build import aggregate_versions
 from turnwise.pipeline.batch.collector import calm_collector
-from turnwise.pipeline.io.directory import AGGREGATED
+from turnwise.pipeline.io.run_writer import AGGREGATED
 from turnwise.pipeline.io.sinks.base import document_content, table_content
-from turnwise.pipeline.io.sinks.json_lines import JsonLinesWriter
+from turnwise.pipeline.io.sinks.files import JsonLinesWriter
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.evaluation.conversation import evaluate_sample
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import turn_rows, version_rows

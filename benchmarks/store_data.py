@@ -15,8 +15,8 @@ from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
 from turnwise.pipeline.store.naming import marked, run_name
 from turnwise.pipeline.store.row_tables import ROW_TABLES
-from turnwise.pipeline.store_comparison.summaries import keep_summaries
-from turnwise.schemas.ces.requests import CreateEvaluationRequest
+from turnwise.pipeline.store.summaries import keep_summaries
+from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.values import JsonObject
 

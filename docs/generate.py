@@ -14,8 +14,7 @@ from pydantic.fields import FieldInfo
 from turnwise.pipeline.io.arrow import ARROW_TYPES
 from turnwise.pipeline.io.warehouse.bigquery_tables import BIGQUERY_TYPES
 from turnwise.schemas.rows import TABLES, MetricRow
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
+from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion
 
 _COMMON = {"threshold", "judge_model_options", "sample_rate", "tools"}
 _INTRODUCTION = """\

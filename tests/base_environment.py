@@ -49,7 +49,7 @@ def run_each(run_command: Callable[[], None]) -> None:
     Prints of each its status, output, errors and the number of files that it left.
     """
     import turnwise.pipeline.batch.run
-    import turnwise.pipeline.cli.options  # noqa: F401, every process needs it
+    import turnwise.pipeline.cli.run_options  # noqa: F401, every process needs it
 
     ended = []
     for number, arguments in enumerate(json.load(sys.stdin)):

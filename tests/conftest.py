@@ -89,11 +89,11 @@ def packages_beside() -> Iterator[None]:
 def unchanged() -> Iterator[None]:
     """Removes from this process, in the end, what examples add."""
     from turnwise.pipeline.io.sinks.base import SINKS
-    from turnwise.schemas.extension.registry import PLUGINS
-    from turnwise.transforms.conversion.base import TARGETS
-    from turnwise.transforms.criteria import CRITERIA
-    from turnwise.transforms.formats.base import FORMATS, _in_order
-    from turnwise.transforms.judging.judges.base import JUDGES
+    from turnwise.schemas.registry import PLUGINS
+    from turnwise.transforms.criteria.base import CRITERIA
+    from turnwise.transforms.formats.registry import FORMATS, _in_order
+    from turnwise.transforms.judging.judges_base import JUDGES
+    from turnwise.transforms.tools.conversion import TARGETS
 
     registries: list[Any] = [CRITERIA, FORMATS, JUDGES, SINKS, TARGETS]
     known = [(registry, dict(registry.items())) for registry in registries]

@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 _ROOT = Path(__file__).parents[1]
 _LOADED = [
     "turnwise.pipeline.cli.main",
-    "turnwise.pipeline.cli.options",
+    "turnwise.pipeline.cli.run_options",
     "turnwise.pipeline.cli.list_tools",
     "turnwise.pipeline.batch.run",
     "turnwise.pipeline.streaming.local.run",
-    "turnwise.pipeline.service.command",
+    "turnwise.pipeline.service.rest",
     "pytest",
     "tests.forked",
     "apache_beam.runners.direct.transform_evaluator",

@@ -12,7 +12,7 @@ from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation, join_session, parse_record
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 
 FORMATS = Path(__file__).parents[2] / "shared/data/raw/formats"
 

@@ -22,12 +22,11 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.grounded import Citation, GroundedAnswer, Reference
 from turnwise.schemas.judge_config import PromptGeneration
 from turnwise.schemas.record import Record
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.ask import JudgeSample, Question
 from turnwise.transforms.judging.prompts.reply import asked_schema
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 
 STORED = Path(__file__).parent / "prompts"
 SHIPPED = sorted(

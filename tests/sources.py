@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 
-from turnwise.pipeline.streaming.inputs.source import SettledPositions, SourceRecord, StreamSource
+from turnwise.pipeline.streaming.inputs.base import SettledPositions, SourceRecord, StreamSource
 
 
 def wait_for(source: StreamSource, number: int, seconds: float = 30) -> list[SourceRecord]:

@@ -17,23 +17,23 @@ import pytest
 
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
 from turnwise.pipeline.cli.calibrate import calibrate_parser
-from turnwise.pipeline.cli.compare import compare_parser
 from turnwise.pipeline.cli.dates import dates_of
+from turnwise.pipeline.cli.decisions import compare_parser
 from turnwise.pipeline.cli.gate import gate_parser
-from turnwise.pipeline.cli.judge_check import judge_check_parser
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.cli.options import parse_options
 from turnwise.pipeline.cli.report import report_parser
+from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.pipeline.cli.status import status_parser
 from turnwise.pipeline.cli.store.command import store_parser
-from turnwise.pipeline.service.arguments import parse_serve_options
+from turnwise.pipeline.cli.tools import judge_check_parser
 from turnwise.pipeline.service.changes import create_evaluation
+from turnwise.pipeline.service.serve import parse_serve_options
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import open_store
-from turnwise.schemas.ces.requests import CreateEvaluationRequest
+from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.gating.checks import check_gate
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 

@@ -17,24 +17,24 @@ from tests.documentation import DOCS, PAGES, ROOT, TEXT, commands, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
 from turnwise.pipeline.cli.calibrate import calibrate_parser
 from turnwise.pipeline.cli.cases import cases_parser
-from turnwise.pipeline.cli.compare import compare_parser
 from turnwise.pipeline.cli.convert import convert_parser
+from turnwise.pipeline.cli.decisions import compare_parser
 from turnwise.pipeline.cli.gate import gate_parser
 from turnwise.pipeline.cli.inspect_files import inspect_parser
-from turnwise.pipeline.cli.judge_check import judge_check_parser
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.cli.report import report_parser
 from turnwise.pipeline.cli.status import status_parser
 from turnwise.pipeline.cli.store.command import COMMANDS, store_parser
-from turnwise.pipeline.service.arguments import add_serve_arguments
+from turnwise.pipeline.cli.tools import judge_check_parser
 from turnwise.pipeline.service.mcp.tools import TOOLS
+from turnwise.pipeline.service.serve import add_serve_arguments
 from turnwise.schemas.alert import AlertRule
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import Stage
 from turnwise.schemas.gate_config import GATE_RULES
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.rows import TABLES
-from turnwise.transforms.formats.base import log_formats
+from turnwise.transforms.formats.registry import log_formats
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from turnwise.pipeline.io.sinks.base import SINKS
 from turnwise.schemas.config import DEFAULT_CRITERIA
-from turnwise.transforms.conversion.base import TARGETS
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.formats.base import FORMATS
-from turnwise.transforms.judging.judges.base import JUDGES
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.formats.registry import FORMATS
+from turnwise.transforms.judging.judges_base import JUDGES
+from turnwise.transforms.tools.conversion import TARGETS
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = [
@@ -26,17 +26,17 @@ ALLOWED = {
     **{name: {"schemas/config.py"} for name in DEFAULT_CRITERIA},
     # Words of the wire formats, and of CES's own results.
     "hallucination": {"transforms/ces/", "pipeline/store/result_parts.py"},
-    "semantic_similarity": {"transforms/formats/ces/cases.py"},
+    "semantic_similarity": {"transforms/formats/ces_cases.py"},
     "tool_invocation_score": {"schemas/config.py", "schemas/ces/"},
     "grounding_score": {"transforms/formats/discovery_engine/format.py"},
     "safety_ratings": {"transforms/formats/adk/content.py", "transforms/formats/discovery_engine/format.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/", "pipeline/store/result_parts.py"},
     # Where the conversations of a format say that they come from.
-    "openai_chat": {"transforms/formats/chat/openai.py", "transforms/conversion/targets/openai.py"},
+    "openai_chat": {"transforms/formats/chat.py", "transforms/conversion/targets/openai.py"},
     # The format of a target.
     "adk_eval_result": {"transforms/conversion/targets/adk_results.py"},
     "adk_eval_set": {"transforms/conversion/targets/adk.py"},
-    "ces_evaluation": {"transforms/conversion/targets/ces.py"},
+    "ces_evaluation": {"transforms/tools/targets/formats.py"},
     "discovery_engine": {"transforms/formats/discovery_engine/conversations.py"},
     # Files and keys of that name, and the default of --output_format.
     "avro": {"schemas/avro_schema.py"},

@@ -11,11 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from turnwise.pipeline.api.evaluate import evaluate, evaluate_async
     from turnwise.pipeline.api.reading import ReadError, read_cases, read_conversations
     from turnwise.pipeline.api.result import RunResult
     from turnwise.pipeline.api.table import Table
     from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
+    from turnwise.pipeline.python.evaluate import evaluate, evaluate_async
     from turnwise.schemas.case import EvalCase
     from turnwise.schemas.config import ConfigError, EvalConfig
     from turnwise.schemas.conversation import (
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     )
     from turnwise.schemas.score import Score
     from turnwise.schemas.tools import ToolDeclaration
-    from turnwise.transforms.conversion.base import Codec, Target, register_target
     from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
-    from turnwise.transforms.formats.base import EventReader, Format, register_format
+    from turnwise.transforms.formats.registry import EventReader, Format, register_format
     from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Question
     from turnwise.transforms.judging.backends.base import Backend, Fault, RawReply
-    from turnwise.transforms.judging.judges.base import JudgeKind, register_judge
+    from turnwise.transforms.judging.judges_base import JudgeKind, register_judge
     from turnwise.transforms.judging.prompts.reply import Reply
     from turnwise.transforms.judging.prompts.sections import Section, fill
     from turnwise.transforms.judging.vote import ask_all
     from turnwise.transforms.matching.sample import Sample, TurnPair
+    from turnwise.transforms.tools.conversion import Codec, Target, register_target
 
 __all__ = [
     "Ask",
@@ -110,11 +110,11 @@ __all__ = [
 ]
 
 _MODULES = {
-    "pipeline.api.evaluate": ("evaluate", "evaluate_async"),
     "pipeline.api.reading": ("ReadError", "read_cases", "read_conversations"),
     "pipeline.api.result": ("RunResult",),
     "pipeline.api.table": ("Table",),
     "pipeline.io.sinks.base": ("SinkKind", "register_sink"),
+    "pipeline.python.evaluate": ("evaluate", "evaluate_async"),
     "schemas.case": ("EvalCase",),
     "schemas.config": ("ConfigError", "EvalConfig"),
     "schemas.conversation": (
@@ -140,16 +140,16 @@ _MODULES = {
     ),
     "schemas.score": ("Score",),
     "schemas.tools": ("ToolDeclaration",),
-    "transforms.conversion.base": ("Codec", "Target", "register_target"),
     "transforms.criteria.base": ("JudgedCriterion", "MeasuredCriterion"),
-    "transforms.formats.base": ("EventReader", "Format", "register_format"),
+    "transforms.formats.registry": ("EventReader", "Format", "register_format"),
     "transforms.judging.ask": ("Ask", "JudgeModelOptions", "JudgeSample", "Question"),
     "transforms.judging.backends.base": ("Backend", "Fault", "RawReply"),
-    "transforms.judging.judges.base": ("JudgeKind", "register_judge"),
-    "transforms.judging.prompts.sections": ("Section", "fill"),
+    "transforms.judging.judges_base": ("JudgeKind", "register_judge"),
     "transforms.judging.prompts.reply": ("Reply",),
+    "transforms.judging.prompts.sections": ("Section", "fill"),
     "transforms.judging.vote": ("ask_all",),
     "transforms.matching.sample": ("Sample", "TurnPair"),
+    "transforms.tools.conversion": ("Codec", "Target", "register_target"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
-from turnwise.pipeline.api.inputs import Inputs, eval_cases, logged_conversations
 from turnwise.pipeline.api.result import RunResult
 from turnwise.pipeline.api.table import Table
-from turnwise.pipeline.gating.decide import rows_problems
+from turnwise.pipeline.python.inputs import Inputs, eval_cases, logged_conversations
 from turnwise.pipeline.report.counts import failure_counters, guesses_by_tool, run_counts
+from turnwise.pipeline.report.gate import rows_problems
 from turnwise.pipeline.report.gates import gate_problems
 from turnwise.pipeline.report.joint import joint_document
 from turnwise.pipeline.report.judge import UsageByModel, judge_document
 from turnwise.pipeline.report.summary import Figures, summary_text
-from turnwise.pipeline.report.table import versions_of
+from turnwise.pipeline.report.terminal import versions_of
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
@@ -23,13 +23,13 @@ from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
 from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.comparison.versions import compared_versions
 from turnwise.transforms.evaluation.conversation import decide
-from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.cases import USED_CASE, CaseIndex, match_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.choice import to_read
-from turnwise.transforms.scoring.conversation import ScoredConversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.inferred_effects import GuessCounts
 from turnwise.transforms.scoring.joint.counting import judged_counts
 

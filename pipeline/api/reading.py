@@ -4,21 +4,21 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from turnwise.pipeline.api.inputs import (
+from turnwise.pipeline.api.settings import Config, read_any_config
+from turnwise.pipeline.python.inputs import (
     CaseInput,
     ConversationInput,
     eval_cases,
     logged_conversations,
     sort_inputs,
 )
-from turnwise.pipeline.api.settings import Config, read_any_config
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.rows import FailureRow
-from turnwise.transforms.formats.base import check_log_format
-from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.formats.reading import CaseReader, LogReader
+from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.metrics.rows import failure_rows
 
 OnFailure: TypeAlias = Callable[[FailureRow], object]

@@ -8,7 +8,7 @@ from typing import Protocol
 from turnwise.schemas.failure import RAISED
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation, score_selected
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation, score_selected
 from turnwise.transforms.scoring.selection import Selection
 
 

@@ -7,9 +7,9 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from turnwise.pipeline.batch.parse_and_join import ParseAndJoin
-from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.run_end import Told
 from turnwise.pipeline.io.run_files import RowsSink, Sink
+from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.report.counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
@@ -21,24 +21,18 @@ from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.judge_turns import JudgeTurns
 from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.metrics import MetricsFn
-from turnwise.transforms.beam.parse import (
+from turnwise.transforms.beam.scoring import ROW_TABLES, ROWS, STATISTICS, TO_READ, ScoreTurns
+from turnwise.transforms.beam.steps import (
     FAILURES,
     JoinSessions,
     NameGroups,
     ParseConversations,
     ParseEvalCases,
 )
-from turnwise.transforms.beam.score_turns import (
-    ROW_TABLES,
-    ROWS,
-    STATISTICS,
-    TO_READ,
-    ScoreTurns,
-)
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.packed_case import PackedCase
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_sums

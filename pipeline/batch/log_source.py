@@ -2,7 +2,7 @@
 
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.sources import FileSource, Source
-from turnwise.pipeline.settings.rows_address import is_bigquery
+from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
 

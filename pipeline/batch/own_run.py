@@ -1,6 +1,6 @@
 """Says whether a run may replace what its output directory holds."""
 
-from turnwise.pipeline.io.directory import (
+from turnwise.pipeline.io.run_writer import (
     ALERTS_FILE,
     PROGRESS_FILE,
     RECEIVED_FILE,

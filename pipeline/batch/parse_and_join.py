@@ -12,10 +12,10 @@ from turnwise.pipeline.io.shards import STOPPING
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
-from turnwise.transforms.beam.parse import FAILURES, Joined
+from turnwise.transforms.beam.steps import FAILURES, Joined
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import parse_record
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 
 
 class ParseAndJoinFn(CountingDoFn):

@@ -16,22 +16,21 @@ from turnwise.pipeline.batch.execution import only_translates, run_to_the_end, t
 from turnwise.pipeline.batch.log_source import log_source
 from turnwise.pipeline.batch.own_run import replaces_earlier
 from turnwise.pipeline.batch.pipelines import made_pipeline
+from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
+from turnwise.pipeline.batch.processes import run_in_workers
 from turnwise.pipeline.batch.remote import RemoteRunError
-from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.summary import begun_document, conclude, report_batch
-from turnwise.pipeline.batch.workers import run_in_workers
-from turnwise.pipeline.io.directory import (
+from turnwise.pipeline.io.files import file_patterns
+from turnwise.pipeline.io.input_files import list_inputs
+from turnwise.pipeline.io.run_files import NullSink, RunSink
+from turnwise.pipeline.io.run_record import recorded
+from turnwise.pipeline.io.run_writer import (
     check_directory,
     clear_unfinished,
     folder_name,
     locked,
     name_full_disk,
 )
-from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.input_files import list_inputs
-from turnwise.pipeline.io.listing import is_local
-from turnwise.pipeline.io.run_files import NullSink, RunSink
-from turnwise.pipeline.io.run_record import recorded
 from turnwise.pipeline.io.sinks.base import (
     completes,
     discard_service,
@@ -44,14 +43,15 @@ from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
+from turnwise.pipeline.settings.options import shown_address
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
-from turnwise.pipeline.settings.rows_address import shown_address
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.settings.staging import try_staging
-from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_store_url
 from turnwise.schemas.input_files import InputFiles
+from turnwise.schemas.paths import is_local
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.worker import open_judge
 
@@ -226,7 +226,7 @@ def open_own_judge(settings: RunSettings) -> None:
 def keep_inputs(settings: RunSettings) -> None:
     """Raises ConfigError if --overwrite could remove an input, or the baseline cannot be read."""
     if settings.baseline is not None:
-        from turnwise.pipeline.gating.decide import check_baseline
+        from turnwise.pipeline.report.gate import check_baseline
 
         check_baseline(settings)
     output = Path(settings.output).resolve()

@@ -12,7 +12,7 @@ from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.judge_turns import JUDGE_USAGE
-from turnwise.transforms.judging.limits.budget import spent_on
+from turnwise.transforms.judging.limits import spent_on
 from turnwise.transforms.judging.places.base import NOTHING
 
 

@@ -10,22 +10,23 @@ import apache_beam as beam
 from msgspec import to_builtins
 
 from turnwise.pipeline.batch.counters import judge_usage
-from turnwise.pipeline.gating.decide import rule_problems
-from turnwise.pipeline.io.directory import read_run_file
 from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.run_end import Finished
 from turnwise.pipeline.io.run_reader import written_run
+from turnwise.pipeline.io.run_writer import read_run_file
 from turnwise.pipeline.io.sinks.base import complete_service, find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
 from turnwise.pipeline.report.counts import guesses_by_tool, records_by_worker, run_counts
+from turnwise.pipeline.report.gate import rule_problems
 from turnwise.pipeline.report.gates import gate_problems
 from turnwise.pipeline.report.joint import joint_document
 from turnwise.pipeline.report.judge import judge_document, usage_of
 from turnwise.pipeline.report.summary import Figures, summary_text
-from turnwise.pipeline.report.table import versions_of
+from turnwise.pipeline.report.terminal import versions_of
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.store.urls import shown_place, shown_url
+from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import shown_url
 from turnwise.schemas.input_files import InputFiles
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE, time_text

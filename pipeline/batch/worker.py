@@ -23,14 +23,14 @@ from turnwise.pipeline.batch.execution import run_to_the_end
 from turnwise.pipeline.batch.handing_over import hand_over
 from turnwise.pipeline.batch.pipelines import made_pipeline
 from turnwise.pipeline.batch.remote import RemoteRunError, cause_text
-from turnwise.pipeline.io.directory import name_full_disk
 from turnwise.pipeline.io.run_files import ShardSink
+from turnwise.pipeline.io.run_writer import name_full_disk
 from turnwise.pipeline.io.shards import STOPPING, Shards, ShardSource
 from turnwise.pipeline.io.sinks.base import completes, open_service
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.registry import error_text
+from turnwise.schemas.registry import error_text
 from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.worker import close_judges

@@ -11,16 +11,16 @@ from turnwise.pipeline.io.files import SizedPath, file_records, listed_files
 from turnwise.pipeline.io.records import named_as_lines
 from turnwise.pipeline.io.shards import divided_among
 from turnwise.pipeline.settings.cores import usable_cores
-from turnwise.pipeline.settings.rows_address import is_bigquery
+from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.store.urls import is_sqlite_url, is_store_url
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_sqlite_url, is_store_url
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.paths import is_local
-from turnwise.transforms.formats.base import AUTO
 from turnwise.transforms.formats.events import ConversationEvent, may_hold_events
 from turnwise.transforms.formats.parsing import parse_record
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.registry import AUTO
 
 Listed: TypeAlias = Sequence[SizedPath | Failure]
 _LEAST_BYTES = 4 << 20

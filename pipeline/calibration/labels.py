@@ -5,7 +5,7 @@ from pathlib import Path
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.label import parse_label
-from turnwise.transforms.calibration.joining import LabelLine
+from turnwise.transforms.decisions.calibration.labels import LabelLine
 
 
 def read_labels(paths: Sequence[str]) -> list[LabelLine]:

@@ -12,7 +12,7 @@ from turnwise.transforms.calibration.scores import (
     last_revisions,
     outcome_of,
 )
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.scoring.verdict import STATUS
 
 _CONVERSATIONS = "conversations"

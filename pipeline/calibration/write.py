@@ -18,7 +18,7 @@ def write_calibration(run: RunDirectory, found: Calibration) -> str:
     """Writes `calibration.json` whole into the directory of its run, and returns its path."""
     content = calibration_json(found)
     if not is_local(run.directory):
-        from turnwise.pipeline.io.directory import publish, write_partial
+        from turnwise.pipeline.io.run_writer import publish, write_partial
 
         publish(run.directory, [(write_partial(run.directory, CALIBRATION_FILE, content), CALIBRATION_FILE)])
         return f"{run.directory.rstrip('/')}/{CALIBRATION_FILE}"

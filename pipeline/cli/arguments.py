@@ -7,8 +7,8 @@ from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.inputs.kinds import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA
 from turnwise.schemas.judge_config import DEFAULT_MODEL
-from turnwise.transforms.formats.base import AUTO, log_formats
-from turnwise.transforms.judging.judges.base import JUDGES
+from turnwise.transforms.formats.registry import AUTO, log_formats
+from turnwise.transforms.judging.judges_base import JUDGES
 
 
 def _with_threshold(name: str) -> str:

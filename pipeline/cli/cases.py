@@ -16,12 +16,12 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.proto.filters import Condition, FilterError, parse_filter
-from turnwise.transforms.case_making.candidate import Candidate
 from turnwise.transforms.case_making.query import check_fields, meets
 from turnwise.transforms.case_making.sample import CandidateSample
-from turnwise.transforms.conversion.base import TARGETS
+from turnwise.transforms.decisions.cases import Candidate
 from turnwise.transforms.formats.any_record import AnyReader
-from turnwise.transforms.formats.base import check_log_format
+from turnwise.transforms.formats.registry import check_log_format
+from turnwise.transforms.tools.conversion import TARGETS
 
 FAILED, SAMPLE = "failed", "sample"
 _SAMPLE_SIZE: Final = 50

@@ -9,10 +9,10 @@ from turnwise.pipeline.cli.arguments import add_reading_arguments
 from turnwise.pipeline.conversion.candidates import is_run
 from turnwise.pipeline.conversion.convert import convert_items
 from turnwise.pipeline.conversion.output import check_new_file
-from turnwise.pipeline.conversion.run_results import convert_run
 from turnwise.pipeline.conversion.text import conversion_text
 from turnwise.pipeline.io.any_files import read_files, whole_items
 from turnwise.pipeline.io.terminal import say
+from turnwise.pipeline.report.conversion import convert_run
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
@@ -20,9 +20,9 @@ from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversion import Conversion
 from turnwise.schemas.extension.plugins import load_plugins
-from turnwise.transforms.conversion.base import TARGETS
 from turnwise.transforms.formats.any_record import AnyReader
-from turnwise.transforms.formats.base import check_log_format
+from turnwise.transforms.formats.registry import check_log_format
+from turnwise.transforms.tools.conversion import TARGETS
 
 _WIDTH = 120
 

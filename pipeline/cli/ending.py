@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from turnwise.pipeline.settings.parser import HelpShown
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.registry import error_text
+from turnwise.schemas.registry import error_text
 
 
 class Ending(NamedTuple):

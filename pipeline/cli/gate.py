@@ -57,7 +57,10 @@ def gate(argv: Sequence[str]) -> int:
         ConfigError: An option, a directory or a rule is wrong.
     """
     options = gate_parser().parse_args(list(argv))
-    from turnwise.pipeline.gating.decide import gate_report, run_rules  # numpy, which help does not need
+    from turnwise.pipeline.report.gate import (
+        gate_report,
+        run_rules,  # numpy, which help does not need
+    )
 
     load_plugins(options.plugin)
     _check_places(options)

@@ -9,10 +9,10 @@ import msgspec
 
 from turnwise.pipeline.cli.arguments import add_reading_arguments
 from turnwise.pipeline.inspection.suggestion import suggest_mapping
-from turnwise.pipeline.inspection.text import inspection_text
 from turnwise.pipeline.io.any_files import JoinedEvents, OpenedFile, Read, read_files
 from turnwise.pipeline.io.terminal import counted, printable, say
 from turnwise.pipeline.io.walking import other_files, shown_path
+from turnwise.pipeline.report.inspection import inspection_text
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
@@ -21,9 +21,9 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.inspection import FileInspection, Inspection
-from turnwise.transforms.criteria import Criterion
+from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.formats.any_record import AnyReader
-from turnwise.transforms.formats.base import check_log_format
+from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.inspection.collect import FileCollector
 from turnwise.transforms.inspection.trial import all_criteria
 from turnwise.transforms.scoring.config import build_criteria

@@ -26,8 +26,8 @@ from turnwise.transforms.effects.tool_catalog import (
     sort_settings,
 )
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase
-from turnwise.transforms.formats.base import AUTO, check_log_format
 from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.registry import AUTO, check_log_format
 from turnwise.transforms.matching.cases import inline_case
 
 

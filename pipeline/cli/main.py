@@ -10,7 +10,7 @@ from importlib import import_module
 from signal import SIGINT, SIGTERM
 from typing import TYPE_CHECKING
 
-from turnwise.pipeline.batch.signals import end_at_signal, interrupted_status
+from turnwise.pipeline.batch.process import end_at_signal, interrupted_status
 from turnwise.pipeline.io.terminal import complain, guard_terminal, reader_may_end, say
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _run_once(argv: Sequence[str]) -> int:
     """Runs a command line without dates, or with one."""
     with _without_collector():
         from turnwise.pipeline.batch.run import run
-        from turnwise.pipeline.cli.options import other_files_text, parse_options
+        from turnwise.pipeline.cli.run_options import other_files_text, parse_options
 
         settings, options = parse_options(argv)
         # Looked for before the run, which may write files there; a usage error stays one line.
@@ -173,7 +173,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def _serve(argv: Sequence[str]) -> int:
-    from turnwise.pipeline.service.arguments import parse_serve_options
+    from turnwise.pipeline.service.serve import parse_serve_options
     from turnwise.pipeline.settings.extras import check_extra, check_store
 
     options = parse_serve_options(argv)
@@ -181,7 +181,7 @@ def _serve(argv: Sequence[str]) -> int:
         return 0
     check_store("--store", options.store)
     check_extra("turnwise serve", "turnwise[store]")
-    from turnwise.pipeline.service.command import serve
+    from turnwise.pipeline.service.rest import serve
 
     return serve(options)
 
@@ -199,12 +199,12 @@ def _late(module: str, function: str) -> "Command":
 
 _COMMANDS: "dict[str, Command]" = {
     "run": _run,
-    "compare": _late("turnwise.pipeline.cli.compare", "compare_runs"),
+    "compare": _late("turnwise.pipeline.cli.decisions", "compare_runs"),
     "report": _late("turnwise.pipeline.cli.report", "report_runs"),
     "gate": _late("turnwise.pipeline.cli.gate", "gate"),
     "status": _late("turnwise.pipeline.cli.status", "status_of_run"),
     "calibrate": _late("turnwise.pipeline.cli.calibrate", "calibrate_run"),
-    "judge-check": _late("turnwise.pipeline.cli.judge_check", "check_judge_verdicts"),
+    "judge-check": _late("turnwise.pipeline.cli.tools", "check_judge_verdicts"),
     "inspect": _late("turnwise.pipeline.cli.inspect_files", "inspect_files"),
     "convert": _late("turnwise.pipeline.cli.convert", "convert"),
     "cases": _late("turnwise.pipeline.cli.cases", "make_cases"),

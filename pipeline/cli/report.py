@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
-from turnwise.pipeline.io.listing import RUN_FOLDER, is_local
+from turnwise.pipeline.io.listing import RUN_FOLDER
 from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
 from turnwise.pipeline.io.terminal import say
+from turnwise.pipeline.report.html import run_rows, write_report
 from turnwise.pipeline.report_html.compared import compare_versions
 from turnwise.pipeline.report_html.page import is_report
-from turnwise.pipeline.report_html.write import run_rows, write_report
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.extension.plugins import load_plugins
+from turnwise.schemas.paths import is_local
 from turnwise.schemas.report.document import Report
 
 

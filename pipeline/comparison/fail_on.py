@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from turnwise.pipeline.comparison.text import failed_text
 from turnwise.pipeline.io.terminal import counted
+from turnwise.pipeline.report.comparison import failed_text
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.difference import Undecided
 from turnwise.schemas.gate import GATE_PROBLEM
-from turnwise.transforms.comparison.notes import run_places
+from turnwise.transforms.decisions.comparison.words import run_places
 
 FailOn = Literal["worse", "not_noninferior"]
 _NAMES_SHOWN = 5

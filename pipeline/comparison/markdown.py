@@ -3,16 +3,16 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from turnwise.pipeline.comparison.text import (
+from turnwise.pipeline.io.terminal import printable
+from turnwise.pipeline.report.comparison import (
     difference_text,
     families_text,
     pairing_text,
     side_text,
     value_text,
 )
-from turnwise.pipeline.io.terminal import printable
 from turnwise.schemas.comparison import Comparison, Flip
-from turnwise.transforms.comparison.sentences import shown_p
+from turnwise.transforms.decisions.comparison.sentences import shown_p
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~@&])")
 _FLIPS_SHOWN = 50

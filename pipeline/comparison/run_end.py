@@ -5,9 +5,9 @@ from shlex import join
 
 from turnwise.pipeline.comparison.ruler import nothing_common, ruler_problem
 from turnwise.pipeline.comparison.sides import NO_VERSION, sides_of_runs
-from turnwise.pipeline.comparison.text import criteria_table, pairing_text
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.pipeline.io.terminal import printable
+from turnwise.pipeline.report.comparison import criteria_table, pairing_text
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.comparison.compare import CompareOptions, compare

@@ -12,11 +12,11 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.comparison.collect import Summary, collect, ruler_of
 from turnwise.transforms.comparison.columns import columns_of
 from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.comparison.side import ComparedSide
+from turnwise.transforms.decisions.comparison.collect import Summary, collect, ruler_of
 
 NO_VERSION = "(none)"
 """How an unknown app version is named on the command line."""

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import TypeAlias
 
 from turnwise.pipeline.io.any_files import read_files, whole_items
-from turnwise.pipeline.io.listing import is_local, join_path, path_exists
+from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
-from turnwise.pipeline.store.urls import is_store_url
 from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.database_urls import is_store_url
 from turnwise.schemas.failure import Failure
+from turnwise.schemas.paths import is_local
 from turnwise.schemas.run import RUN_FILE
-from turnwise.transforms.case_making.candidate import Candidate, logged_candidate, row_candidate
+from turnwise.transforms.decisions.cases import Candidate, logged_candidate, row_candidate
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase
 
 RowKey: TypeAlias = "tuple[str, str | None]"

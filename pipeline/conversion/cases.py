@@ -7,11 +7,11 @@ from turnwise.pipeline.conversion.convert import add_lost
 from turnwise.pipeline.conversion.output import RecordFile, record_file
 from turnwise.schemas.conversion import Conversion
 from turnwise.schemas.failure import Failure
-from turnwise.transforms.case_making.candidate import Candidate
 from turnwise.transforms.case_making.make import TO_APPROVE, made_case
 from turnwise.transforms.case_making.sample import CandidateSample, distinct_names
-from turnwise.transforms.conversion.base import Target
 from turnwise.transforms.conversion.convert import Converted, converted
+from turnwise.transforms.decisions.cases import Candidate
+from turnwise.transforms.tools.conversion import Target
 
 _CUT = "cut transcripts, which are refused: name the logs of the run instead"
 _NO_TURN = "without a turn"

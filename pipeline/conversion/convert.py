@@ -10,10 +10,10 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.conversion import Conversion, NotConverted
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
-from turnwise.transforms.conversion.base import Target
 from turnwise.transforms.conversion.convert import Converted, converted
 from turnwise.transforms.formats.any_record import FoundCase
 from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.tools.conversion import Target
 
 ReadItem: TypeAlias = LoggedConversation | FoundCase | Failure
 _KEPT = 20

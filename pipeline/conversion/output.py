@@ -11,7 +11,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.paths import is_local
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.conversion.base import Target
+from turnwise.transforms.tools.conversion import Target
 
 
 class RecordFile:

@@ -8,10 +8,10 @@ from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import FailureRow, ScoreRow
-from turnwise.transforms.comparison.collect import Summary, collect
 from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation
-from turnwise.transforms.gating.measured import NO_BASELINE, BaselineState, GatedVersion
+from turnwise.transforms.decisions.comparison.collect import Summary, collect
+from turnwise.transforms.decisions.gate.measured import NO_BASELINE, BaselineState, GatedVersion
 from turnwise.transforms.gating.unrecorded import unrecorded_cases
 from turnwise.transforms.review.choice import latest_revisions
 

@@ -9,7 +9,7 @@ from turnwise.schemas.gate import GateCheck, GatedConversation, LostRecord, Rule
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.observed import Observed
-from turnwise.transforms.gating.measured import GatedVersion, Lost, lost_of
+from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of
 from turnwise.transforms.review.choice import cluster_sizes, to_read
 from turnwise.transforms.scoring.verdict import STATUS
 

@@ -14,7 +14,7 @@ from turnwise.schemas.mapping import MappingConfig
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.any_record import AnyReader
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.inspection.suggest import suggested_mapping, unread_keys
+from turnwise.transforms.tools.inspection import suggested_mapping, unread_keys
 
 
 class Suggestion(NamedTuple):

@@ -9,14 +9,14 @@ from time import monotonic
 from msgspec import Struct
 from msgspec.structs import replace
 
-from turnwise.pipeline.io.eval_cases import Cases, case_records, read_cases
+from turnwise.pipeline.io.cases import Cases, case_records, read_cases
 from turnwise.pipeline.io.input_files import list_inputs
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import CesConfig, ConfigError
 from turnwise.schemas.failure import Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
-from turnwise.transforms.formats.readers import CaseReader
+from turnwise.transforms.formats.reading import CaseReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.streaming.match import CurrentCases
 

@@ -19,9 +19,10 @@ from turnwise.pipeline.io.records import (
 )
 from turnwise.pipeline.io.walking import Unreadable, files_at, look_at, name_problem, shown_path
 from turnwise.pipeline.settings.extras import check_google
-from turnwise.pipeline.settings.rows_address import is_bigquery
-from turnwise.pipeline.store.urls import StoreError, is_sqlite_url, is_store_url, shown_place
+from turnwise.pipeline.settings.options import is_bigquery
+from turnwise.pipeline.store.urls import StoreError, shown_place
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_sqlite_url, is_store_url
 from turnwise.schemas.failure import Failure, IncompleteReadError, Stage, record_failure
 from turnwise.schemas.paths import is_local
 from turnwise.schemas.record import Record
@@ -65,7 +66,7 @@ def _patterns_of(path: str) -> list[str]:
     if is_sqlite_url(path):
         path = path.partition(":///")[2]
     elif is_store_url(path):
-        from turnwise.pipeline.io.database_sessions import check_database
+        from turnwise.pipeline.io.databases import check_database
 
         check_database(path)
         return [path]
@@ -165,12 +166,12 @@ def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Fail
         IncompleteReadError: It has become shorter since it was listed or opened.
     """
     if is_store_url(path):
-        from turnwise.pipeline.io.database_sessions import database_texts
+        from turnwise.pipeline.io.databases import database_texts
 
         yield from contained_records(database_texts(path), limit)
         return
     if is_bigquery(path):
-        from turnwise.pipeline.io.bigquery.rows import query_records
+        from turnwise.pipeline.io.bigquery_source import query_records
 
         yield from query_records(path, limit)
         return

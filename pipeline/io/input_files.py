@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from turnwise.pipeline.io.files import file_patterns, remote_files
 from turnwise.pipeline.io.walking import Unreadable, files_at
-from turnwise.pipeline.settings.rows_address import is_bigquery
-from turnwise.pipeline.store.urls import is_store_url
+from turnwise.pipeline.settings.options import is_bigquery
+from turnwise.schemas.database_urls import is_store_url
 from turnwise.schemas.input_files import InputFile, InputFiles, input_files
 from turnwise.schemas.paths import is_local
 

@@ -18,7 +18,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.streams import events_of
-from turnwise.transforms.formats.readers import FIRST_ELEMENTS, is_one_file, is_one_record
+from turnwise.transforms.formats.reading import FIRST_ELEMENTS, is_one_file, is_one_record
 
 SUFFIXES = (
     *(".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".avro"),

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from turnwise.pipeline.io.directory import (
+from turnwise.pipeline.io.listing import join_path, list_files
+from turnwise.pipeline.io.run_writer import (
     AGGREGATED,
     SINGLE_FILES,
     clear_replaced,
@@ -15,7 +16,6 @@ from turnwise.pipeline.io.directory import (
     write_partial,
     write_run_file,
 )
-from turnwise.pipeline.io.listing import join_path, list_files
 from turnwise.pipeline.io.sinks.base import document_content, table_content
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow

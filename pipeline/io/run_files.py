@@ -11,8 +11,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 from msgspec import Struct
 
-from turnwise.pipeline.io.directory import AGGREGATED, SINGLE_FILES, folder_name, partial_path
-from turnwise.pipeline.io.listing import is_local, join_path
+from turnwise.pipeline.io.listing import join_path
 from turnwise.pipeline.io.run_end import (
     STORED,
     Conclude,
@@ -23,8 +22,10 @@ from turnwise.pipeline.io.run_end import (
     Written,
     kept_rows,
 )
+from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES, folder_name, partial_path
 from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, row_writer
 from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
+from turnwise.schemas.paths import is_local
 from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.inspected import InspectedDoFn

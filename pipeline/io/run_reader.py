@@ -9,7 +9,6 @@ import msgspec
 
 from turnwise.pipeline.io.listing import (
     RUN_FOLDER,
-    is_local,
     join_path,
     list_files,
     list_run_folders,
@@ -22,6 +21,7 @@ from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.paths import is_local
 from turnwise.schemas.rows import (
     TABLES,
     FailureRow,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.states import Broken
-from turnwise.schemas.extension.registry import error_text
+from turnwise.schemas.registry import error_text
 from turnwise.schemas.values import JsonObject
 
 

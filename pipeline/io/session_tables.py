@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.adk.tables import session_record
-from turnwise.transforms.formats.messages.base import OTHER_BRANCHES
+from turnwise.transforms.formats.messages.messages_base import OTHER_BRANCHES
 
 _NEVER_READ = ("actions",)
 _AGENTS, _BRANCHES = "agent_messages", "message_structure"

@@ -19,7 +19,7 @@ from turnwise.pipeline.io.sources import FileSource, ReadingRangesFn, ReadRecord
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.paths import is_local
 from turnwise.transforms.beam.counters import COUNTS
-from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.beam.steps import FAILURES
 
 _ENTRY = struct.Struct("=qqq")
 _OVER, _WHOLE = -1, -1

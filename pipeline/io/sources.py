@@ -31,7 +31,7 @@ from turnwise.pipeline.io.ranges import (
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
-from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.beam.steps import FAILURES
 
 
 class ReadRecords(NamedTuple):

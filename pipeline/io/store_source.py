@@ -8,8 +8,9 @@ from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.cases import store_records
 from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.urls import StoreError, is_store_url
+from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_store_url
 from turnwise.schemas.record import Record
 
 

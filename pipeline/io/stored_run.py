@@ -9,9 +9,9 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Table, func, select
 
 from turnwise.pipeline.io.row_counts import stated_rows
+from turnwise.pipeline.store.database import CONVERSATIONS, FAILURES, METRICS, RUNS, SCORES, key_text
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.states import COMPLETED
-from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, METRICS, RUNS, SCORES, key_text
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation_row import ConversationRow

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
+from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.io.terminal import complain
 from turnwise.schemas.judge_check import CheckCost
 from turnwise.schemas.judge_config import TokenPrices
-from turnwise.transforms.judge_check.figures import VotedQuestion
 from turnwise.transforms.judge_check.questions import CheckedQuestion
 from turnwise.transforms.judge_check.votes import vote_on
 from turnwise.transforms.judging.ask import Ask
@@ -19,6 +18,7 @@ from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import WAITING, JudgeWorker
+from turnwise.transforms.tools.judge_check import VotedQuestion
 
 
 def estimated_cost(questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int) -> CheckCost:

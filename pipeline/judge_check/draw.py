@@ -7,7 +7,7 @@ from heapq import heappush, heapreplace
 from typing import NamedTuple
 
 from turnwise.pipeline.api.collected import Collected
-from turnwise.pipeline.api.inputs import sort_inputs
+from turnwise.pipeline.python.inputs import sort_inputs
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.flips import Flips
 
 

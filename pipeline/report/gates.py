@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from turnwise.pipeline.io.terminal import counted
 from turnwise.pipeline.report.counts import RunCounts
-from turnwise.pipeline.report.table import balance_text
+from turnwise.pipeline.report.terminal import balance_text
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.failure import IncompleteReadError
 from turnwise.schemas.rows import MetricsByAppVersionRow

@@ -7,7 +7,13 @@ from turnwise.pipeline.report.counts import RunCounts
 from turnwise.pipeline.report.joint import joint_text
 from turnwise.pipeline.report.judge import UsageByModel, judge_text
 from turnwise.pipeline.report.reading import reading_text
-from turnwise.pipeline.report.table import balance_text, custom_text, guesses_text, idle_text, version_table
+from turnwise.pipeline.report.terminal import (
+    balance_text,
+    custom_text,
+    guesses_text,
+    idle_text,
+    version_table,
+)
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.values import JsonObject

@@ -6,9 +6,9 @@ from turnwise.pipeline.comparison.sides import VersionSides, read_versions
 from turnwise.pipeline.io.finished_run import FinishedRun
 from turnwise.schemas.comparison import Comparison
 from turnwise.transforms.comparison.side import ComparedSide
-from turnwise.transforms.reporting.collect import VersionKey, display_order
+from turnwise.transforms.decisions.report.collect import VersionKey, display_order
+from turnwise.transforms.decisions.report.figures import Compared
 from turnwise.transforms.reporting.names import short_names
-from turnwise.transforms.reporting.sentences import Compared
 
 MOST_COMPARED = 4
 _SLICES = ("language", "tag")

@@ -22,7 +22,7 @@ from turnwise.pipeline.store.evaluations import (
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.history_tools import RestoreEvaluationRequest
 from turnwise.schemas.ces.names import checked_name, is_id
-from turnwise.schemas.ces.requests import CreateEvaluationRequest
+from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.proto.updates import updated_content, written_fields
 from turnwise.schemas.values import JsonObject
 

@@ -10,9 +10,9 @@ from turnwise.pipeline.service.evaluations import filter_conditions
 from turnwise.pipeline.service.lists import read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import ComparedPair
+from turnwise.pipeline.store.database import EVALUATIONS, key_text
 from turnwise.pipeline.store.results import EvaluationFigures, version_id
-from turnwise.pipeline.store.tables import EVALUATIONS, key_text
-from turnwise.pipeline.store_comparison.summaries import Summaries
+from turnwise.pipeline.store.summaries import Summaries
 from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.values import JsonObject

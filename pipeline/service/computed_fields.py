@@ -14,7 +14,7 @@ from turnwise.pipeline.store.results import (
     newest_results,
     read_figures,
 )
-from turnwise.pipeline.store_comparison.summaries import RunKey, Summaries, UnsummarisedError, counted_runs
+from turnwise.pipeline.store.summaries import RunKey, Summaries, UnsummarisedError, counted_runs
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.values import JsonObject

@@ -4,7 +4,12 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.service.errors import field_errors, invalid, not_found
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.conversations import (
+from turnwise.pipeline.store.database import key_text
+from turnwise.pipeline.store.executions import run_key
+from turnwise.pipeline.store.lost import last_run, lost_of_runs
+from turnwise.pipeline.store.naming import LOCAL_APP, run_name
+from turnwise.pipeline.store.results import version_id
+from turnwise.pipeline.store.rows import (
     RunPart,
     conversations_to_read,
     find_conversation,
@@ -12,12 +17,7 @@ from turnwise.pipeline.store.conversations import (
     scores_of,
     verdict_counts,
 )
-from turnwise.pipeline.store.executions import run_key
-from turnwise.pipeline.store.lost import last_run, lost_of_runs
-from turnwise.pipeline.store.naming import LOCAL_APP, run_name
-from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import run_state, run_states, unread_runs
-from turnwise.pipeline.store.tables import key_text
 from turnwise.schemas.ces.conversation_tools import (
     ConversationBrief,
     ConversationScore,

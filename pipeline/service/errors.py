@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from turnwise.schemas.proto.filters import FilterError
-from turnwise.schemas.proto.json import WireError
 from turnwise.schemas.proto.masks import MaskError
+from turnwise.schemas.proto.message import WireError
 from turnwise.schemas.values import JsonObject
 
 HTTP_CODES = {

@@ -9,11 +9,11 @@ from turnwise.pipeline.service.errors import field_errors, invalid, not_found
 from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conditions import Sql, evaluation_fields, of_runs, run_fields
+from turnwise.pipeline.store.database import EVALUATIONS
 from turnwise.pipeline.store.evaluations import COLUMNS, find_evaluation, stored_evaluation
 from turnwise.pipeline.store.pages import Listing, read_page
-from turnwise.pipeline.store.tables import EVALUATIONS
 from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.ces.requests import ListEvaluationsRequest
+from turnwise.schemas.ces.resources import ListEvaluationsRequest
 from turnwise.schemas.values import JsonObject
 
 

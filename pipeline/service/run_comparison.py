@@ -12,11 +12,11 @@ from turnwise.pipeline.service.lists import read_paging
 from turnwise.pipeline.service.runs import find_run, run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import ComparedPair
+from turnwise.pipeline.store.database import EVALUATIONS
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.run_counts import count_by_evaluation
 from turnwise.pipeline.store.runs import RunState
-from turnwise.pipeline.store.tables import EVALUATIONS
-from turnwise.pipeline.store_comparison.summaries import Summaries
+from turnwise.pipeline.store.summaries import Summaries
 from turnwise.schemas.ces.comparison_tools import CompareEvaluationRunsRequest
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.values import JsonObject

@@ -6,7 +6,7 @@ from turnwise.pipeline.service.computed_fields import FiguresCache
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.version_verdict import VerdictCache
 from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store_comparison.summaries import keep_summaries
+from turnwise.pipeline.store.summaries import keep_summaries
 
 
 class Service:

@@ -12,12 +12,12 @@ from turnwise.pipeline.service.runs import RUN_COLUMNS, run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend_points import gap_point, trend_point
 from turnwise.pipeline.store.conditions import runs_table_fields
+from turnwise.pipeline.store.database import RESULTS, RUNS, key_text
 from turnwise.pipeline.store.metrics import VersionMetric, measured_names, version_metrics
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import RunState, is_empty
-from turnwise.pipeline.store.tables import RESULTS, RUNS, key_text
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest
 from turnwise.schemas.values import JsonObject

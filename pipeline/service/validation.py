@@ -7,7 +7,7 @@ from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.ces.cases import eval_case
+from turnwise.transforms.formats.ces_cases import eval_case
 
 MAX_BYTES = 4 * 1024 * 1024
 """Size of a request's JSON, and of an evaluation's."""

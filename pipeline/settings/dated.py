@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.dates import check_undated, filled, names_date, parse_dates
+from turnwise.pipeline.settings.options import shown_address, with_query_text
 from turnwise.pipeline.settings.raw_options import RawOptions
-from turnwise.pipeline.settings.rows_address import shown_address, with_query_text
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import ConfigError
 

@@ -7,9 +7,9 @@ from functools import cache, partial
 from importlib.util import find_spec
 from urllib.parse import quote
 
-from turnwise.pipeline.settings.rows_address import is_bigquery, parse_address
-from turnwise.pipeline.store.urls import is_sqlite_url, is_store_url, shown_url
+from turnwise.pipeline.settings.options import is_bigquery, parse_address
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_sqlite_url, is_store_url, shown_url
 from turnwise.schemas.paths import is_local
 
 _MODULES = {

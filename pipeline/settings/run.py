@@ -12,19 +12,19 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.judge import judge_settings
+from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT, SinkPlace
 from turnwise.pipeline.settings.raw_options import RawOptions
-from turnwise.pipeline.settings.rows_address import is_bigquery
 from turnwise.pipeline.settings.stream import RawStreamOptions, StreamSettings, check_stream
-from turnwise.pipeline.store.urls import absolute_url, is_store_url, shown_place
+from turnwise.pipeline.store.urls import absolute_url, shown_place
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.schemas.database_urls import is_store_url
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
-from turnwise.transforms.criteria import Criterion
-from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.formats.base import AUTO, FORMATS, check_log_format
+from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
+from turnwise.transforms.formats.registry import AUTO, FORMATS, check_log_format
 from turnwise.transforms.gating.checks import check_gate, outcome_fault
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges.none import NONE

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, select
 
+from turnwise.pipeline.store.database import EVALUATIONS
 from turnwise.pipeline.store.engine import shared_store
-from turnwise.pipeline.store.tables import EVALUATIONS
-from turnwise.pipeline.store.urls import shown_url
+from turnwise.schemas.database_urls import shown_url
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject

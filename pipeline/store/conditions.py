@@ -6,8 +6,7 @@ from typing import Any
 from pydantic.alias_generators import to_snake
 from sqlalchemy import Column, ColumnElement, and_, exists, func, not_, or_
 
-from turnwise.pipeline.store.states import STATES
-from turnwise.pipeline.store.tables import (
+from turnwise.pipeline.store.database import (
     EVALUATIONS,
     FAILURES,
     RESULTS,
@@ -17,8 +16,9 @@ from turnwise.pipeline.store.tables import (
     key_text,
     plain_text,
 )
+from turnwise.pipeline.store.states import STATES
 from turnwise.schemas.ces.names import id_of
-from turnwise.schemas.ces.result_parts import EvaluationOutcome
+from turnwise.schemas.ces.result import EvaluationOutcome
 from turnwise.schemas.ces.results import ExecutionState
 from turnwise.schemas.proto.filters import Condition, FieldComparison, FilterError, Junction, Operator
 from turnwise.schemas.proto.scalars import shown, timestamp_nanos

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
-from turnwise.pipeline.store.tables import SCHEMA_VERSION, create_tables, stored_version
-from turnwise.pipeline.store.urls import StoreError, driver_url, shown_url
+from turnwise.pipeline.store.database import SCHEMA_VERSION, create_tables, stored_version
+from turnwise.pipeline.store.urls import StoreError, driver_url
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import shown_url
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from turnwise.pipeline.store.tables import EVALUATIONS, HISTORY, TAGS, key_text
+from turnwise.pipeline.store.database import EVALUATIONS, HISTORY, TAGS, key_text
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject

@@ -11,12 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Delete, Table, delete, select, tuple_, update
 
-from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.naming import run_name
-from turnwise.pipeline.store.only_app import place_in_only_app
-from turnwise.pipeline.store.run_counts import count_rows
-from turnwise.pipeline.store.states import COMPLETED, RUNNING, Broken
-from turnwise.pipeline.store.tables import (
+from turnwise.pipeline.store.database import (
     CURRENT,
     DELETED_TABLES,
     EXECUTIONS,
@@ -26,6 +21,11 @@ from turnwise.pipeline.store.tables import (
     plain_text,
     upsert,
 )
+from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.naming import run_name
+from turnwise.pipeline.store.only_app import place_in_only_app
+from turnwise.pipeline.store.run_counts import count_rows
+from turnwise.pipeline.store.states import COMPLETED, RUNNING, Broken
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject

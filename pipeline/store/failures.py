@@ -4,10 +4,10 @@ from hashlib import sha256
 
 from sqlalchemy import Connection
 
+from turnwise.pipeline.store.database import FAILURE_ROWS, key_text
 from turnwise.pipeline.store.executions import Execution, run_key, write_rows
 from turnwise.pipeline.store.naming import marked, run_name
 from turnwise.pipeline.store.run_counts import REPLACED
-from turnwise.pipeline.store.tables import FAILURE_ROWS, key_text
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.values import JsonObject

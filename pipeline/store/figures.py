@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 from sqlalchemy import Connection, select
 
+from turnwise.pipeline.store.database import RESULTS
 from turnwise.pipeline.store.results import COMPLETED, EvaluationFigures
-from turnwise.pipeline.store.tables import RESULTS
 from turnwise.transforms.ces.aggregates import VersionSums
-from turnwise.transforms.comparison.coded import coded
 from turnwise.transforms.comparison.runs import Integers
+from turnwise.transforms.decisions.comparison.sides import coded
 from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 
 _COLUMNS = (

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, or_, select
 
+from turnwise.pipeline.store.database import CONVERSATIONS, EXECUTIONS, FAILURES, RUNS, key_text
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.run_counts import is_loss, lost_by, replaced_text
 from turnwise.pipeline.store.runs import runs_with_rows
-from turnwise.pipeline.store.tables import CONVERSATIONS, EXECUTIONS, FAILURES, RUNS, key_text
 
 
 class RunLoss(NamedTuple):

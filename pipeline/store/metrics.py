@@ -5,10 +5,10 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection, select
 
+from turnwise.pipeline.store.database import METRICS, key_text
 from turnwise.pipeline.store.executions import Execution, run_key
 from turnwise.pipeline.store.naming import marked, run_name
 from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.tables import METRICS, key_text
 from turnwise.schemas.ces.names import app_in
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject

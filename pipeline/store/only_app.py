@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, func, select, update
 
-from turnwise.pipeline.store.tables import (
+from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
     EXECUTIONS,
     FAILURE_ROWS,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, func, select, update
 
-from turnwise.pipeline.store.tables import CONVERSATION_ROWS, EXECUTIONS, RESULT_ROWS
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, EXECUTIONS, RESULT_ROWS
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
 

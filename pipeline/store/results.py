@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
+from turnwise.pipeline.store.database import EVALUATIONS, RESULT_ROWS, RESULTS, key_nanos, key_text
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.pipeline.store.runs import is_counted
-from turnwise.pipeline.store.tables import EVALUATIONS, RESULT_ROWS, RESULTS, key_nanos, key_text
 from turnwise.schemas.ces.names import app_of, parent_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.proto.scalars import timestamp_nanos

@@ -5,19 +5,19 @@ from typing import Any
 
 from sqlalchemy import Table
 
-from turnwise.pipeline.store.conversations import conversation_columns, score_columns
-from turnwise.pipeline.store.executions import Execution
-from turnwise.pipeline.store.failures import failure_columns
-from turnwise.pipeline.store.metrics import metric_columns
-from turnwise.pipeline.store.naming import app_of_row, full_result
-from turnwise.pipeline.store.results import ScoredAgainst, result_columns
-from turnwise.pipeline.store.tables import (
+from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
     FAILURE_ROWS,
     METRIC_ROWS,
     RESULT_ROWS,
     SCORE_ROWS,
 )
+from turnwise.pipeline.store.executions import Execution
+from turnwise.pipeline.store.failures import failure_columns
+from turnwise.pipeline.store.metrics import metric_columns
+from turnwise.pipeline.store.naming import app_of_row, full_result
+from turnwise.pipeline.store.results import ScoredAgainst, result_columns
+from turnwise.pipeline.store.rows import conversation_columns, score_columns
 from turnwise.schemas.values import JsonObject
 
 

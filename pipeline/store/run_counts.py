@@ -4,7 +4,7 @@ import json
 
 from sqlalchemy import ColumnElement, Connection, Table, case, func, or_, select
 
-from turnwise.pipeline.store.tables import CONVERSATION_ROWS, FAILURE_ROWS, RESULT_ROWS
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, FAILURE_ROWS, RESULT_ROWS
 from turnwise.schemas.values import JsonObject
 
 LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")

@@ -2,8 +2,8 @@
 
 from sqlalchemy import Connection, Table, func, select
 
+from turnwise.pipeline.store.database import CURRENT, FAILURE_ROWS, RESULT_ROWS
 from turnwise.pipeline.store.executions import Execution, own_names
-from turnwise.pipeline.store.tables import CURRENT, FAILURE_ROWS, RESULT_ROWS
 
 
 def count_run_rows(connection: Connection, execution: Execution) -> int:

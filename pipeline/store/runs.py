@@ -5,10 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select
 
-from turnwise.pipeline.store.executions import run_key
-from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.states import COMPLETED, RUNNING
-from turnwise.pipeline.store.tables import (
+from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
     CONVERSATIONS,
     CURRENT,
@@ -18,6 +15,9 @@ from turnwise.pipeline.store.tables import (
     RUNS,
     key_text,
 )
+from turnwise.pipeline.store.executions import run_key
+from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.states import COMPLETED, RUNNING
 from turnwise.schemas.proto.scalars import nanos_timestamp
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection, select
 
+from turnwise.pipeline.store.database import CONVERSATIONS, FAILURES, RESULTS, RUNS, key_text
 from turnwise.pipeline.store.lost import RunLoss, lost_records
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.removed_rows import REMOVED, read_document
 from turnwise.pipeline.store.run_counts import REPLACED
 from turnwise.pipeline.store.runs import is_counted, unread_runs
-from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, RUNS, key_text
 from turnwise.pipeline.store_comparison.records import RecordColumns
 from turnwise.transforms.comparison.side import ComparedSide
 

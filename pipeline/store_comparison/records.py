@@ -7,8 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.pipeline.store_comparison.rows import ComparedRecord
-from turnwise.transforms.comparison.coded import CodedColumn, chosen, coded, distinct_pairs
 from turnwise.transforms.comparison.runs import Bools, Integers
+from turnwise.transforms.decisions.comparison.sides import CodedColumn, chosen, coded, distinct_pairs
 
 
 class RecordColumns(Struct, frozen=True):

@@ -8,10 +8,10 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, Table, case, select
 
+from turnwise.pipeline.store.database import CONVERSATIONS, RESULTS
 from turnwise.pipeline.store.naming import UNASSIGNED
 from turnwise.pipeline.store.results import COMPLETED
 from turnwise.pipeline.store.runs import is_counted
-from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS
 from turnwise.schemas.ces.names import id_of
 
 _COLUMNS = ("name", "conversation_id", "version_id", "evaluation_run", "update_nanos")

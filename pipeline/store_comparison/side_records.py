@@ -5,11 +5,11 @@ from typing import NamedTuple, Protocol
 
 from sqlalchemy import Connection, select
 
+from turnwise.pipeline.store.database import CONVERSATIONS, RESULTS, key_text
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.lost import lost_records
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import unread_runs
-from turnwise.pipeline.store.tables import CONVERSATIONS, RESULTS, key_text
 from turnwise.pipeline.store_comparison.records import RecordColumns, with_cases
 from turnwise.pipeline.store_comparison.rows import SideKind
 from turnwise.schemas.config import ConfigError

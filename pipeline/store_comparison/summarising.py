@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from sqlalchemy import Connection
 
+from turnwise.pipeline.store.comparison import record_scores, record_summary
 from turnwise.pipeline.store.figures import run_figures
 from turnwise.pipeline.store_comparison.rows import ComparedRecord, stored_records
 from turnwise.pipeline.store_comparison.run_summary import (
@@ -16,12 +17,11 @@ from turnwise.pipeline.store_comparison.run_summary import (
     SummaryTraits,
     text_of,
 )
-from turnwise.pipeline.store_comparison.sides import record_scores, record_summary
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.comparison.coded import CodedColumn, coded
-from turnwise.transforms.comparison.collect import collect, ruler_of
 from turnwise.transforms.comparison.criterion_column import ScoreKind, kind_of
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.collect import collect, ruler_of
+from turnwise.transforms.decisions.comparison.sides import CodedColumn, coded
 
 _Listed = TypeVar("_Listed")
 _NO_TRAITS = SummaryTraits((), (), ())

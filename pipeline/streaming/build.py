@@ -12,18 +12,18 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Arrival
+from turnwise.transforms.beam.alerts import RaiseAlerts
+from turnwise.transforms.beam.sessions import AssembleConversations, RecordContent
+from turnwise.transforms.beam.stream import ScoreArrivals
+from turnwise.transforms.beam.windows import Counted, CountedLookup, CountOnce, none_counted
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.alerts import RaiseAlerts
-from turnwise.transforms.streaming.assemble_sessions import AssembleConversations, RecordContent
-from turnwise.transforms.streaming.deduplication import Counted, CountedLookup, CountOnce, none_counted
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.match import CASE_FAILURES, CaseLookup, MatchArrivals, ReportOnce, no_cases
 from turnwise.transforms.streaming.name_groups import NameStreamGroups
 from turnwise.transforms.streaming.outcome import RecordOutcome, failed_outcome
 from turnwise.transforms.streaming.parse import ParseArrivals
-from turnwise.transforms.streaming.score import ScoreArrivals
 from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
 from turnwise.transforms.streaming.windowed import WindowedMetrics, WindowMetrics
 

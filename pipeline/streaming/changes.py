@@ -5,8 +5,8 @@ from hashlib import blake2b
 from typing import Any
 
 from turnwise.pipeline.io.changes import StreamChange
-from turnwise.pipeline.io.directory import SINGLE_FILES
-from turnwise.pipeline.streaming.local.conversation_store import key_of
+from turnwise.pipeline.io.run_writer import SINGLE_FILES
+from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows

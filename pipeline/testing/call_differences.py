@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
+from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.matching.sample import Sample
 
 _ORDERED = ("EXACT", "IN_ORDER")

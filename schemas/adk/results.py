@@ -1,13 +1,13 @@
 """google-adk's logs: eval results and stored sessions.
 
-Read them with `turnwise.schemas.adk.eval_sets.read_log`.
+Read them with `turnwise.schemas.adk.read_log`.
 """
 
 from enum import IntEnum
 
 from pydantic import Field
 
-from turnwise.schemas.adk.eval_sets import AdkModel, Content, Invocation, UsageMetadata
+from turnwise.schemas.adk import AdkModel, Content, Invocation, UsageMetadata
 from turnwise.schemas.values import JsonObject, JsonValue, no_items
 
 

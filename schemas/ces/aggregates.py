@@ -4,7 +4,7 @@ from pydantic import Field
 
 from turnwise.schemas.ces.metric_settings import HIGHEST_SIMILARITY
 from turnwise.schemas.proto.fields import Duration, Float32, Int32, Repeated, Text
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.values import no_items
 
 

@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from turnwise.schemas.ces.case_parts import Golden, Scenario
+from turnwise.schemas.ces.evaluation import Golden, Scenario
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsConfig, EvaluationMetricsThresholds
 from turnwise.schemas.proto.fields import Bool, Repeated, Text, Timestamp
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.values import JsonObject, no_items
 
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.ces.case_content import CaseContent
-from turnwise.schemas.ces.case_parts import Golden, GoldenExpectation, GoldenStep, GoldenTurn, Scenario
-from turnwise.schemas.ces.conversations import Chunk
+from turnwise.schemas.ces.conversation import Chunk
+from turnwise.schemas.ces.evaluation import Golden, GoldenExpectation, GoldenStep, GoldenTurn, Scenario
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
-from turnwise.schemas.proto.json import Message, WireError
+from turnwise.schemas.proto.message import Message, WireError
 
 
 def check_evaluation(evaluation: CaseContent) -> None:

@@ -1,7 +1,7 @@
 """Thresholds of outcomes, and switches of metrics."""
 
 from turnwise.schemas.proto.fields import Bool, Float32, Implicit, Int32, OpenEnum
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 
 HIGHEST_SIMILARITY = 4
 

@@ -2,15 +2,10 @@
 
 from pydantic import Field
 
-from turnwise.schemas.ces.case_parts import CesUserFact, GoldenExpectation, ScenarioExpectation
-from turnwise.schemas.ces.conversations import (
-    AgentTransfer,
-    CesToolCall,
-    CesToolResponse,
-    ConversationMessage,
-)
+from turnwise.schemas.ces.conversation import AgentTransfer, CesToolCall, CesToolResponse, ConversationMessage
+from turnwise.schemas.ces.evaluation import CesUserFact, GoldenExpectation, ScenarioExpectation
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
-from turnwise.schemas.ces.result_parts import (
+from turnwise.schemas.ces.result import (
     CesSpanLatency,
     CesToolCallLatency,
     EvaluationErrorInfo,
@@ -35,7 +30,7 @@ from turnwise.schemas.proto.fields import (
     Text,
     Timestamp,
 )
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.values import no_items
 
 

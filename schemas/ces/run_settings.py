@@ -1,7 +1,7 @@
 """Settings of runs, and simulated users."""
 
 from turnwise.schemas.proto.fields import Double, Implicit, Int32, OpenEnum, Text
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 
 
 class AudioEncoding(OpenEnum):

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from turnwise.schemas.ces.result_parts import EvaluationErrorInfo
-from turnwise.schemas.ces.run_parts import (
+from turnwise.schemas.ces.result import EvaluationErrorInfo
+from turnwise.schemas.ces.run import (
     EvaluationRunState,
     EvaluationRunSummary,
     EvaluationType,
@@ -15,7 +15,7 @@ from turnwise.schemas.ces.run_parts import (
 from turnwise.schemas.ces.run_settings import EvaluationConfig, GoldenRunMethod
 from turnwise.schemas.ces.status import Status
 from turnwise.schemas.proto.fields import Implicit, Int32, Map, Repeated, Text, Timestamp
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.values import no_items
 
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from turnwise.schemas.ces.conversations import (
+from turnwise.schemas.ces.conversation import (
     Blob,
     CesToolCall,
     CesToolResponse,
@@ -12,7 +12,7 @@ from turnwise.schemas.ces.conversations import (
 )
 from turnwise.schemas.proto.any import AnyMessage
 from turnwise.schemas.proto.fields import Bool, Bytes, Int32, Repeated, Struct, Text
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.values import no_items
 
 

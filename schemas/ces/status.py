@@ -4,7 +4,7 @@ from pydantic import Field
 
 from turnwise.schemas.proto.any import AnyMessage
 from turnwise.schemas.proto.fields import Duration, Int32, Int64, Map, Repeated, Text
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.values import no_items
 
 

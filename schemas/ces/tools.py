@@ -3,13 +3,13 @@
 from pydantic import Field
 
 from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.requests import (
+from turnwise.schemas.ces.resources import (
     GetEvaluationRequest,
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,
 )
 from turnwise.schemas.proto.fields import Bool, Int32, Repeated, Text, Timestamp
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.values import no_items
 
 

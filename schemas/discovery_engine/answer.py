@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from turnwise.schemas.discovery_engine.parts import (
+from turnwise.schemas.discovery_engine import (
     AnswerMessage,
     AnswerReference,
     AnswerSafetyRating,

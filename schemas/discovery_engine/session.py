@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
+from turnwise.schemas.discovery_engine import AnswerMessage
 from turnwise.schemas.discovery_engine.answer import Answer
-from turnwise.schemas.discovery_engine.parts import AnswerMessage
 from turnwise.schemas.proto.fields import Bool, Implicit, Map, OpenEnum, Repeated, Struct, Text, Timestamp
 from turnwise.schemas.values import no_items
 

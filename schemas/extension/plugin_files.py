@@ -3,7 +3,7 @@
 import os
 
 from turnwise.schemas.extension.plugins import import_plugin
-from turnwise.schemas.extension.registry import PLUGINS
+from turnwise.schemas.registry import PLUGINS
 
 for _place in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
     import_plugin(_place)

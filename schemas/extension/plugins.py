@@ -8,7 +8,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from turnwise.schemas.extension.registry import PLUGINS, REGISTRIES, plugin_errors
+from turnwise.schemas.registry import PLUGINS, REGISTRIES, plugin_errors
 
 _PARENT = "turnwise.schemas.extension.plugin_files"
 

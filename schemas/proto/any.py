@@ -20,7 +20,7 @@ from turnwise.schemas.proto.fields import (
     Text,
     Timestamp,
 )
-from turnwise.schemas.proto.json import MESSAGE_TYPES, describe_error
+from turnwise.schemas.proto.message import MESSAGE_TYPES, describe_error
 from turnwise.schemas.values import JsonObject, JsonValue
 
 _VALUES: dict[str, Any] = {

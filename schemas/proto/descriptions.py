@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from itertools import pairwise
 
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 
 
 def field_description(message: type[Message], field: str) -> str:

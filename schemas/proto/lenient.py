@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from turnwise.schemas.proto.fields import OpenEnum, ParseState
-from turnwise.schemas.proto.json import Message, WireError, describe_error, describe_problem
+from turnwise.schemas.proto.message import Message, WireError, describe_error, describe_problem
 from turnwise.schemas.values import JsonObject, JsonValue
 
 M = TypeVar("M", bound=Message)

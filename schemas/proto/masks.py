@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, get_args, get_origin
 
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.values import JsonObject, JsonValue
 

@@ -13,7 +13,7 @@ from turnwise.schemas.proto import fields as proto_fields
 from turnwise.schemas.proto.any import AnyMessage
 from turnwise.schemas.proto.descriptions import field_description
 from turnwise.schemas.proto.fields import OpenEnum
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.values import JsonObject
 
 SchemaUse = Literal["answer", "request", "update"]

@@ -1,7 +1,7 @@
 """Applies updates to resources: messages with a name and fields that only the service sets."""
 
-from turnwise.schemas.proto.json import Message
 from turnwise.schemas.proto.masks import parse_mask, update_fields
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.values import JsonObject
 
 

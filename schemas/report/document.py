@@ -3,8 +3,8 @@
 import msgspec
 
 from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.report import CriterionRow, Curve, FailureGroup, Slice, ToolFigure, Unscored
 from turnwise.schemas.report.conversations import Conversations
-from turnwise.schemas.report.figures import CriterionRow, Curve, FailureGroup, Slice, ToolFigure, Unscored
 from turnwise.schemas.values import JsonObject
 
 

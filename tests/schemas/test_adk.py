@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from turnwise.schemas.adk.eval_sets import (
+from turnwise.schemas.adk import (
     AdkEvalCase,
     AdkSessionInput,
     Content,

@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from turnwise.schemas.ces.messages import MESSAGES
 from turnwise.schemas.proto import any as proto_any
 from turnwise.schemas.proto import fields as proto_fields
-from turnwise.schemas.proto.json import MESSAGE_TYPES
+from turnwise.schemas.proto.message import MESSAGE_TYPES
 from turnwise.schemas.proto.scalars import nanos_duration, nanos_timestamp
 
 SHARED = Path(__file__).parents[2] / "../shared"

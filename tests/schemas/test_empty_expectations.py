@@ -6,7 +6,7 @@ import pytest
 
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.readers import CaseReader
+from turnwise.transforms.formats.reading import CaseReader
 
 
 def golden(*expectations, **fields):

@@ -3,7 +3,7 @@
 import pytest
 
 from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.proto.json import WireError
+from turnwise.schemas.proto.message import WireError
 
 
 @pytest.mark.parametrize("levels", [200, 5_000, 100_000])

@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 
 
 class ScriptedJudge:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from turnwise.schemas.grounded import GroundedAnswer
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.annotations import Mark, Marks
-from turnwise.transforms.judging.prompts.render import reference_text
+from turnwise.transforms.judging.prompts import reference_text
 from turnwise.transforms.judging.prompts.sections import MAX_SECTION
 from turnwise.transforms.local_judge.grounding import GroundingVerdict
 from turnwise.transforms.local_judge.support import SupportQuestion, TooLargeError, supported

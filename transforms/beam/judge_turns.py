@@ -14,26 +14,15 @@ from apache_beam.utils.windowed_value import WindowedValue
 from turnwise.schemas.failure import RAISED
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.counters import COUNTS
-from turnwise.transforms.beam.parse import FAILURES
-from turnwise.transforms.beam.score_turns import (
-    ROWS,
-    STATISTICS,
-    TO_READ,
-    BundleSums,
-    Emitter,
-    ScoringDoFn,
-)
+from turnwise.transforms.beam.scoring import ROWS, STATISTICS, TO_READ, BundleSums, Emitter, ScoringDoFn
+from turnwise.transforms.beam.steps import FAILURES
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation
 from turnwise.transforms.judging.limits.counts import JudgeUsage
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import JudgeWorker, open_judge
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import (
-    ScoredConversation,
-    judge_conversation,
-    score_selected,
-)
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation, score_selected
 from turnwise.transforms.scoring.joint.counting import judged_counts
 from turnwise.transforms.scoring.selection import Selection
 

@@ -9,7 +9,7 @@ from apache_beam.pvalue import DoOutputsTuple, PCollection
 from turnwise.schemas.case import CaseKey
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
-from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.beam.steps import FAILURES
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.matching.cases import USED_CASE, CaseIndex, match_case
 from turnwise.transforms.matching.packed_case import PackedCase

@@ -10,7 +10,7 @@ import numpy as np
 from turnwise.schemas.calibration import ConfusionCounts, LabelFigure, NumberAgreement, OutcomeAgreement
 from turnwise.schemas.difference import Bounds
 from turnwise.transforms.calibration.correction import confusion
-from turnwise.transforms.calibration.joining import LabelledScore
+from turnwise.transforms.decisions.calibration.labels import LabelledScore
 from turnwise.transforms.statistics.agreement import (
     Confusion,
     alpha_interval,

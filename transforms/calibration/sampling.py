@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from turnwise.schemas.label import LabelDraw
-from turnwise.transforms.calibration.joining import LabelledScore, last_number
 from turnwise.transforms.calibration.scores import JudgedScore
+from turnwise.transforms.decisions.calibration.labels import LabelledScore, last_number
 
 FEWEST_CASES = 30
 """Labelled cases that a correction needs: with fewer, intervals hold the truth in less than 94 %."""

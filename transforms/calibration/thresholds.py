@@ -9,8 +9,8 @@ import numpy.typing as npt
 from turnwise.schemas.calibration import LabelFigure, ThresholdAdvice
 from turnwise.schemas.difference import Bounds
 from turnwise.transforms.calibration.agreement import case_mean
-from turnwise.transforms.calibration.joining import LabelledScore
 from turnwise.transforms.calibration.scores import Ruler
+from turnwise.transforms.decisions.calibration.labels import LabelledScore
 from turnwise.transforms.statistics.clusters import cluster_codes
 from turnwise.transforms.statistics.resampling import Numbers, generator_of
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, Turn
-from turnwise.transforms.case_making.candidate import Candidate
-from turnwise.transforms.formats.messages.base import MISSING_HISTORY
-from turnwise.transforms.formats.traces.turn import STRANGER
+from turnwise.transforms.decisions.cases import Candidate
+from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
+from turnwise.transforms.formats.traces.turns import STRANGER
 from turnwise.transforms.matching.recorded import recorded_case
 
 TO_APPROVE, FROM_FAILED = "to_approve", "from_failed"

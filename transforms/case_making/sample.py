@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from turnwise.transforms.case_making.candidate import Candidate
+from turnwise.transforms.decisions.cases import Candidate
 
 
 class CandidateSample:

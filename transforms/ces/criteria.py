@@ -2,10 +2,10 @@
 
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
-from turnwise.transforms.criteria.ces.hallucination import Hallucination
-from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics, UserGoalSatisfaction
 from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
 from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity
+from turnwise.transforms.criteria.ces_conversations import ScenarioRubrics, UserGoalSatisfaction
+from turnwise.transforms.criteria.ces_turns import Hallucination
 
 CES_CRITERIA: tuple[JudgedCriterion, ...] = (
     SemanticSimilarity(),

@@ -7,9 +7,9 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.answers.checks import is_score
 from turnwise.transforms.ces.judgements import Judgements
 from turnwise.transforms.criteria.answers.grounding_score import GroundingScore
-from turnwise.transforms.criteria.ces.hallucination import LABELS, Hallucination, no_claim, switched_off
+from turnwise.transforms.criteria.ces_turns import LABELS, Hallucination, no_claim, switched_off
 from turnwise.transforms.matching.sample import TurnPair
-from turnwise.transforms.scoring.conversation import ScoredConversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation
 
 
 def judged_hallucination(pair: TurnPair, judgements: Judgements) -> Score | None:

@@ -10,7 +10,6 @@ from turnwise.schemas.conversation import Expectation
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
-from turnwise.transforms.criteria.ces.hallucination import Hallucination, in_ces_terms, switched_off
 from turnwise.transforms.criteria.ces.items import (
     ComparedValue,
     ExpectedAnswer,
@@ -18,13 +17,14 @@ from turnwise.transforms.criteria.ces.items import (
     Statement,
     items_of,
 )
-from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics, UserGoalSatisfaction
 from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
 from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity, similarity_threshold
+from turnwise.transforms.criteria.ces_conversations import ScenarioRubrics, UserGoalSatisfaction
+from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, switched_off
 from turnwise.transforms.matching.arguments import ParameterScore, parameter_outcome
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.scoring.conversation import CriterionScores
+from turnwise.transforms.scoring.evaluate import CriterionScores
 
 NAMES = frozenset(criterion.name for criterion in CES_CRITERIA)
 """Names of CES's judged criteria."""

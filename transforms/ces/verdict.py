@@ -10,13 +10,13 @@ from turnwise.transforms.ces.judgements import (
     needs_hallucination_check,
 )
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
-from turnwise.transforms.criteria.ces.hallucination import Hallucination
-from turnwise.transforms.criteria.ces.scenario import UserGoalSatisfaction
 from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
 from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity
+from turnwise.transforms.criteria.ces_conversations import UserGoalSatisfaction
+from turnwise.transforms.criteria.ces_turns import Hallucination
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
-from turnwise.transforms.scoring.conversation import ScoredConversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from itertools import chain
 
 from turnwise.schemas.comparison import RulerChange
-from turnwise.transforms.comparison.coded import distinct_pairs
 from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.criterion_column import CriterionColumn
 from turnwise.transforms.comparison.runs import Bools
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.comparison.sides import distinct_pairs
 from turnwise.transforms.scoring.verdict import STATUS
 
 _Thresholds = set[float | None]

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from turnwise.schemas.comparison import PairedBy
-from turnwise.transforms.comparison.coded import CodedColumn, coded, constant
 from turnwise.transforms.comparison.criterion_column import (
     CriterionColumn,
     columns_by_criterion,
@@ -13,6 +12,7 @@ from turnwise.transforms.comparison.criterion_column import (
 )
 from turnwise.transforms.comparison.errors import Raised, ScoredId, error_of
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.sides import CodedColumn, coded, constant
 
 CaseNames = CodedColumn[str] | CodedColumn[str | None]
 

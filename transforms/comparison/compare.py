@@ -8,15 +8,15 @@ from turnwise.schemas.comparison import Comparison, PairedBy, RulerChange, Side
 from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.corrected import calibration_notes, with_correction
 from turnwise.transforms.comparison.criteria import compare_criteria, measure_all
-from turnwise.transforms.comparison.estimates import Setup
 from turnwise.transforms.comparison.flips import flips
 from turnwise.transforms.comparison.measures import CriterionMeasure, measure_of
-from turnwise.transforms.comparison.notes import comparison_notes
 from turnwise.transforms.comparison.pairing import match
 from turnwise.transforms.comparison.ruler import ruler_changes
 from turnwise.transforms.comparison.side import ComparedSide
-from turnwise.transforms.comparison.side_values import values_of
-from turnwise.transforms.comparison.slices import NO_PARTS, compare_parts
+from turnwise.transforms.decisions.comparison.differences import NO_PARTS, compare_parts
+from turnwise.transforms.decisions.comparison.estimates import Setup
+from turnwise.transforms.decisions.comparison.side_values import values_of
+from turnwise.transforms.decisions.comparison.words import comparison_notes
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.resampling import SEED
 

@@ -6,19 +6,19 @@ import msgspec
 
 from turnwise.schemas.comparison import CriterionComparison
 from turnwise.schemas.difference import JudgeNoise, TurnDifference, VersionDifference
-from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure, value_direction
 from turnwise.transforms.comparison.ratios import quantile_ratios
-from turnwise.transforms.comparison.sentences import sentence
-from turnwise.transforms.comparison.side_values import MatchedValues
 from turnwise.transforms.comparison.undecided import lasting_word, three_readings
-from turnwise.transforms.comparison.values import (
+from turnwise.transforms.comparison.words import difference_of, word_for
+from turnwise.transforms.decisions.comparison.estimates import Estimate, Setup
+from turnwise.transforms.decisions.comparison.sentences import sentence
+from turnwise.transforms.decisions.comparison.side_values import MatchedValues
+from turnwise.transforms.decisions.comparison.values import (
     estimate,
     group_estimate,
     group_values,
     paired_values,
 )
-from turnwise.transforms.comparison.words import difference_of, word_for
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.multiplicity import holm
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct, field
 
-from turnwise.transforms.comparison.coded import CodedColumn, chosen, coded, constant, stacked
 from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.comparison.runs import Bools
+from turnwise.transforms.decisions.comparison.sides import CodedColumn, chosen, coded, constant, stacked
 from turnwise.transforms.statistics.resampling import Numbers
 
 

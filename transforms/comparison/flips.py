@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.schemas.comparison import Flip, FlipKind
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.observed import Observed
-from turnwise.transforms.comparison.side_values import MatchedValues, SideValues
+from turnwise.transforms.decisions.comparison.side_values import MatchedValues, SideValues
 
 _LEAST_CHANGE = 0.5
 """Change of the share of passed runs from which a case counts as gained or lost."""

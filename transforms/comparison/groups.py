@@ -6,8 +6,14 @@ from statistics import fmean, variance
 
 from msgspec.structs import replace
 
-from turnwise.transforms.comparison.estimates import FEWEST_ALIKE, FEWEST_CASES, Estimate, Setup, within_scale
 from turnwise.transforms.comparison.runs import Runs
+from turnwise.transforms.decisions.comparison.estimates import (
+    FEWEST_ALIKE,
+    FEWEST_CASES,
+    Estimate,
+    Setup,
+    within_scale,
+)
 from turnwise.transforms.statistics.effects import cohens_h, standardised
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.means import (

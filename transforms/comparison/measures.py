@@ -9,7 +9,7 @@ from msgspec import Struct
 from turnwise.schemas.comparison import ComparedMeasure
 from turnwise.transforms.comparison.criterion_column import CriterionColumn, are_binary
 from turnwise.transforms.comparison.runs import Bools
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.resampling import Numbers
 

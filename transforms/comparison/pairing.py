@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from turnwise.schemas.comparison import PairedBy, Pairing
 from turnwise.transforms.comparison.case_rows import CaseRows, rows_by_case
-from turnwise.transforms.comparison.coded import CodedColumn, common, distinct_pairs
 from turnwise.transforms.comparison.columns import CaseNames, ConversationColumns
+from turnwise.transforms.decisions.comparison.sides import CodedColumn, common, distinct_pairs
 
 _NAMES_SHOWN = 20
 KEYS: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")

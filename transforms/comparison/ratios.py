@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from turnwise.schemas.difference import QuantileRatio
-from turnwise.transforms.comparison.estimates import Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
-from turnwise.transforms.comparison.side_values import MatchedValues, SideValues
 from turnwise.transforms.comparison.words import bounds_of
+from turnwise.transforms.decisions.comparison.estimates import Setup
+from turnwise.transforms.decisions.comparison.side_values import MatchedValues, SideValues
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.resampling import Numbers, interpolated_quantile, resampling_weights
 

@@ -6,12 +6,12 @@ from functools import partial
 from msgspec import Struct
 
 from turnwise.schemas.difference import ComparisonWord, Undecided, UndecidedReading
-from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.runs import Bools
-from turnwise.transforms.comparison.side_values import MatchedValues
-from turnwise.transforms.comparison.values import estimate
 from turnwise.transforms.comparison.words import bounds_of, word_for
+from turnwise.transforms.decisions.comparison.estimates import Estimate, Setup
+from turnwise.transforms.decisions.comparison.side_values import MatchedValues
+from turnwise.transforms.decisions.comparison.values import estimate
 from turnwise.transforms.statistics.multiplicity import holm
 
 

@@ -1,8 +1,8 @@
 """Words for differences, from adjusted p-values and intervals."""
 
 from turnwise.schemas.difference import Bounds, ComparisonWord, VersionDifference
-from turnwise.transforms.comparison.estimates import Estimate, Setup
 from turnwise.transforms.comparison.measures import CriterionMeasure
+from turnwise.transforms.decisions.comparison.estimates import Estimate, Setup
 from turnwise.transforms.statistics.decision import DifferenceEvidence, word
 from turnwise.transforms.statistics.interval import Interval
 

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, field_validator
 
-from turnwise.schemas.extension.registry import Registry
 from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.judge_config import PromptGeneration
+from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonValue
 from turnwise.transforms.criteria.attributes import ATTRIBUTES, attribute_fault

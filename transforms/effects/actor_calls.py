@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.effects.catalog import is_toggle, words_of
 from turnwise.transforms.effects.equivalence import equivalent, key_of
-from turnwise.transforms.effects.inferred import is_toggle, words_of
 from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
 

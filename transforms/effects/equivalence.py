@@ -17,7 +17,7 @@ from turnwise.transforms.effects.prose import (
     is_version,
     may_be_reworded,
 )
-from turnwise.transforms.effects.statements.stated_moments import likeness_of_moments
+from turnwise.transforms.effects.prose_values import likeness_of_moments
 from turnwise.transforms.effects.statements.written_words import with_digits
 from turnwise.transforms.matching.assignment import count_matches, equal_matches
 from turnwise.transforms.text.dates import DateReading, epoch_date, read_dates, same_date

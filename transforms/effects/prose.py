@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
-from turnwise.transforms.effects.statements.mentions import Mention, normalized, read_passage
+from turnwise.transforms.effects.mentions import Mention, normalized, read_passage
 from turnwise.transforms.effects.statements.stated_codes import addresses_in
 from turnwise.transforms.effects.statements.written_words import NUMBERS_IN_WORDS, with_digits
 from turnwise.transforms.local_judge.named_values import mark_named_values

@@ -8,7 +8,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall
 from turnwise.schemas.tools import UNKNOWN, Effect, ToolDeclaration, ToolEffect, ToolSetting
 from turnwise.schemas.values import JsonValue
-from turnwise.transforms.effects.inferred import infer_effect, words_of
+from turnwise.transforms.effects.catalog import infer_effect, words_of
 from turnwise.transforms.text.patterns import glob_matches
 
 CONFIG = "config"

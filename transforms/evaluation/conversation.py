@@ -7,7 +7,7 @@ from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import ResultRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score_row import MadeScoreRow
-from turnwise.transforms.ces.results import evaluation_result, result_message
+from turnwise.transforms.ces.result import evaluation_result, result_message
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
@@ -15,7 +15,7 @@ from turnwise.transforms.metrics.rows import result_row, score_rows
 from turnwise.transforms.metrics.slices import slices_of
 from turnwise.transforms.metrics.state import SumPart
 from turnwise.transforms.review.row import reviewer_of
-from turnwise.transforms.scoring.conversation import ScoredConversation, score_conversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation, score_conversation
 from turnwise.transforms.scoring.verdict import Rules, Verdict, conversation_verdict
 
 RULES: Rules = {"ces": ces_verdict}

@@ -10,12 +10,12 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.failure import RAISED, Failure
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.base import AUTO, FORMATS, Format
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.messages.values import without_nulls
 from turnwise.transforms.formats.parsing import LoggedConversation, parse_case, parse_record
-from turnwise.transforms.formats.readers import CaseReader, LogReader, decoded
+from turnwise.transforms.formats.reading import CaseReader, LogReader, decoded
 from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.registry import AUTO, FORMATS, Format
 
 
 class FoundCase(NamedTuple):

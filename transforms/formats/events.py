@@ -12,9 +12,9 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import RAISED
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.base import AUTO, FORMATS, EventReader, time_by
 from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.problems import checked, is_foreseen, unforeseen, with_turns
+from turnwise.transforms.formats.registry import AUTO, FORMATS, EventReader, time_by
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.unread import UNREAD, gaps
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.base import FORMATS, formats_in_order
+from turnwise.transforms.formats.registry import FORMATS, formats_in_order
 from turnwise.transforms.formats.unread import snake
 
 _TRIED = 100

@@ -8,11 +8,11 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import KEPT_RECORD_BYTES, RAISED, Failure, record_failure
 from turnwise.schemas.record import Receipt, Record
-from turnwise.transforms.formats.base import record_place
 from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
 from turnwise.transforms.formats.lending import NoConversation
 from turnwise.transforms.formats.problems import checked, with_turns
-from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.formats.reading import CaseReader, LogReader
+from turnwise.transforms.formats.registry import record_place
 
 _PLACES_SHOWN = 3
 

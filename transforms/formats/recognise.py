@@ -3,12 +3,12 @@
 from itertools import islice
 
 from turnwise.schemas.values import JsonValue
-from turnwise.transforms.formats.base import FORMATS, formats_in_order
 from turnwise.transforms.formats.chat.format import is_message
 from turnwise.transforms.formats.foreign import NEXT_STEP, foreign_format
-from turnwise.transforms.formats.messages.base import DIALECTS, dialects_of
+from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.values import without_nulls
 from turnwise.transforms.formats.nearest import nearest_format
+from turnwise.transforms.formats.registry import FORMATS, formats_in_order
 
 SHOWN_KEYS = 8
 _INSPECT = "see what the file holds with `turnwise inspect`"

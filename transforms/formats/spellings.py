@@ -10,7 +10,7 @@ from turnwise.schemas.arguments import decoded_arguments
 from turnwise.schemas.conversation import Milliseconds
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.values import stated
-from turnwise.transforms.text.failure_marks import states_failure
+from turnwise.transforms.text.cleaning import states_failure
 
 ARGUMENTS = ("args", "arguments", "kwargs")
 _BROKEN_OFF = frozenset(

@@ -8,7 +8,7 @@ from turnwise.schemas.difference import Bounds
 from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.comparison.pairing import match
-from turnwise.transforms.gating.measured import BaselineState, Lost, scale_of
+from turnwise.transforms.decisions.gate.measured import BaselineState, Lost, scale_of
 from turnwise.transforms.gating.words import corrected_text, difference_text
 
 

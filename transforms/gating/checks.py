@@ -5,8 +5,8 @@ from difflib import get_close_matches
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.gate_config import AllPassRule, BoundRule, GateConfig
-from turnwise.transforms.criteria import Criterion
-from turnwise.transforms.gating.measured import scale_of
+from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.decisions.gate.measured import scale_of
 from turnwise.transforms.scoring.verdict import STATUS
 
 

@@ -6,7 +6,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.inspection import CriterionUse, FileInspection, Noted
-from turnwise.transforms.criteria import Criterion
+from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.formats.any_record import FoundCase, ReadRecord
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation

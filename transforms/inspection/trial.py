@@ -9,13 +9,12 @@ from turnwise.schemas.conversation import Conversation, Expectation, Rubric
 from turnwise.schemas.inspection import Applies
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.criteria import CRITERIA, Criterion
-from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.recorded import recorded_case
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import (
+from turnwise.transforms.scoring.evaluate import (
     CriterionScores,
     ScoredConversation,
     judge_conversation,

@@ -7,7 +7,7 @@ from turnwise.schemas.failure import Failure
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import JudgeSample, Prompt, Question
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 
 
 class CheckedQuestion(NamedTuple):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.registry import hook_errors
+from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.judging.backends.base import (
     AuthenticationError,
     Backend,
@@ -11,7 +11,7 @@ from turnwise.transforms.judging.backends.base import (
     Request,
     backend_fault,
 )
-from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind
+from turnwise.transforms.judging.judges_base import JUDGES, JudgeKind
 from turnwise.transforms.judging.routes import Routes
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from turnwise.schemas.extension.registry import error_text
 from turnwise.schemas.failure import RAISED
 from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.registry import error_text
 from turnwise.transforms.judging.ask import JudgeSample, Question, R, known_sum
 from turnwise.transforms.judging.backends.base import (
     MAX_CANDIDATES,
@@ -25,7 +25,7 @@ from turnwise.transforms.judging.backends.base import (
     Request,
 )
 from turnwise.transforms.judging.cache import CachedReplies, CachedReply, ReplyCache
-from turnwise.transforms.judging.limits.budget import Budget, estimated_tokens
+from turnwise.transforms.judging.limits import Budget, estimated_tokens
 from turnwise.transforms.judging.limits.counts import JudgeCounts, tokens_of
 from turnwise.transforms.judging.limits.pace import Pace
 from turnwise.transforms.judging.places.base import PlaceError

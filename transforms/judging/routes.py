@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind
+from turnwise.transforms.judging.judges_base import JUDGES, JudgeKind
 
 _OF_ONE_API = ("project", "location", "base_url", "api_key_secret")
 

@@ -6,20 +6,20 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.registry import hook_errors
 from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.cache import ReplyCache
 from turnwise.transforms.judging.connections import Connections
 from turnwise.transforms.judging.judge import Judge
-from turnwise.transforms.judging.judges.base import JudgeKind, find_judge
-from turnwise.transforms.judging.limits.budget import Budget
+from turnwise.transforms.judging.judges_base import JudgeKind, find_judge
+from turnwise.transforms.judging.limits import Budget
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.limits.estimate import Estimator
 from turnwise.transforms.judging.limits.pace import Pace
 from turnwise.transforms.judging.limits.shares import divided_limits
+from turnwise.transforms.judging.opening import open_place
 from turnwise.transforms.judging.places.base import NOTHING, PATIENCE_S, Amounts
-from turnwise.transforms.judging.places.opening import open_place
 from turnwise.transforms.judging.requests import Requests
 from turnwise.transforms.judging.routes import Routes
 

@@ -19,7 +19,7 @@ from turnwise.transforms.local_judge.codes import missing_codes
 from turnwise.transforms.local_judge.contradictions import contradiction, overstated
 from turnwise.transforms.local_judge.coverage import coverage, probability, weight_in_answer
 from turnwise.transforms.local_judge.evidence import Evidence, EvidencePassage
-from turnwise.transforms.local_judge.flags import UNKNOWN
+from turnwise.transforms.local_judge.records import UNKNOWN
 from turnwise.transforms.local_judge.replaced_numbers import replaced_number
 from turnwise.transforms.local_judge.speech_acts import (
     NOTHING_SAID,

@@ -10,15 +10,9 @@ from functools import cache
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim
-from turnwise.transforms.local_judge.flags import (
-    clauses,
-    is_open,
-    neutral,
-    says_less,
-    split_capitals,
-)
 from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.local_judge.negations import denies, is_denied, with_single_negations
+from turnwise.transforms.local_judge.records import clauses, is_open, neutral, says_less, split_capitals
 from turnwise.transforms.text.words import Word, weigh
 
 _KEY = re.compile(r"(?:^|[^a-z])(?:status|state|statut|estado|état|zustand)$|(?:状態|ステータス|상태)$")

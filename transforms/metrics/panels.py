@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.scoring.conversation import CriterionScores
+from turnwise.transforms.scoring.evaluate import CriterionScores
 from turnwise.transforms.scoring.joint.counting import verdict_letters
 from turnwise.transforms.scoring.joint.figures import panel_summary
 from turnwise.transforms.scoring.joint.panel import PANEL

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import CriterionScores
+from turnwise.transforms.scoring.evaluate import CriterionScores
 
 _CONVERSATION_BYTES = 8
 _CRITERION_BYTES = 4

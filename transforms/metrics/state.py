@@ -11,7 +11,7 @@ from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.metrics.panels import PanelCounts, add_panel, merge_panels
 from turnwise.transforms.metrics.repeats import Repeats
 from turnwise.transforms.metrics.tally import Tally
-from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
 
 _MOST_KEPT = 500

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from turnwise.schemas.report.figures import ToolFigure
+from turnwise.schemas.report import ToolFigure
+from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, VersionKey, turns_of
 from turnwise.transforms.matching.arguments import parameter_score
-from turnwise.transforms.reporting.collect import AnyRow, CollectedRuns, VersionKey, turns_of
 from turnwise.transforms.reporting.curves import quantile
 
 _MOST_WRONG = 5

@@ -6,8 +6,8 @@ from typing import Any
 
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.report.conversations import Conversations, Detail
+from turnwise.transforms.decisions.report.collect import AnyRow, Entry, VersionKey, turns_of
 from turnwise.transforms.reporting.calls import call_pairs, expected_calls
-from turnwise.transforms.reporting.collect import AnyRow, Entry, VersionKey, turns_of
 from turnwise.transforms.reporting.exact import exact_json
 from turnwise.transforms.reporting.slices import outcomes
 from turnwise.transforms.review.choice import reading_key, to_read

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
-from turnwise.schemas.report.figures import CriterionFigure, CriterionRow
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.reporting.collect import AnyRow, CollectedRuns, Entry, VersionKey
+from turnwise.schemas.report import CriterionFigure, CriterionRow
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.grouped import (
     GroupSum,

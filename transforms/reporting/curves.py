@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.schemas.report.figures import Curve
+from turnwise.schemas.report import Curve
+from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey
 from turnwise.transforms.metrics.quantiles import rank_of
-from turnwise.transforms.reporting.collect import CollectedRuns, Entry, VersionKey
 
 STEPS = 100
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.report.figures import FailureGroup, Unscored
-from turnwise.transforms.reporting.collect import AnyRow, CollectedRuns, Entry
+from turnwise.schemas.report import FailureGroup, Unscored
+from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry
 from turnwise.transforms.scoring.verdict import STATUS
 
 NO_REASON = "no reason is stated"

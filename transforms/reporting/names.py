@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.transforms.reporting.collect import VersionKey
+from turnwise.transforms.decisions.report.collect import VersionKey
 
 
 def short_names(versions: Sequence[VersionKey]) -> Iterator[str]:

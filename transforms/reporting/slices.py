@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.report.figures import Slice, SliceFigure
-from turnwise.transforms.reporting.collect import CollectedRuns, Entry, VersionKey, turns_of
+from turnwise.schemas.report import Slice, SliceFigure
+from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey, turns_of
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.multiplicity import benjamini_hochberg
 from turnwise.transforms.statistics.power import detectable_of_groups

@@ -6,15 +6,15 @@ from typing import NamedTuple
 from turnwise.schemas.harm import HARM_TERMS, HarmTerm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion
-from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
-from turnwise.transforms.criteria.ces.hallucination import Hallucination, in_ces_terms, unjustified_text
+from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.reasons import why_unpaired
+from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.matching.ending import broke_off, end_text
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.calls import DESTRUCTIVE
-from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.gaps import conversation_gap
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
 

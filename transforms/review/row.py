@@ -7,7 +7,7 @@ from turnwise.schemas.conversation import Turn
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.criteria.calls.tool_effects import ToolEffects
+from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.tool_catalog import ToolCatalog
 from turnwise.transforms.matching.sample import Sample, stated_task
 from turnwise.transforms.review.calls import CallEffects, MadeCalls, agent_calls, tool_names
@@ -16,7 +16,7 @@ from turnwise.transforms.review.problems import problems_of
 from turnwise.transforms.review.transcript import transcript_of
 from turnwise.transforms.review.unclear_calls import unclear_tools
 from turnwise.transforms.review.why import one_line, why_of
-from turnwise.transforms.scoring.conversation import ScoredConversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict
 from turnwise.transforms.text.times import rfc3339
 

@@ -10,9 +10,9 @@ from turnwise.schemas.alert import AlertRule
 from turnwise.schemas.config import ConfigError, EvalConfig, load_json_object
 from turnwise.schemas.judge_config import snake_case
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.criteria import CRITERIA, Criterion
+from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
-from turnwise.transforms.judging.judges.base import find_judge
+from turnwise.transforms.judging.judges_base import find_judge
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.text.patterns import check_glob
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from turnwise.transforms.criteria.calls.base import UsesToolEffects
-from turnwise.transforms.scoring.conversation import ScoredConversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation
 
 GUESS = "guess "
 """Start of the names of the counters, `guess EFFECT|TOOL`."""

@@ -12,9 +12,9 @@ from apache_beam.transforms.window import GlobalWindows
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.inspected import InspectedDoFn
+from turnwise.transforms.beam.sessions import RecordContent
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.matching.cases import CaseIndex, match_case
-from turnwise.transforms.streaming.assemble_sessions import RecordContent
 
 CASE_FAILURES = "case_failures"
 

@@ -7,10 +7,10 @@ from apache_beam.pvalue import PCollection
 
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Arrival, Record
-from turnwise.transforms.beam.parse import EVENTS, GROUPED, ParsingDoFn
+from turnwise.transforms.beam.steps import EVENTS, GROUPED, ParsingDoFn
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.text.times import epoch_seconds
 
 _FOUND = "found"

@@ -11,7 +11,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Closing, Receipt, Record
 from turnwise.transforms.formats.events import ConversationEvent, in_order, join_events
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.streaming.durations import StreamRules
 
 MAX_EVENTS = 2_000

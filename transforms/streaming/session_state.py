@@ -11,7 +11,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.failure import RAISED
 from turnwise.schemas.record import Receipt, Record
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import (
     ClosedSession,

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
+from turnwise.pipeline.cli.store import DELETE
 from turnwise.pipeline.cli.store.base import StoreCommand
 from turnwise.pipeline.cli.store.check import CHECK
 from turnwise.pipeline.cli.store.copies import BACKUP
-from turnwise.pipeline.cli.store.delete import DELETE
 from turnwise.pipeline.cli.store.prune import PRUNE
 from turnwise.pipeline.cli.store.runs import RUNS
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.parser import OptionParser
-from turnwise.pipeline.store.urls import is_store_url, shown_url
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_store_url, shown_url
 
 _COMMANDS: tuple[StoreCommand, ...] = (RUNS, PRUNE, DELETE, BACKUP, CHECK)
 COMMANDS = {each.name: each for each in _COMMANDS}

@@ -29,7 +29,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     from turnwise.pipeline.store.engine import open_store
-    from turnwise.pipeline.store.maintenance.pruning import count_rows_of, old_runs, prune
+    from turnwise.pipeline.store.pruning import count_rows_of, old_runs, prune
     from turnwise.schemas.proto.scalars import nanos_timestamp
 
     age = _AGE.fullmatch(options.older_than)
@@ -55,7 +55,7 @@ def _run(options: Namespace) -> int:
 
 def overwrite(store: "Store") -> list[str]:
     """Overwrites what was deleted; returns where it is left, one line each."""
-    from turnwise.pipeline.store.maintenance.erasure import overwrite_deleted
+    from turnwise.pipeline.store.erasure import overwrite_deleted
     from turnwise.pipeline.store.urls import StoreError
 
     try:

@@ -2,7 +2,7 @@
 
 from turnwise.pipeline.io.bigquery.client import REQUEST_SECONDS, one_line, open_rows_client, patient
 from turnwise.pipeline.io.bigquery.query import PATIENCE, find_table
-from turnwise.pipeline.settings.rows_address import RowsAddress, parse_address
+from turnwise.pipeline.settings.options import RowsAddress, parse_address
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.input_files import InputFile
 

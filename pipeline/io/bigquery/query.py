@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from turnwise.pipeline.io.bigquery.client import REQUEST_SECONDS, one_line, open_rows_client, patient
 from turnwise.pipeline.settings.extras import check_google
-from turnwise.pipeline.settings.rows_address import RowsAddress, parse_address
+from turnwise.pipeline.settings.options import RowsAddress, parse_address
 from turnwise.schemas.config import ConfigError
 
 if TYPE_CHECKING:

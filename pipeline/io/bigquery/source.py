@@ -6,11 +6,11 @@ from typing import Any
 import apache_beam as beam
 
 from turnwise.pipeline.io.bigquery.query import RowsQuery
-from turnwise.pipeline.io.bigquery.rows import RowsPart, part_records, result_parts
+from turnwise.pipeline.io.bigquery_source import RowsPart, part_records, result_parts
 from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
-from turnwise.transforms.beam.parse import FAILURES
+from turnwise.transforms.beam.steps import FAILURES
 
 
 class _QueryFn(beam.DoFn):

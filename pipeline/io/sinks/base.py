@@ -13,10 +13,10 @@ from msgspec import Struct
 from turnwise.pipeline.io.changes import ChangeWriter
 from turnwise.pipeline.io.run_record import RunRecord
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.store.urls import shown_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.registry import Registry, error_text, hook_errors
+from turnwise.schemas.database_urls import shown_url
 from turnwise.schemas.failure import RAISED
+from turnwise.schemas.registry import Registry, error_text, hook_errors
 from turnwise.schemas.values import JsonObject
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ def _open(place: SinkPlace) -> TableSink:
 
 
 def _append(place: SinkPlace) -> ChangeWriter:
-    from turnwise.pipeline.io.warehouse.bigquery_append import BigQueryChanges
+    from turnwise.pipeline.io.bigquery_sink import BigQueryChanges
 
     return BigQueryChanges(place)
 
 
 def _prepare(place: SinkPlace) -> None:
     if place.is_streaming:
-        from turnwise.pipeline.io.warehouse.bigquery_append import try_stream
+        from turnwise.pipeline.io.bigquery_sink import try_stream
 
         return try_stream(place)
     from turnwise.pipeline.io.warehouse.bigquery_load import try_tables

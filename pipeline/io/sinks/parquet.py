@@ -11,25 +11,25 @@ from turnwise.schemas.config import ConfigError
 
 
 def _open(place: SinkPlace) -> TableSink:
-    from turnwise.pipeline.io.warehouse.parquet_dataset import open_dataset
+    from turnwise.pipeline.io.parquet_sink import open_dataset
 
     return open_dataset(place)
 
 
 def _prepare(place: SinkPlace) -> None:
-    from turnwise.pipeline.io.warehouse.parquet_dataset import prepare_dataset
+    from turnwise.pipeline.io.parquet_sink import prepare_dataset
 
     prepare_dataset(place)
 
 
 def _complete(place: SinkPlace, staged: Sequence[Any]) -> Sequence[str]:
-    from turnwise.pipeline.io.warehouse.parquet_dataset import complete_dataset
+    from turnwise.pipeline.io.parquet_sink import complete_dataset
 
     return complete_dataset(place, staged)
 
 
 def _discard(place: SinkPlace) -> None:
-    from turnwise.pipeline.io.warehouse.parquet_dataset import discard_staged
+    from turnwise.pipeline.io.parquet_sink import discard_staged
 
     discard_staged(place)
 

@@ -5,42 +5,43 @@ from turnwise.pipeline.io.sinks.base import SinkKind, TableSink, register_sink
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.states import Broken
-from turnwise.pipeline.store.urls import SCHEMES, absolute_url
+from turnwise.pipeline.store.urls import absolute_url
+from turnwise.schemas.database_urls import SCHEMES
 from turnwise.schemas.values import JsonObject
 
 
 def _open(place: SinkPlace) -> TableSink:
-    from turnwise.pipeline.io.store_sink import open_sink
+    from turnwise.pipeline.io.store import open_sink
 
     return open_sink(place)
 
 
 def _left(place: SinkPlace) -> str:
-    from turnwise.pipeline.io.store_sink import left_in_store
+    from turnwise.pipeline.io.store import left_in_store
 
     return left_in_store(place)
 
 
 def _replaced(place: SinkPlace, results: int) -> int | None:
-    from turnwise.pipeline.io.store_sink import replaced_in_store
+    from turnwise.pipeline.io.store import replaced_in_store
 
     return replaced_in_store(place, results)
 
 
 def _begin(place: SinkPlace, document: JsonObject) -> None:
-    from turnwise.pipeline.io.store_sink import begin_run
+    from turnwise.pipeline.io.store import begin_run
 
     begin_run(place, document)
 
 
 def _complete(place: SinkPlace, document: JsonObject) -> None:
-    from turnwise.pipeline.io.store_sink import complete_run
+    from turnwise.pipeline.io.store import complete_run
 
     complete_run(place, document)
 
 
 def _break_off(place: SinkPlace, state: Broken, why: str) -> None:
-    from turnwise.pipeline.io.store_sink import break_off_run
+    from turnwise.pipeline.io.store import break_off_run
 
     break_off_run(place, state, why)
 

@@ -13,15 +13,7 @@ from apache_beam.io.filesystems import FileSystems
 from turnwise.pipeline.io.arrow import arrow_schema
 from turnwise.pipeline.io.bigquery.client import told
 from turnwise.pipeline.io.sinks.base import TableSink
-from turnwise.pipeline.io.warehouse.bigquery_tables import (
-    Dataset,
-    bigquery_schema,
-    open_client,
-    parse_dataset,
-    prepare_tables,
-    refused,
-)
-from turnwise.pipeline.io.warehouse.staging import (
+from turnwise.pipeline.io.staging import (
     StagedRows,
     StagingSink,
     lost_rows,
@@ -30,6 +22,14 @@ from turnwise.pipeline.io.warehouse.staging import (
     remove_folder,
     staged_columns,
     staging_folder,
+)
+from turnwise.pipeline.io.warehouse.bigquery_tables import (
+    Dataset,
+    bigquery_schema,
+    open_client,
+    parse_dataset,
+    prepare_tables,
+    refused,
 )
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import WAREHOUSE_TABLES

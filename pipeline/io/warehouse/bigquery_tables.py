@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from turnwise.pipeline.io.bigquery.client import told
+from turnwise.pipeline.io.staging import VERSION, staged_columns
 from turnwise.pipeline.io.warehouse.change_tables import CHANGES, stream_tables, view_statements
-from turnwise.pipeline.io.warehouse.staging import VERSION, staged_columns
 from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from turnwise.pipeline.io.changes import StreamChange
-from turnwise.pipeline.io.warehouse.staging import staged_columns
+from turnwise.pipeline.io.staging import staged_columns
 from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column, json_columns, with_json_texts
 from turnwise.schemas.values import JsonObject
 

@@ -14,7 +14,7 @@ from turnwise.schemas.ces.history_tools import (
     ListEvaluationRevisionsResponse,
     RestoreEvaluationRequest,
 )
-from turnwise.schemas.ces.requests import (
+from turnwise.schemas.ces.resources import (
     CreateEvaluationRequest,
     GetEvaluationResultRequest,
     ListEvaluationResultsResponse,

@@ -17,7 +17,7 @@ from mcp_types import (
 from mcp_types import Tool as ListedTool
 
 from turnwise.pipeline.service.errors import ServiceError, message_error
-from turnwise.pipeline.service.http.auth import may_write
+from turnwise.pipeline.service.http import may_write
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.tool import Tool
 from turnwise.pipeline.service.mcp.tools import TOOLS
@@ -27,7 +27,7 @@ from turnwise.schemas.ces.aggregates import AggregatedMetrics
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.proto.json import Message, WireError
+from turnwise.schemas.proto.message import Message, WireError
 from turnwise.schemas.proto.schema import message_schema
 from turnwise.schemas.values import JsonObject
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from turnwise.pipeline.service.mcp.views import View
 from turnwise.pipeline.service.service import Service
-from turnwise.schemas.proto.json import Message
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.schema import SchemaUse
 from turnwise.schemas.values import JsonObject
 

@@ -11,8 +11,8 @@ from turnwise.schemas.ces.comparison_tools import CompareAppVersionsResponse
 from turnwise.schemas.ces.history_tools import EvaluationRevision
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.ces.tools import RunFailure
-from turnwise.schemas.proto.json import Message
 from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.values import JsonObject
 
 _DETAILS = ("goldenResult", "scenarioResult", "persona", "error", "config", "evaluationMetricsThresholds")

@@ -10,10 +10,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
-from turnwise.pipeline.service.http.auth import may_write
+from turnwise.pipeline.service.http import may_write
 from turnwise.pipeline.service.http.workers import Workers
+from turnwise.pipeline.service.requests import read_request
 from turnwise.pipeline.service.rest.method import RestMethod
-from turnwise.pipeline.service.rest.requests import read_request
 from turnwise.pipeline.service.rest.table import find_method
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import MAX_BYTES

@@ -7,7 +7,7 @@ from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluatio
 from turnwise.pipeline.service.rest.method import Empty, RestMethod, in_app
 from turnwise.pipeline.service.service import Service
 from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.requests import (
+from turnwise.schemas.ces.resources import (
     CreateEvaluationRequest,
     DeleteEvaluationRequest,
     ListEvaluationsRequest,

@@ -3,7 +3,7 @@
 from turnwise.pipeline.service.rest.method import RestMethod, in_app
 from turnwise.pipeline.service.results import get_evaluation_result, list_evaluation_results
 from turnwise.pipeline.service.service import Service
-from turnwise.schemas.ces.requests import (
+from turnwise.schemas.ces.resources import (
     GetEvaluationResultRequest,
     ListEvaluationResultsRequest,
     ListEvaluationResultsResponse,

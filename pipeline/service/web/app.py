@@ -8,15 +8,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
-from turnwise.pipeline.service.http.auth import PAGES, may_write
+from turnwise.pipeline.service.http import PAGES, may_write
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.web import TrendQuery, trend_page
 from turnwise.pipeline.service.web.compare_page import compare_page
 from turnwise.pipeline.service.web.html import el, page
 from turnwise.pipeline.service.web.parts import navigation
 from turnwise.pipeline.service.web.runs_page import apps_page, runs_page
 from turnwise.pipeline.service.web.stored_report import stored_report
-from turnwise.pipeline.service.web.trend_page import TrendQuery, trend_page
 
 _Page = Callable[[Service, Request], Response]
 

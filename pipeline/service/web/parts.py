@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlencode
 
-from turnwise.pipeline.service.http.auth import PAGES
+from turnwise.pipeline.service.http import PAGES
 from turnwise.pipeline.service.web.html import Html, el, joined
 from turnwise.schemas.values import JsonObject
 

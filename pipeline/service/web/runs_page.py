@@ -9,8 +9,8 @@ from turnwise.pipeline.service.runs import list_run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.web.html import Html, el, page
 from turnwise.pipeline.service.web.parts import UNKNOWN_FIGURE, address, link, navigation, older, table
+from turnwise.pipeline.store.database import EVALUATIONS, RUNS
 from turnwise.pipeline.store.states import COMPLETED
-from turnwise.pipeline.store.tables import EVALUATIONS, RUNS
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
 from turnwise.schemas.values import JsonObject
 

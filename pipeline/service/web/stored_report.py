@@ -6,14 +6,14 @@ from sqlalchemy import Connection
 from starlette.responses import HTMLResponse, Response
 
 from turnwise.pipeline.io.stored_run import StoredRun, read_stored_run
+from turnwise.pipeline.report.html import report_page, run_rows
 from turnwise.pipeline.report_html.compared import compare_versions
-from turnwise.pipeline.report_html.write import report_page, run_rows
 from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.web.html import HEADERS
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.reporting.sentences import Compared
+from turnwise.transforms.decisions.report.figures import Compared
 
 MOST_CONVERSATIONS = 10_000
 _MOST_RUNS = 5

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, select
 
+from turnwise.pipeline.store.database import RUNS
 from turnwise.pipeline.store.lost import lost_of_runs
 from turnwise.pipeline.store.run_counts import count_rows
-from turnwise.pipeline.store.tables import RUNS
 from turnwise.schemas.proto.scalars import nanos_timestamp
 
 _COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures")

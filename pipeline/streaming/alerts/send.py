@@ -9,7 +9,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from msgspec.structs import asdict
 
-from turnwise.pipeline.streaming.alerts.sinks import AlertError, AlertSink, open_alert_sink
+from turnwise.pipeline.streaming.alerts import AlertError, AlertSink, open_alert_sink
 from turnwise.schemas.alert import Alert
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.jsonio import dump_json

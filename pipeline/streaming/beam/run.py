@@ -12,12 +12,12 @@ from turnwise.pipeline.io.sinks.base import prepare_service
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.settings.staging import try_staging
-from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
+from turnwise.pipeline.streaming.alerts import open_alert_sink
+from turnwise.pipeline.streaming.beam import ConnectorOptions, read_arrivals
 from turnwise.pipeline.streaming.beam.shared_files import SharedFiles
-from turnwise.pipeline.streaming.beam.sources import ConnectorOptions, read_arrivals
 from turnwise.pipeline.streaming.build import build_stream
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.formats.base import record_time
+from turnwise.transforms.formats.registry import record_time
 
 
 def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:

@@ -8,7 +8,7 @@ from zlib import crc32
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.pipeline.io.directory import SINGLE_FILES, publish, write_partial
+from turnwise.pipeline.io.run_writer import SINGLE_FILES, publish, write_partial
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.streaming.beam.shared_changes import WriteChanges
 from turnwise.pipeline.streaming.changes import outcome_change, window_change

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 from turnwise.pipeline.io.records import reading_error
 from turnwise.pipeline.io.walking import Unreadable, shown_path
+from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.document import Document
-from turnwise.pipeline.streaming.inputs.line_file import GzipFoundError, LineFile
+from turnwise.pipeline.streaming.inputs.files import GzipFoundError, LineFile
 from turnwise.pipeline.streaming.inputs.scanning import check_paths, find_files, root_of
-from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.watched import GIVEN_UP_SECONDS, Labels, WatchedFile
 
 _SCAN_SECONDS = 0.1

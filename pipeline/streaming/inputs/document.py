@@ -6,7 +6,7 @@ from os import stat_result
 
 from turnwise.pipeline.io.files import read_records
 from turnwise.pipeline.io.records import OversizedRecordError, reading_error
-from turnwise.pipeline.streaming.inputs.source import SettledPositions, SourceRecord
+from turnwise.pipeline.streaming.inputs.base import SettledPositions, SourceRecord
 from turnwise.pipeline.streaming.inputs.watched import (
     GIVEN_UP_SECONDS,
     QUIET_SECONDS,

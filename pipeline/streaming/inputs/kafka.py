@@ -7,9 +7,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from turnwise.pipeline.settings.extras import check_extra
+from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.kafka_uri import KafkaTopic, parse_kafka_uri, sasl_password
 from turnwise.pipeline.streaming.inputs.messages import message_item
-from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
 from turnwise.schemas.config import ConfigError
 
 if TYPE_CHECKING:

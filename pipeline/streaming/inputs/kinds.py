@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceOptions, StreamSource
+from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, StreamSource
 
 OpenFunction: TypeAlias = Callable[[str, SourceOptions, Checkpoints], StreamSource]
 
@@ -49,13 +49,13 @@ def _open_kafka(name: str, options: SourceOptions, checkpoints: Checkpoints) -> 
 
 
 def _open_otlp(name: str, options: SourceOptions, checkpoints: Checkpoints) -> StreamSource:
-    from turnwise.pipeline.streaming.inputs.otlp.source import open_receiver
+    from turnwise.pipeline.streaming.inputs.otlp import open_receiver
 
     return open_receiver(name, options, checkpoints)
 
 
 def _left_by_receiver(options: SourceOptions, checkpoints: Checkpoints) -> Sequence[str]:
-    from turnwise.pipeline.streaming.inputs.otlp.source import refused_before
+    from turnwise.pipeline.streaming.inputs.otlp import refused_before
 
     return refused_before(options.directory, checkpoints)
 

@@ -8,7 +8,7 @@ from threading import Condition, Thread
 from typing import BinaryIO
 
 from turnwise.pipeline.io.records import BOM, oversized_error
-from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord, StreamSource
+from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.splitting import LineSplitter, OversizedLine
 
 _CHUNK = 1 << 16

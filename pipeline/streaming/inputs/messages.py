@@ -3,7 +3,7 @@
 from hashlib import blake2b
 
 from turnwise.pipeline.io.records import oversized_error
-from turnwise.pipeline.streaming.inputs.source import SourceRecord
+from turnwise.pipeline.streaming.inputs.base import SourceRecord
 from turnwise.schemas.failure import KEPT_RECORD_BYTES
 from turnwise.schemas.proto.scalars import timestamp_nanos
 

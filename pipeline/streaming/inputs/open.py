@@ -2,14 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
+from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
 from turnwise.pipeline.streaming.inputs.kinds import INPUT_KINDS, input_kind
-from turnwise.pipeline.streaming.inputs.source import (
-    Checkpoints,
-    SourceOptions,
-    SourceRecord,
-    StreamSource,
-)
 from turnwise.schemas.config import ConfigError
 
 

@@ -4,7 +4,7 @@ import json
 from os import stat_result
 from typing import Any
 
-from turnwise.pipeline.streaming.inputs.source import Checkpoints, SourceRecord
+from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceRecord
 
 QUIET_SECONDS = 1.0
 GIVEN_UP_SECONDS = 10.0

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from threading import RLock
 
-from turnwise.pipeline.streaming.inputs.source import SettledPositions
+from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.database import disk_errors
 from turnwise.pipeline.streaming.local.in_flight import Place
 

@@ -13,14 +13,14 @@ from msgspec import Struct
 
 from turnwise.pipeline.io.case_book import CaseBook
 from turnwise.pipeline.streaming.executor.events import AdvanceClock, AdvanceWatermark, Elements, StreamEvent
-from turnwise.pipeline.streaming.inputs.source import SourceRecord, StreamSource
+from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
 from turnwise.pipeline.streaming.local.background import BackgroundThread
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.pipeline.streaming.local.watermark import Watermark
 from turnwise.schemas.failure import record_failure
 from turnwise.schemas.record import Arrival, Record
-from turnwise.transforms.formats.base import record_time
+from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.streaming.outcome import failed_outcome
 
 _BUNDLE = 400

@@ -10,8 +10,8 @@ from time import monotonic
 from msgspec import Struct
 
 from turnwise.pipeline.io.terminal import clipped
-from turnwise.pipeline.report.table import version_table
-from turnwise.pipeline.streaming.inputs.source import StreamSource
+from turnwise.pipeline.report.terminal import version_table
+from turnwise.pipeline.streaming.inputs.base import StreamSource
 from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine
 from turnwise.pipeline.streaming.local.steps import Runtime

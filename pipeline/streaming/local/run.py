@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.batch.execution import run_to_the_end
 from turnwise.pipeline.batch.pipelines import made_pipeline
+from turnwise.pipeline.batch.process import drained_by_signal
 from turnwise.pipeline.batch.run import keep_inputs, open_own_judge
-from turnwise.pipeline.batch.signals import drained_by_signal
 from turnwise.pipeline.batch.summary import report, run_document
 from turnwise.pipeline.io.case_book import CaseBook, case_places
-from turnwise.pipeline.io.directory import (
+from turnwise.pipeline.io.run_writer import (
     ALERTS_FILE,
     PROGRESS_FILE,
     check_directory,
@@ -33,11 +33,10 @@ from turnwise.pipeline.report.counts import guesses_by_tool
 from turnwise.pipeline.report.joint import joint_document
 from turnwise.pipeline.report.summary import Figures
 from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.pipeline.store.urls import shown_url
-from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink
+from turnwise.pipeline.streaming.alerts import open_alert_sink
 from turnwise.pipeline.streaming.build import Restored, build_stream
+from turnwise.pipeline.streaming.inputs.base import SourceOptions, StreamSource
 from turnwise.pipeline.streaming.inputs.open import left_before, open_source
-from turnwise.pipeline.streaming.inputs.source import SourceOptions, StreamSource
 from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine, StreamLimits
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
@@ -54,6 +53,7 @@ from turnwise.pipeline.streaming.local.steps import (
 )
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import shown_url
 from turnwise.schemas.paths import is_local
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.judging.progress import JUDGING

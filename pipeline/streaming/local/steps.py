@@ -8,14 +8,14 @@ from apache_beam.pvalue import PCollection
 from msgspec import Struct
 
 from turnwise.pipeline.io.case_book import CaseBook
-from turnwise.pipeline.io.directory import ALERTS_FILE
+from turnwise.pipeline.io.run_writer import ALERTS_FILE
 from turnwise.pipeline.streaming.executor.events import Events, StreamEvent
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.record import Arrival
 from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.streaming.deduplication import Counted
+from turnwise.transforms.beam.windows import Counted
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.match import CurrentCases, no_cases
 from turnwise.transforms.streaming.outcome import RecordOutcome

@@ -15,7 +15,7 @@ from turnwise.pipeline.io.changes import ChangeWriter, StreamChange
 from turnwise.pipeline.report.counts import FINDING
 from turnwise.pipeline.streaming.changes import conversation_change, gone_change, outcome_change
 from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
-from turnwise.pipeline.streaming.local.conversation_store import (
+from turnwise.pipeline.streaming.local.conversations import (
     ConversationStore,
     PreviousProcesses,
     StoredConversation,

@@ -15,8 +15,8 @@ import pytest
 
 from tests.documentation import page
 from turnwise.pipeline.cli.dates import dates_of, run_dates
-from turnwise.pipeline.io.directory import locked
 from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.io.run_writer import locked
 from turnwise.schemas.input_files import MOST_LISTED
 from turnwise.schemas.run import RunDocument
 

@@ -14,9 +14,9 @@ from turnwise.pipeline.batch.pipelines import BeamOptions
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.event_spool import EventSpool
 from turnwise.schemas.record import Record
-from turnwise.transforms.beam.parse import JoinSessions, NameGroups, ParseConversations
+from turnwise.transforms.beam.steps import JoinSessions, NameGroups, ParseConversations
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 
 
 def span(trace: str, own: str, at: int, **attributes: str) -> dict[str, Any]:

@@ -21,16 +21,11 @@ from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
 from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.beam.match import MatchCases
-from turnwise.transforms.beam.parse import (
-    FAILURES,
-    JoinSessions,
-    ParseConversations,
-    ParseEvalCases,
-)
-from turnwise.transforms.beam.score_turns import RESULTS, ROWS, SCORES, STATISTICS, ScoreTurns
-from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
+from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, ScoreTurns
+from turnwise.transforms.beam.steps import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
+from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.formats.parsing import LoggedConversation, parse_case
-from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.packed_case import packed_case
 from turnwise.transforms.matching.sample import Sample, TurnPair

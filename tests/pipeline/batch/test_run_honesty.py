@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.pipeline.io.directory import locked
+from turnwise.pipeline.io.run_writer import locked
 from turnwise.schemas.config import ConfigError
 
 GOOD = {"conversation_id": "a", "eval_id": "one", "turns": [{"user": "hi", "agent": "hello there"}]}
@@ -124,7 +124,7 @@ def test_a_directory_holds_one_run_at_a_time(turnwise: Callable[..., Any], log: 
 
 def test_a_lock_goes_with_its_process(tmp_path: Path) -> None:
     hold = "with locked(sys.argv[1]): print(1, flush=True); time.sleep(60)"
-    script = f"from turnwise.pipeline.io.directory import locked\nimport sys, time\n{hold}"
+    script = f"from turnwise.pipeline.io.run_writer import locked\nimport sys, time\n{hold}"
     holder = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE)
     assert holder.stdout is not None and holder.stdout.readline()
     with pytest.raises(ConfigError, match="another run"), locked(str(tmp_path)):

@@ -13,7 +13,7 @@ from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.formats.canonical.records import read_conversation
+from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.judges.local import LOCAL_MODEL
 from turnwise.transforms.judging.setup import JudgeSettings
@@ -21,7 +21,7 @@ from turnwise.transforms.judging.worker import JudgeWorker
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria
-from turnwise.transforms.scoring.conversation import judge_conversation, score_conversation
+from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
 from turnwise.transforms.scoring.selection import hash_place
 
 ROOT = Path(__file__).parents[3]

@@ -14,11 +14,11 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from turnwise.pipeline.cli.options import parse_options
+from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.backends.secrets import OVERRIDE, read_secret
-from turnwise.transforms.judging.judges.gemini import find_access
+from turnwise.transforms.judging.judges import find_access
 
 NAME = "projects/p/secrets/judge/versions/latest"
 REGIONAL = "projects/p/locations/europe-west4/secrets/judge/versions/3"

@@ -17,9 +17,9 @@ import pytest
 from sqlalchemy import select
 
 from tests import forked
-from turnwise.pipeline.batch.signals import Interrupted, interrupted_by_signal
+from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
+from turnwise.pipeline.store.database import EXECUTIONS, RUNS
 from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.tables import EXECUTIONS, RUNS
 from turnwise.transforms.judging.worker import WAITING
 
 ROOT = Path(__file__).parents[3]
@@ -85,7 +85,7 @@ def test_other_errors_and_threads_are_left_alone() -> None:
 
 STUBBORN = """
 from turnwise.transforms.judging.worker import WAITING
-from turnwise.pipeline.batch.signals import interrupted_by_signal
+from turnwise.pipeline.batch.process import interrupted_by_signal
 import time
 with interrupted_by_signal():
     while True:

@@ -13,6 +13,8 @@ from sqlalchemy import delete, select, update
 
 import turnwise
 from tests.store_rows import DOCUMENT, ENDED
+from turnwise.pipeline.store.comparison import RowReader, read_sides
+from turnwise.pipeline.store.database import EXECUTIONS, RESULT_ROWS, RESULTS, RUN_SUMMARIES, SCORE_ROWS
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.executions import (
     Execution,
@@ -26,13 +28,11 @@ from turnwise.pipeline.store.figures import figures_of
 from turnwise.pipeline.store.naming import evaluation_name
 from turnwise.pipeline.store.results import evaluations_with_results, read_figures
 from turnwise.pipeline.store.row_tables import ROW_TABLES
-from turnwise.pipeline.store.tables import EXECUTIONS, RESULT_ROWS, RESULTS, RUN_SUMMARIES, SCORE_ROWS
+from turnwise.pipeline.store.summaries import Summaries, UnsummarisedError, keep_summaries
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.rows import stored_records
 from turnwise.pipeline.store_comparison.run_summary import read_summary
 from turnwise.pipeline.store_comparison.side_records import SideName
-from turnwise.pipeline.store_comparison.sides import RowReader, read_sides
-from turnwise.pipeline.store_comparison.summaries import Summaries, UnsummarisedError, keep_summaries
 from turnwise.transforms.comparison.compare import CompareOptions, compare
 
 APP = "projects/p/locations/l/apps/a"

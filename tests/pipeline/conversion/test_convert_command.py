@@ -8,8 +8,8 @@ import pytest
 
 import turnwise
 from turnwise.pipeline.cli.main import main
-from turnwise.transforms.conversion.base import TARGETS
-from turnwise.transforms.formats.base import FORMATS
+from turnwise.transforms.formats.registry import FORMATS
+from turnwise.transforms.tools.conversion import TARGETS
 
 SAMPLE = Path(__file__).parents[3] / "pipeline/sample_data"
 CALL = {"name": "track", "args": {"order": 7}, "id": "t"}

@@ -244,7 +244,7 @@ BROKEN_PACKAGES = [
 WITH_EACH = """
 import sys
 from turnwise.pipeline.cli.main import main
-from turnwise.schemas.extension.registry import REGISTRIES, _distributions
+from turnwise.schemas.registry import REGISTRIES, _distributions
 for site in sys.argv[1:5]:
     sys.path.insert(0, site)
     _distributions.cache_clear()
@@ -274,9 +274,9 @@ def test_a_broken_package_is_named(tmp_path: Path) -> None:
 AGAIN = """
 import turnwise
 from turnwise.pipeline.io.sinks.base import SINKS, SinkKind, find_service, register_sink
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.formats.base import Format, formats_in_order, register_format
-from turnwise.transforms.judging.judges.base import JUDGES, JudgeKind, register_judge
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.formats.registry import Format, formats_in_order, register_format
+from turnwise.transforms.judging.judges_base import JUDGES, JudgeKind, register_judge
 
 for time in range(2):
     class Odd(turnwise.MeasuredCriterion):
@@ -307,7 +307,7 @@ def test_a_notebook_cell_can_be_run_again() -> None:
 RELOADED = """
 import importlib
 import example_criterion
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 first = CRITERIA["odd"]
 assert first is example_criterion.Odd
 assert first is not importlib.reload(example_criterion).Odd

@@ -14,10 +14,10 @@ MATCH = "final_response_match_v2"
 START = """
 from typing import ClassVar
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
-from turnwise.pipeline.io.sinks.json_lines import JsonLinesWriter
+from turnwise.pipeline.io.sinks.files import JsonLinesWriter
 from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
-from turnwise.transforms.formats.base import Format, register_format
-from turnwise.transforms.judging.judges.base import JudgeKind, register_judge
+from turnwise.transforms.formats.registry import Format, register_format
+from turnwise.transforms.judging.judges_base import JudgeKind, register_judge
 class Client:
     async def generate(self, request, count): NOW()
     async def aclose(self): open("closed", "w").close()

@@ -11,7 +11,7 @@ import pytest
 
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.terminal import columns
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 
 TURN = {
     "user": "Where is it?",

@@ -12,7 +12,7 @@ from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.jsonio import key_twice
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.readers import CaseReader
+from turnwise.transforms.formats.reading import CaseReader
 
 TURN = '{"user": "Hi", "agent": "Yo: 7"}'
 GOOD = f'{{"conversation_id": "c", "turns": [{TURN}]}}'

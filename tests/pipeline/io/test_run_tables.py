@@ -10,8 +10,8 @@ import pytest
 
 from tests.tables import as_earlier_version, document_of, file_of, folder_of, rows_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.io.directory import SINGLE_FILES
 from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.io.run_writer import SINGLE_FILES
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import TABLES
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests import forked
 from turnwise.pipeline.io.terminal import PrintableFormatter, clipped, columns, padded, printable
-from turnwise.pipeline.report.table import version_table
+from turnwise.pipeline.report.terminal import version_table
 from turnwise.pipeline.streaming.local.live import Snapshot, view
 
 CASES = [

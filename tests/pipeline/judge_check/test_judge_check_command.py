@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests import forked
-from turnwise.pipeline.judge_check.checking import ONE_MODEL
+from turnwise.pipeline.report.judge_check import ONE_MODEL
 from turnwise.transforms.judge_check.perturbed import reordered
 from turnwise.transforms.judging.prompts.sections import Section, fill
 from turnwise.transforms.judging.worker import WAITING

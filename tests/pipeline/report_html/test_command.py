@@ -10,8 +10,8 @@ from tests.pipeline.report_html.test_page import report
 from tests.tables import file_of, files_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_reader import open_run
-from turnwise.pipeline.report_html.write import run_rows
-from turnwise.transforms.reporting.collect import collect
+from turnwise.pipeline.report.html import run_rows
+from turnwise.transforms.decisions.report.collect import collect
 
 
 def test_it_names_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,8 +168,8 @@ def test_of_a_stream_the_last_revision_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("room", "is_whole"), [(15_000, False), (5_000_000, True)])
 def test_a_single_file_leaves_out_only_what_has_no_room(room: int, is_whole: bool, tmp_path: Path) -> None:
     from turnwise.pipeline.io.run_reader import open_run
-    from turnwise.pipeline.report_html.write import run_rows, write_report
-    from turnwise.transforms.reporting.sentences import Compared
+    from turnwise.pipeline.report.html import run_rows, write_report
+    from turnwise.transforms.decisions.report.figures import Compared
 
     rows = [conversation(f"c{i}", "FAIL" if i % 3 == 0 else "PASS") for i in range(900)]
     run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))

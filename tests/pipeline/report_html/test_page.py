@@ -252,8 +252,8 @@ def test_a_version_cannot_break_out_of_the_title(tmp_path: Path) -> None:
 
 def test_a_small_limit_puts_chunks_beside_the_page(tmp_path: Path) -> None:
     from turnwise.pipeline.io.run_reader import open_run
-    from turnwise.pipeline.report_html.write import run_rows, write_report
-    from turnwise.transforms.reporting.sentences import Compared
+    from turnwise.pipeline.report.html import run_rows, write_report
+    from turnwise.transforms.decisions.report.figures import Compared
 
     rows = [conversation(f"c{i}", "FAIL", 2, tags=[f"{i}" * 100_000]) for i in range(10)]
     for row in rows:

@@ -16,10 +16,10 @@ from tests import forked
 from tests.store_rows import put_rows
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.database import RESULT_ROWS
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import RESULT_ROWS
-from turnwise.schemas.ces.requests import CreateEvaluationRequest
+from turnwise.schemas.ces.resources import CreateEvaluationRequest
 
 ROOT = Path(__file__).parents[3]
 SAMPLES = ROOT / "../shared/fixtures/ces/samples"

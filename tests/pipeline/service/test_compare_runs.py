@@ -12,11 +12,11 @@ from turnwise.pipeline.service.run_comparison import compare_evaluation_runs
 from turnwise.pipeline.service.runs import list_run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend import get_criterion_trend
+from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
 from turnwise.pipeline.store.executions import Execution, complete, write_rows
 from turnwise.pipeline.store.failures import failure_columns, write_replaced
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import FAILURE_ROWS, RESULT_ROWS
 from turnwise.schemas.ces.comparison_tools import CompareEvaluationRunsRequest, CompareEvaluationRunsResponse
 from turnwise.schemas.ces.conversation_tools import ListConversationsToReadRequest
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest

@@ -13,9 +13,9 @@ from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.history import list_evaluation_revisions
 from turnwise.pipeline.service.results import get_evaluation_result
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.tables import EVALUATIONS, TAGS
+from turnwise.pipeline.store.database import EVALUATIONS, TAGS
 from turnwise.schemas.ces.history_tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
-from turnwise.schemas.ces.requests import DeleteEvaluationRequest
+from turnwise.schemas.ces.resources import DeleteEvaluationRequest
 
 
 def remove(service: Service, name: str, **fields: Any) -> Any:

@@ -19,12 +19,12 @@ from tests.store_rows import put_rows
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import FAILURE_ROWS, RESULT_ROWS
 from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.requests import GetEvaluationResultRequest, UpdateEvaluationRequest
+from turnwise.schemas.ces.resources import GetEvaluationResultRequest, UpdateEvaluationRequest
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.proto.schema import message_schema

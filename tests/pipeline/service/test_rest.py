@@ -13,8 +13,8 @@ from google.protobuf import field_mask_pb2, json_format
 
 from tests.store_history import read_history
 from tests.store_rows import put_rows
+from turnwise.pipeline.store.database import RESULT_ROWS
 from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import RESULT_ROWS
 from turnwise.schemas.ces.cases import Evaluation
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}

@@ -14,9 +14,9 @@ from mcp import Client
 from sqlalchemy import select
 
 from tests.store_history import read_history
+from turnwise.pipeline.store.database import EVALUATIONS, TAGS
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.evaluations import find_evaluation
-from turnwise.pipeline.store.tables import EVALUATIONS, TAGS
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 APP = "projects/p/locations/l/apps/a"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from turnwise.schemas.extension.registry import PLUGINS
+from turnwise.schemas.registry import PLUGINS
 
 
 def test_a_server_does_not_start_if_a_criterion_cannot_be_used(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from turnwise.pipeline.service.arguments import ServeOptions, parse_serve_options
-from turnwise.pipeline.service.http.auth import AuthMiddleware
+from turnwise.pipeline.service.http import AuthMiddleware
 from turnwise.pipeline.service.mcp.tools import TOOLS
+from turnwise.pipeline.service.serve import ServeOptions, parse_serve_options
 from turnwise.pipeline.service.token import Tokens, read_token_file
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
@@ -327,7 +327,7 @@ def test_help_and_usage_errors_import_nothing_heavy(arguments: list[str]) -> Non
 
 
 def test_a_server_imports_no_beam() -> None:
-    code = "import sys, turnwise.pipeline.service.command; print('apache_beam' in sys.modules)"
+    code = "import sys, turnwise.pipeline.service.rest; print('apache_beam' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "False\n"
 

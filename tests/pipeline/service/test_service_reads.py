@@ -13,12 +13,12 @@ from turnwise.pipeline.service.computed_fields import COMPUTED
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
+from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
 from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import FAILURE_ROWS, RESULT_ROWS
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest, CompareAppVersionsResponse
-from turnwise.schemas.ces.requests import (
+from turnwise.schemas.ces.resources import (
     CreateEvaluationRequest,
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,

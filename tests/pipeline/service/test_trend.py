@@ -10,12 +10,12 @@ from tests.store_rows import DOCUMENT, ENDED
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend import get_criterion_trend
+from turnwise.pipeline.store.database import FAILURE_ROWS, METRIC_ROWS, RESULT_ROWS
 from turnwise.pipeline.store.executions import Execution, begin, break_off, complete, write_rows
 from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.metrics import metric_columns
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import FAILURE_ROWS, METRIC_ROWS, RESULT_ROWS
 from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest, GetCriterionTrendResponse
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.metrics.rows import failure_rows, version_rows

@@ -17,19 +17,19 @@ from tests.stored_runs import put_run
 from turnwise.pipeline.io.finished_run import FinishedRun
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.stored_run import read_stored_run
+from turnwise.pipeline.report.html import run_rows
 from turnwise.pipeline.report_html.compared import compare_versions
-from turnwise.pipeline.report_html.write import run_rows
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.web import TrendQuery, trend_page
 from turnwise.pipeline.service.web.html import el, joined
 from turnwise.pipeline.service.web.runs_page import apps_page, runs_page
 from turnwise.pipeline.service.web.stored_report import stored_report
-from turnwise.pipeline.service.web.trend_page import TrendQuery, trend_page
+from turnwise.pipeline.store.database import CONVERSATION_ROWS
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.tables import CONVERSATION_ROWS
 from turnwise.schemas.report.document import Report
-from turnwise.transforms.reporting.document import PlacedChunks, build_report
+from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
 
 
 def talks(version: str, passes: int, fails: int) -> list[Any]:

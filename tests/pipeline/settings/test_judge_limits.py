@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.pipeline.settings.test_remote_workers import DATAFLOW, FLINK, IMAGE, PLACES, VERTEX, environment
-from turnwise.pipeline.cli.options import parse_options
+from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.schemas.config import ConfigError
 
 __all__ = ["environment"]

@@ -12,7 +12,7 @@ from apache_beam.runners.runner import create_runner
 
 from tests.object_store import OBJECTS, clear
 from tests.served import in_environment
-from turnwise.pipeline.cli.options import parse_options
+from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.pipeline.settings.remote_workers import are_elsewhere
 from turnwise.pipeline.settings.staging import try_staging
 from turnwise.schemas.config import ConfigError

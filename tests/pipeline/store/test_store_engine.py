@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import create_engine, inspect, text
 
 from tests.forked import Fork
+from turnwise.pipeline.store.database import SCHEMA_VERSION, stored_version
 from turnwise.pipeline.store.engine import Store, open_store
-from turnwise.pipeline.store.tables import SCHEMA_VERSION, stored_version
-from turnwise.pipeline.store.urls import StoreError, driver_url, is_store_url, shown_url
+from turnwise.pipeline.store.urls import StoreError, driver_url
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_store_url, shown_url
 
 
 @pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])

@@ -15,7 +15,17 @@ from turnwise.pipeline.io.run_record import recorded
 from turnwise.pipeline.io.sinks.base import find_service
 from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.settings.run import SinkPlace
+from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.store.comparison import read_sides
+from turnwise.pipeline.store.database import (
+    CONVERSATIONS,
+    METRICS,
+    RESULT_ROWS,
+    RESULTS,
+    RUN_TABLES,
+    RUNS,
+    SCORES,
+)
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.executions import (
     Execution,
@@ -28,20 +38,10 @@ from turnwise.pipeline.store.executions import (
 )
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import newest_results, read_figures, result_columns
-from turnwise.pipeline.store.tables import (
-    CONVERSATIONS,
-    METRICS,
-    RESULT_ROWS,
-    RESULTS,
-    RUN_TABLES,
-    RUNS,
-    SCORES,
-)
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.side_records import SideName
-from turnwise.pipeline.store_comparison.sides import read_sides
 from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.requests import CreateEvaluationRequest
+from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.config import ConfigError
 
 APP = "projects/p/locations/l/apps/a"

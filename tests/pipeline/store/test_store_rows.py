@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from tests.store_rows import put_rows
+from turnwise.pipeline.store.database import FAILURE_ROWS, FAILURES, RESULT_ROWS, RESULTS, key_text
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.evaluations import EvaluationChange, add_evaluation
 from turnwise.pipeline.store.failures import failure_columns
@@ -21,7 +22,6 @@ from turnwise.pipeline.store.results import (
     result_columns,
 )
 from turnwise.pipeline.store.runs import runs_stamp
-from turnwise.pipeline.store.tables import FAILURE_ROWS, FAILURES, RESULT_ROWS, RESULTS, key_text
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.failure import Failure
 from turnwise.transforms.ces.aggregates import aggregated_metrics

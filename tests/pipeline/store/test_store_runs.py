@@ -22,19 +22,13 @@ from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.results import list_evaluation_results
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.conversations import (
-    RunPart,
-    conversations_to_read,
-    names_of,
-    scores_of,
-    verdict_counts,
-)
+from turnwise.pipeline.store.database import CONVERSATIONS, FAILURES, RESULTS, SCORES
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.lost import last_run
 from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.tables import CONVERSATIONS, FAILURES, RESULTS, SCORES
+from turnwise.pipeline.store.rows import RunPart, conversations_to_read, names_of, scores_of, verdict_counts
 from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest
-from turnwise.schemas.ces.requests import CreateEvaluationRequest, ListEvaluationResultsRequest
+from turnwise.schemas.ces.resources import CreateEvaluationRequest, ListEvaluationResultsRequest
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.transforms.review.choice import cluster_sizes, to_read
 

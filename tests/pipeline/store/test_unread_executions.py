@@ -10,21 +10,21 @@ from sqlalchemy import select
 import turnwise
 from tests.store_rows import DOCUMENT, ENDED, put_rows
 from turnwise.pipeline.comparison.fail_on import fail_on_problems
-from turnwise.pipeline.io.store_sink import break_off_run, complete_run
+from turnwise.pipeline.io.store import break_off_run, complete_run
 from turnwise.pipeline.service.conversations import list_conversations_to_read
 from turnwise.pipeline.service.runs import get_evaluation_run, list_run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import version_verdict
-from turnwise.pipeline.settings.run import SinkPlace
-from turnwise.pipeline.store.conversations import conversation_columns
+from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.store.comparison import read_sides
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, RESULT_ROWS, RESULTS, RUNS
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.executions import Execution, begin, break_off, complete, write_rows
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import CONVERSATION_ROWS, RESULT_ROWS, RESULTS, RUNS
+from turnwise.pipeline.store.rows import conversation_columns
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.side_records import SideName
-from turnwise.pipeline.store_comparison.sides import read_sides
 from turnwise.schemas.ces.conversation_tools import ListConversationsToReadRequest
 from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
 from turnwise.transforms.comparison.compare import CompareOptions, compare

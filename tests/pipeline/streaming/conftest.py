@@ -15,7 +15,7 @@ from typing import IO, Any
 import pytest
 
 from tests import forked
-from turnwise.pipeline.streaming.local.conversation_store import key_of
+from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.record import Arrival, Closing, Receipt, Record

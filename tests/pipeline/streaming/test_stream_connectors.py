@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import TaggedOutput
 
 from turnwise.pipeline.batch.pipelines import made_pipeline
-from turnwise.pipeline.streaming.beam.sources import (
+from turnwise.pipeline.streaming.beam import (
     ConnectorOptions,
     FileArrivalsFn,
     KafkaArrivalsFn,
@@ -146,7 +146,7 @@ def test_kafka_without_its_java_part_is_refused_in_one_line(tmp_path):
     program = (
         "from apache_beam.options.pipeline_options import PipelineOptions\n"
         "from turnwise.pipeline.batch.pipelines import made_pipeline\n"
-        "from turnwise.pipeline.streaming.beam.sources import ConnectorOptions, read_arrivals\n"
+        "from turnwise.pipeline.streaming.beam import ConnectorOptions, read_arrivals\n"
         "try:\n"
         "  with made_pipeline(PipelineOptions(['--runner=FnApiRunner'])) as pipeline:\n"
         "    read_arrivals(pipeline, ['kafka://b:1/t'], ConnectorOptions(len, 9))\n"

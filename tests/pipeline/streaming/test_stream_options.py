@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from msgspec.structs import replace
 
-from turnwise.pipeline.cli.options import parse_options
+from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.pipeline.settings.stream import StreamSettings
 from turnwise.transforms.streaming.durations import StreamRules
 

@@ -9,17 +9,17 @@ import pytest
 
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.record import Record
-from turnwise.transforms.ces.results import evaluation_result
+from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.evaluation.conversation import RULES
-from turnwise.transforms.formats.base import record_time
 from turnwise.transforms.formats.events import in_order, join_events
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import RowWindow, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.config import build_criteria
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.verdict import conversation_verdict
 
 HOUR = 3600

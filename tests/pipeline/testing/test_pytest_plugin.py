@@ -305,8 +305,8 @@ def test_nothing_heavy_is_loaded():
     assert [name for name in heavy if name in sys.modules] == []
     own = sorted(name for name in sys.modules if name.startswith("turnwise"))
     assert own == [
-        "turnwise", "turnwise.pipeline", "turnwise.pipeline.testing", "turnwise.pipeline.testing.explanation",
-        "turnwise.pipeline.testing.plugin",
+        "turnwise", "turnwise.pipeline", "turnwise.pipeline.testing", "turnwise.pipeline.python.testing.explanation",
+        "turnwise.pipeline.python.testing.plugin",
     ]
 """
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
 from turnwise.schemas.ces.aggregates import HallucinationMetrics, MetricsByTurn, ToolMetrics
-from turnwise.schemas.ces.case_parts import GoldenExpectation
 from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.conversations import (
+from turnwise.schemas.ces.conversation import (
     AgentTransfer,
     CesConversation,
     CesToolCall,
@@ -25,15 +24,16 @@ from turnwise.schemas.ces.conversations import (
     InputType,
     Span,
 )
+from turnwise.schemas.ces.evaluation import GoldenExpectation
 from turnwise.schemas.ces.messages import MESSAGES
-from turnwise.schemas.ces.result_parts import (
+from turnwise.schemas.ces.result import (
     EvaluationOutcome,
     OverallToolInvocationResult,
     SemanticSimilarityResult,
 )
 from turnwise.schemas.ces.results import EvaluationResult, ScenarioResult, TurnReplayResult
 from turnwise.schemas.proto.fields import Int32, Map
-from turnwise.schemas.proto.json import Message, WireError
+from turnwise.schemas.proto.message import Message, WireError
 from turnwise.schemas.proto.scalars import (
     duration_nanos,
     float32,

@@ -9,8 +9,8 @@ from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.discovery_engine.answer import Answer, AnswerState
 from turnwise.schemas.discovery_engine.session import AnswerSession
-from turnwise.schemas.proto.json import WireError
 from turnwise.schemas.proto.lenient import read_lenient
+from turnwise.schemas.proto.message import WireError
 
 OFFSETS = {"startIndex": -1, "endIndex": -1}
 GOOD = {"answerText": "a", "citations": [{"endIndex": "1", "sources": [{"referenceId": "0"}]}]}

@@ -12,12 +12,9 @@ from google.protobuf.descriptor import FieldDescriptor
 from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.limits import check_evaluation
 from turnwise.schemas.ces.messages import MESSAGES
-from turnwise.schemas.ces.requests import (
-    GetEvaluationResultRequest,
-    UpdateEvaluationRequest,
-)
+from turnwise.schemas.ces.resources import GetEvaluationResultRequest, UpdateEvaluationRequest
 from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.proto.json import WireError
+from turnwise.schemas.proto.message import WireError
 from turnwise.schemas.proto.schema import message_schema
 
 SHARED = Path(__file__).parents[3] / "../shared"

@@ -4,8 +4,8 @@ from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score_row import plain_rows
-from turnwise.transforms.beam.score_turns import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample
 from turnwise.transforms.matching.sample import Sample
 

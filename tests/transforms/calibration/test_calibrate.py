@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from turnwise.pipeline.calibration.text import calibration_text
+from turnwise.pipeline.report.calibration import calibration_text
 from turnwise.schemas.label import HumanLabel, LabelDraw
-from turnwise.transforms.calibration.calibrate import calibrate
-from turnwise.transforms.calibration.joining import LabelLine
 from turnwise.transforms.calibration.scores import CriterionKey, JudgedScore, Ruler
 from turnwise.transforms.calibration.thresholds import ErrorCosts
+from turnwise.transforms.decisions.calibration.calibrate import calibrate
+from turnwise.transforms.decisions.calibration.labels import LabelLine
 
 SIZE = 400
 

@@ -3,8 +3,8 @@
 import pytest
 
 from turnwise.schemas.label import HumanLabel
-from turnwise.transforms.calibration.joining import LabelLine, LabelProblems, joined_labels
 from turnwise.transforms.calibration.scores import Ruler, judged_scores
+from turnwise.transforms.decisions.calibration.labels import LabelLine, LabelProblems, joined_labels
 
 RULERS = {"safe": Ruler(scale=(0.0, 1.0)), "verdict": Ruler(has_values=False)}
 

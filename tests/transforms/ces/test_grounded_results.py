@@ -12,12 +12,12 @@ from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.hallucinations import justification
-from turnwise.transforms.ces.results import evaluation_result, result_message
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.ces.result import evaluation_result, result_message
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.judging.judges.local import LocalJudge
-from turnwise.transforms.judging.prompts.render import MAX_REFERENCES, asked_sections, facts
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.judging.prompts import MAX_REFERENCES, asked_sections, facts
+from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")

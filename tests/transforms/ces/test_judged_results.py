@@ -24,13 +24,13 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
-from turnwise.transforms.ces.results import evaluation_result, result_message
+from turnwise.transforms.ces.result import evaluation_result, result_message
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
 from turnwise.transforms.evaluation.conversation import RULES
-from turnwise.transforms.formats.ces.cases import eval_case
+from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.judging.judges.none import NoJudge
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 from turnwise.transforms.scoring.verdict import conversation_verdict
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"

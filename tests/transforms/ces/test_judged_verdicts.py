@@ -5,10 +5,10 @@ from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, T
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.judgements import Judgements
-from turnwise.transforms.criteria.ces.hallucination import UNDECIDED
 from turnwise.transforms.criteria.ces.items import ComparedValue, ExpectedAnswer, ItemScore, Statement
+from turnwise.transforms.criteria.ces_turns import UNDECIDED
 from turnwise.transforms.evaluation.conversation import RULES
-from turnwise.transforms.scoring.conversation import CriterionScores, ScoredConversation
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
 
 CRITERION = {criterion.name: criterion for criterion in CES_CRITERIA}

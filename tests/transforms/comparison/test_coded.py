@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.comparison.case_rows import rows_by_case
-from turnwise.transforms.comparison.coded import (
+from turnwise.transforms.decisions.comparison.sides import (
     CodedColumn,
     chosen,
     coded,

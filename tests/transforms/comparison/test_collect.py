@@ -2,7 +2,7 @@
 
 import pytest
 
-from turnwise.transforms.comparison.collect import Summary, collect
+from turnwise.transforms.decisions.comparison.collect import Summary, collect
 
 STATUS = "evaluation_status"
 BLANK = dict.fromkeys(("outcome", "threshold", "label", "reason", "explanation", "details", "judge"))

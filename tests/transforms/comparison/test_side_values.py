@@ -19,8 +19,8 @@ from turnwise.transforms.comparison.measures import measure_of
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.comparison.pairing import match
 from turnwise.transforms.comparison.side import ComparedSide
-from turnwise.transforms.comparison.side_values import values_of
-from turnwise.transforms.comparison.values import group_values, paired_values
+from turnwise.transforms.decisions.comparison.side_values import values_of
+from turnwise.transforms.decisions.comparison.values import group_values, paired_values
 
 STATUS, SCORE, LATENCY = "evaluation_status", "response_match_score", "turn_latency"
 VALUES = st.sampled_from([None, 0.0, 1.0, -1.0, 0.1, 0.2, 0.30000000000000004])

@@ -9,20 +9,16 @@ from pathlib import Path
 import pytest
 
 from turnwise.schemas.record import Record
-from turnwise.transforms.criteria.adk.final_response_match import MatchReply
-from turnwise.transforms.criteria.adk.hallucinations import HallucinationsReply, SentenceVerdict
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.criteria.hallucinations import HallucinationsReply, SentenceVerdict
+from turnwise.transforms.criteria.responses import MatchReply
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.judging.prompts.statements import StatementReply, StatementVerdict
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import (
-    ScoredConversation,
-    judge_conversation,
-    score_conversation,
-)
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation, score_conversation
 
 HEAD, *CASES = map(
     json.loads, gzip.decompress(Path(__file__).with_name("adk_answers.jsonl.gz").read_bytes()).splitlines()

@@ -4,16 +4,16 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from turnwise.schemas.adk.eval_sets import Invocation
+from turnwise.schemas.adk import Invocation
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.transforms.evaluation.conversation import RULES
-from turnwise.transforms.formats.adk.eval_sets import eval_cases, invocation_expected, invocation_turn
+from turnwise.transforms.formats.adk_cases import eval_cases, invocation_expected, invocation_turn
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.verdict import conversation_verdict, criteria_verdict
 
 FIXTURE = Path(__file__).parents[3] / "../shared/fixtures/adk/edge_cases.json"

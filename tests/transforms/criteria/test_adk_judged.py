@@ -10,9 +10,9 @@ from turnwise.transforms.criteria.adk.multi_turn import (
     MultiTurnToolUseQuality,
     MultiTurnTrajectoryQuality,
 )
-from turnwise.transforms.criteria.adk.safety import CATEGORIES, Safety
 from turnwise.transforms.criteria.adk.user_simulator import PerTurnUserSimulatorQuality
-from turnwise.transforms.formats.adk.eval_sets import eval_cases
+from turnwise.transforms.criteria.safety import CATEGORIES, Safety
+from turnwise.transforms.formats.adk_cases import eval_cases
 from turnwise.transforms.judging.prompts.personas import rules_of
 
 SAFE = {category: "safe" for category in CATEGORIES}

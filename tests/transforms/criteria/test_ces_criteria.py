@@ -11,9 +11,9 @@ from turnwise.schemas.conversation import (
     TurnThresholds,
 )
 from turnwise.schemas.record import Record
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 
 
 def result_of(name, case, *turns, **fields):

@@ -11,9 +11,9 @@ from turnwise.schemas.conversation import (
     TurnThresholds,
 )
 from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
-from turnwise.transforms.criteria.ces.scenario import ScenarioRubrics, UserGoalSatisfaction
 from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
 from turnwise.transforms.criteria.ces.similarity import LABELS, SemanticSimilarity
+from turnwise.transforms.criteria.ces_conversations import ScenarioRubrics, UserGoalSatisfaction
 
 
 def alike(score):

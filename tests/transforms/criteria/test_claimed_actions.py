@@ -3,7 +3,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.tools import ToolDeclaration, ToolSetting
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.judges.none import NoJudge
 
 KIND = CRITERIA["claimed_actions_v1"]

@@ -18,11 +18,10 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedStep, Reference, SafetyRating
 from turnwise.schemas.record import Record
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.judges.none import NoJudge
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 
 SHIPPED = sorted(
     name for name, kind in CRITERIA.items() if kind.__module__.startswith("turnwise.transforms.criteria.")

@@ -5,7 +5,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, Turn
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 
 
 @pytest.fixture

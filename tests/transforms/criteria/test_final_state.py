@@ -2,10 +2,10 @@ import pytest
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Turn
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.criteria.calls.final_state import NO_STATE
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 
 CRITERION = CRITERIA["final_state_v1"]()
 

@@ -16,11 +16,11 @@ from turnwise.schemas.grounded import (
     SafetyRating,
 )
 from turnwise.schemas.record import Record
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 
 SAMPLE = Path(__file__).parents[3] / "../shared/fixtures/ces/samples/baggage_policy__Answer.json"
 TEXT = "Gepäck bis 1.131 SZR."

@@ -6,10 +6,10 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.adk.hallucinations import Hallucinations
-from turnwise.transforms.criteria.ces.hallucination import Hallucination
-from turnwise.transforms.criteria.ces.scenario import UserGoalSatisfaction
-from turnwise.transforms.criteria.latency import TurnLatency
+from turnwise.transforms.criteria.ces_conversations import UserGoalSatisfaction
+from turnwise.transforms.criteria.ces_turns import Hallucination
+from turnwise.transforms.criteria.figures import TurnLatency
+from turnwise.transforms.criteria.hallucinations import Hallucinations
 
 LABELS = {
     "s": "supported",

@@ -19,13 +19,12 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
 from turnwise.schemas.record import Record
 from turnwise.transforms.ces.criteria import CES_CRITERIA
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample
 from turnwise.transforms.judging.judges.none import NoJudge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 from turnwise.transforms.scoring.selection import select
 from turnwise.transforms.scoring.verdict import criteria_verdict
 

@@ -7,11 +7,11 @@ import pytest
 import turnwise
 from turnwise.schemas.conversation import Conversation, TimedSpan, ToolCall, Turn, Usage
 from turnwise.schemas.record import Record
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.formats.canonical.records import read_conversation
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.formats.problems import checked
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.verdict import criteria_verdict
 
 

@@ -14,14 +14,14 @@ from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTur
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
-from turnwise.transforms.ces.results import evaluation_result, result_message
+from turnwise.transforms.ces.result import evaluation_result, result_message
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.adk.results import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import judge_conversation, score_conversation
+from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
 from turnwise.transforms.scoring.selection import select
 from turnwise.transforms.scoring.verdict import conversation_verdict
 

@@ -1,13 +1,13 @@
 import pytest
 
-from turnwise.schemas.adk.eval_sets import Invocation
+from turnwise.schemas.adk import Invocation
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.adk.response_match import ResponseMatch
-from turnwise.transforms.formats.adk.eval_sets import invocation_expected, invocation_turn
+from turnwise.transforms.formats.adk_cases import invocation_expected, invocation_turn
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 
 
 def result_of(criterion, golden, recorded):

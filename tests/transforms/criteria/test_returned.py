@@ -11,11 +11,10 @@ import pytest
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.judging.backends.base import Fault
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import judge_conversation, score_conversation
+from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
 from turnwise.transforms.scoring.verdict import criteria_verdict
 
 GIVEN: list = [None]

@@ -6,11 +6,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
-from turnwise.transforms.criteria.adk.rubrics import (
-    RubricFinalResponse,
-    RubricMultiTurnTrajectory,
-    RubricToolUse,
-)
+from turnwise.transforms.criteria.rubrics import RubricFinalResponse, RubricMultiTurnTrajectory, RubricToolUse
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.verdict import criteria_verdict
 

@@ -18,12 +18,12 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.record import Record
 from turnwise.schemas.tools import ToolDeclaration
-from turnwise.transforms.formats.canonical.records import read_conversation
+from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 
 NAME = "tool_effects_v1"
 

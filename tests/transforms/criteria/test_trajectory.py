@@ -6,9 +6,9 @@ import turnwise
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.record import Record
-from turnwise.transforms.criteria.calls.trajectory import ToolTrajectory
+from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 
 RECORD = Record("log.jsonl", 1, b"{}")
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.effects import verbs
-from turnwise.transforms.effects.inferred import infer_effect, lexicon, words_of
+from turnwise.transforms.effects.catalog import infer_effect, lexicon, words_of
 
 READ = """
     truncate_text return_results

@@ -1,7 +1,7 @@
 import pytest
 
 from turnwise.schemas.conversation import Usage
-from turnwise.transforms.formats.adk.sessions import session_conversation
+from turnwise.transforms.formats.adk_sessions import session_conversation
 
 
 def event(author, *parts, at=None, turn="i1", **fields):

@@ -7,9 +7,9 @@ import turnwise
 from turnwise.schemas.case import CaseThresholds
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Rubric, TimedSpan, ToolCall, TurnThresholds, Usage
-from turnwise.schemas.proto.json import WireError
-from turnwise.transforms.formats.ces import cases as ces_cases
-from turnwise.transforms.formats.ces import conversations as ces
+from turnwise.schemas.proto.message import WireError
+from turnwise.transforms.formats import ces_cases
+from turnwise.transforms.formats import ces_conversations as ces
 from turnwise.transforms.formats.ces import log as ces_log
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"

@@ -8,7 +8,7 @@ from tests.readings import FORMATS, one
 from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.readers import CaseReader
+from turnwise.transforms.formats.reading import CaseReader
 
 CXAS = FORMATS.parent / "cxas"
 WELCOME = "<event>welcome</event>"

@@ -11,11 +11,11 @@ from tests.readings import FORMATS, one
 from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.adk.results import eval_result_conversations
-from turnwise.transforms.formats.adk.sessions import session_conversation
+from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end, stated_end
 from turnwise.transforms.formats.events import join_events
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.traces.messages import read_messages
 
 WORDS = {

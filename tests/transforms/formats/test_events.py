@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import Conversation, ToolCall, Turn
 from turnwise.schemas.record import Receipt, Record
-from turnwise.transforms.formats.adk.sessions import session_conversation
+from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.events import (
     ConversationEvent,
     add_clashes,
@@ -17,7 +17,7 @@ from turnwise.transforms.formats.events import (
     may_hold_events,
     read_event,
 )
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.recognise import recognise
 
 SAMPLES = Path(__file__).parents[3] / "pipeline/sample_data/conversations"

@@ -7,7 +7,7 @@ import pytest
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.chat.completions import read_messages
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.spellings import failure_mark
 
 FAILED = [

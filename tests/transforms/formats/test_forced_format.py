@@ -10,9 +10,9 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import evaluate_sample
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
 
 FORMATS = Path(__file__).parents[3] / "../shared" / "data" / "raw" / "formats"

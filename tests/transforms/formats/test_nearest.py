@@ -2,8 +2,8 @@
 
 import pytest
 
-from turnwise.transforms.formats.base import FORMATS
 from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.registry import FORMATS
 
 _MADE_BY_TURNWISE = {"trace_part", "mapped_part", "mapping"}
 _SPAN = {"spanID": "1", "operationName": "chat"}

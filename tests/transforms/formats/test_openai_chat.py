@@ -4,7 +4,7 @@ import pytest
 
 from tests.readings import read_value
 from turnwise.schemas.conversation import ToolCall, Usage
-from turnwise.transforms.formats.chat.openai import chat_conversation
+from turnwise.transforms.formats.chat import chat_conversation
 
 
 def user(content, **fields):

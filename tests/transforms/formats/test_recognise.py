@@ -3,9 +3,9 @@ import json
 import pytest
 
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.base import FORMATS
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.registry import FORMATS
 
 CHUNKED = {"messages": [{"role": "user", "chunks": [{"text": "a"}]}]}
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.formats.tool_declarations import context_tools, declared_tools
 from turnwise.transforms.matching.cases import inline_case
 

@@ -6,8 +6,8 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, Usage
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.canonical.records import looks_canonical, read_case, read_conversation
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.canonical import looks_canonical, read_case, read_conversation
+from turnwise.transforms.formats.reading import LogReader
 
 
 def data(**fields):

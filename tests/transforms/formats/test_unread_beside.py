@@ -8,7 +8,7 @@ import pytest
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.events import ConversationEvent, distinct, in_order, join_events
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 
 CALL = {"name": "delete_account"}
 CHAT_CALL = {"id": "1", "type": "function", "function": {"name": "delete_account", "arguments": "{}"}}

@@ -9,10 +9,10 @@ import turnwise
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample
 from turnwise.transforms.formats.canonical.turn_event import joined_conversation
-from turnwise.transforms.formats.readers import CaseReader, LogReader
+from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.findings import UNREAD_EXPECTATION

@@ -17,8 +17,8 @@ from turnwise.schemas.difference import (
 from turnwise.schemas.gate_config import GateConfig
 from turnwise.transforms.comparison.errors import ScoredId, add_errors
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
-from turnwise.transforms.gating.measured import GatedVersion, Lost, lost_of
-from turnwise.transforms.gating.rules import apply_rules
+from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of
+from turnwise.transforms.decisions.gate.rules import apply_rules
 
 STATUS = "evaluation_status"
 NOTHING_LOST = Lost(0, "")

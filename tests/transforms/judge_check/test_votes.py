@@ -6,7 +6,6 @@ import pytest
 
 import turnwise
 from turnwise.schemas.difference import Bounds
-from turnwise.transforms.judge_check.figures import VotedQuestion, check_problems, criterion_figures
 from turnwise.transforms.judge_check.questions import CheckedQuestion
 from turnwise.transforms.judge_check.votes import (
     LEFT_OUT,
@@ -18,6 +17,7 @@ from turnwise.transforms.judge_check.votes import (
     decided,
     vote_on,
 )
+from turnwise.transforms.tools.judge_check import VotedQuestion, check_problems, criterion_figures
 
 DECIDED = [
     ([True, True, False], True),

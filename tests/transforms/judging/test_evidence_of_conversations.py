@@ -2,8 +2,8 @@ import pytest
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
 from turnwise.transforms.formats.adk.results import eval_result_conversations
-from turnwise.transforms.formats.adk.sessions import session_conversation
-from turnwise.transforms.judging.prompts.render import (
+from turnwise.transforms.formats.adk_sessions import session_conversation
+from turnwise.transforms.judging.prompts import (
     agent_sections,
     asked_sections,
     dialogue_sections,

@@ -14,8 +14,8 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.cache import CachedReply, ReplyCache
-from turnwise.transforms.judging.judges.base import find_judge
-from turnwise.transforms.judging.places.opening import open_place
+from turnwise.transforms.judging.judges_base import find_judge
+from turnwise.transforms.judging.opening import open_place
 from turnwise.transforms.judging.requests import Requests
 from turnwise.transforms.judging.routes import Routes
 from turnwise.transforms.judging.setup import check_judge

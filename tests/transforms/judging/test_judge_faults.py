@@ -11,13 +11,13 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
-from turnwise.transforms.criteria.adk.final_response_match import FinalResponseMatch
+from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.attempts import Attempts
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.setup import check_judge
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 
 EVERY_WIRE = ["gemini", "chat", "messages"]
 on_every_wire = pytest.mark.parametrize("wire", EVERY_WIRE, indirect=True)

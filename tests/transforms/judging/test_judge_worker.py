@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import NO_JUDGE
-from turnwise.transforms.judging.judges.base import default_judge
-from turnwise.transforms.judging.judges.gemini import find_access
+from turnwise.transforms.judging.judges import find_access
 from turnwise.transforms.judging.judges.local import LOCAL_MODEL
+from turnwise.transforms.judging.judges_base import default_judge
 from turnwise.transforms.judging.worker import close_judges, open_judge
 
 ROOT = Path(__file__).parents[3]

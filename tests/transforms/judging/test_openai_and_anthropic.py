@@ -10,7 +10,7 @@ from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.openai_reply import read_chat
 from turnwise.transforms.judging.backends.strict_schema import strict_schema
-from turnwise.transforms.judging.judges.base import JUDGES
+from turnwise.transforms.judging.judges_base import JUDGES
 from turnwise.transforms.judging.setup import check_judge
 from turnwise.transforms.judging.worker import JudgeWorker
 

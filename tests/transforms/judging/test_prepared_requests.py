@@ -19,7 +19,7 @@ from turnwise.transforms.judging.backends.base import Request, RequestTemplate
 from turnwise.transforms.judging.backends.gemini import GeminiApi
 from turnwise.transforms.judging.backends.gemini_schema import in_order
 from turnwise.transforms.judging.backends.prepared import PLACE, PreparedRequest, prepared
-from turnwise.transforms.judging.judges.base import Access
+from turnwise.transforms.judging.judges_base import Access
 
 SCHEMA = {"type": "object", "properties": {"verdict": {"enum": ["valid", "invalid"]}}}
 SETTINGS = [

@@ -10,12 +10,12 @@ from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, golden, render
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.transforms.criteria import CRITERIA
 from turnwise.transforms.criteria.adk.user_simulator import PerTurnUserSimulatorQuality
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.backends.gemini_schema import in_order
-from turnwise.transforms.judging.judges.base import find_judge
 from turnwise.transforms.judging.judges.local import LocalJudge
-from turnwise.transforms.judging.limits.budget import estimated_tokens
+from turnwise.transforms.judging.judges_base import find_judge
+from turnwise.transforms.judging.limits import estimated_tokens
 from turnwise.transforms.judging.prompts.personas import PERSONAS, rules_of
 from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply, asked_schema
 from turnwise.transforms.judging.requests import Requests

@@ -9,7 +9,7 @@ from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.evaluation.conversation import evaluate_sample
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config

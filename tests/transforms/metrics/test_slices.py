@@ -10,7 +10,7 @@ from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.grounded import GroundedAnswer
 from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import slice_rows, version_rows

@@ -13,7 +13,7 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.transcript import MOST_BYTES
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, sort_settings
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.calls import CallEffects, agent_calls

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
 from turnwise.schemas.record import Record
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.findings import record_findings
 
 TEXT = "Gepäck 🧳 bis 1.131."  # bytes: "Gepäck" 0-7, the suitcase 8-12, "bis" 13-16

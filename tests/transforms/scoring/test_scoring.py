@@ -4,10 +4,9 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
 from turnwise.schemas.record import Record
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria import CRITERIA
-from turnwise.transforms.criteria.base import MeasuredCriterion
+from turnwise.transforms.criteria.base import CRITERIA, MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import score_conversation
+from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.verdict import criteria_verdict
 
 RECORD = Record("log.jsonl", 7, b'{"raw": 1}')

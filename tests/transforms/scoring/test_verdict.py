@@ -14,10 +14,10 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.record import Record
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.verdict import golden_verdict, scenario_verdict
-from turnwise.transforms.criteria import CRITERIA
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import CriterionScores, score_conversation
+from turnwise.transforms.scoring.evaluate import CriterionScores, score_conversation
 from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict, criteria_verdict
 
 CALL = ToolCall(name="a", args={"x": 1})

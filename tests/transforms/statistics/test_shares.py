@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.comparison.estimates import FEWEST_ALIKE
+from turnwise.transforms.decisions.comparison.estimates import FEWEST_ALIKE
 from turnwise.transforms.statistics.distributions import binomial_cdf, t_quantile, upper_t
 from turnwise.transforms.statistics.effects import cohens_h
 from turnwise.transforms.statistics.exact_power import fisher_power, mcnemar_power
-from turnwise.transforms.statistics.paired import Pairs, bounded_interval, mcnemar, paired_interval
 from turnwise.transforms.statistics.power import (
     detectable_difference,
     detectable_of_groups,
@@ -27,6 +26,7 @@ from turnwise.transforms.statistics.proportions import (
     upper_share,
     wilson_interval,
 )
+from turnwise.transforms.statistics.tests import Pairs, bounded_interval, mcnemar, paired_interval
 
 COUNTS = st.integers(0, 3000)
 FEW = st.integers(0, 60)

@@ -9,6 +9,7 @@ from apache_beam.testing.test_stream import ElementEvent, ProcessingTimeEvent, T
 from apache_beam.utils.timestamp import Duration
 
 from turnwise.pipeline.batch.pipelines import BeamOptions
+from turnwise.pipeline.streaming.executor import StreamRunner
 from turnwise.pipeline.streaming.executor.events import (
     AdvanceClock,
     AdvanceWatermark,
@@ -16,7 +17,6 @@ from turnwise.pipeline.streaming.executor.events import (
     Events,
     StreamEvent,
 )
-from turnwise.pipeline.streaming.executor.runner import StreamRunner
 
 TestStream.__test__ = False
 ENGINES = ("BundleBasedDirectRunner", "StreamRunner")

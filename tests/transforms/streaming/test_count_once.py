@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnwise.transforms.beam.windows import revise
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
-from turnwise.transforms.streaming.deduplication import revise
 from turnwise.transforms.streaming.outcome import Contribution
 
 

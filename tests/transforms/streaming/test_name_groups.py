@@ -13,11 +13,11 @@ from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Arrival, Record
 from turnwise.transforms.beam.progress import PROGRESS
-from turnwise.transforms.formats.base import record_time
+from turnwise.transforms.beam.sessions import AssembleConversations
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.readers import LogReader
-from turnwise.transforms.streaming.assemble_sessions import AssembleConversations
+from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.name_groups import NameStreamGroups
 from turnwise.transforms.streaming.parse import ParseArrivals

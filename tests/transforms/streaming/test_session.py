@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from turnwise.schemas.record import Receipt, Record
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import (
     AT_ONCE,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.record import Record
 from turnwise.transforms.formats.events import distinct, in_order, join_events
-from turnwise.transforms.formats.readers import LogReader
+from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import closed_session
 from turnwise.transforms.streaming.session_state import Sessions

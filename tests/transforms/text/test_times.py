@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.formats.base import record_time
+from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.text.times import epoch_seconds, rfc3339, time_seconds
 
 T = 1_767_323_045.0

@@ -2,20 +2,20 @@
 
 import json
 
-from turnwise.schemas.adk.eval_sets import AdkEvalCase
+from turnwise.schemas.adk import AdkEvalCase
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import APP_DETAILS, Conversation
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.conversion.base import Codec, Target, register_target
 from turnwise.transforms.conversion.plain import with_texts
 from turnwise.transforms.conversion.targets.adk_parts import (
     expected_invocation,
     recorded_invocation,
     rubrics,
 )
-from turnwise.transforms.formats.adk.eval_sets import eval_cases, invocation_turn, turn_context
+from turnwise.transforms.formats.adk_cases import eval_cases, invocation_turn, turn_context
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.tool_declarations import context_tools
+from turnwise.transforms.tools.conversion import Codec, Target, register_target
 
 _NAME = "turnwise"
 _PROMPT, _PERSONA = "starting_prompt", "user_persona"

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from turnwise.schemas.conversation import APP_DETAILS, Conversation, ExpectedTurn, Turn
 from turnwise.schemas.rows import ScoreRow
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.conversion.base import Codec, RunOfConversation, Target, register_target
 from turnwise.transforms.conversion.plain import earlier_texts, with_texts
 from turnwise.transforms.conversion.targets.adk_parts import (
     content,
@@ -16,6 +15,7 @@ from turnwise.transforms.conversion.targets.adk_parts import (
 )
 from turnwise.transforms.formats.adk.results import eval_result_conversations
 from turnwise.transforms.text.times import time_seconds
+from turnwise.transforms.tools.conversion import Codec, RunOfConversation, Target, register_target
 
 _SUFFIX = ".evalset_result.json"
 _USER = "user"

@@ -3,9 +3,9 @@
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.conversion.base import Codec, Target, register_target
 from turnwise.transforms.conversion.plain import plain
-from turnwise.transforms.formats.canonical.records import read_case, read_conversation
+from turnwise.transforms.formats.canonical import read_case, read_conversation
+from turnwise.transforms.tools.conversion import Codec, Target, register_target
 
 
 def _write(conversation: Conversation) -> JsonObject:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage
 from turnwise.schemas.tools import ToolDeclaration
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.conversion.base import Codec, Target, register_target
 from turnwise.transforms.conversion.plain import earlier_texts, plain, with_texts
-from turnwise.transforms.formats.chat.openai import chat_conversation
+from turnwise.transforms.formats.chat import chat_conversation
 from turnwise.transforms.formats.problems import checked
 from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.tools.conversion import Codec, Target, register_target
 
 _NAMED = (
     "source",

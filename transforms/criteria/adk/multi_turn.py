@@ -6,7 +6,7 @@ from turnwise.schemas.conversation import Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask
-from turnwise.transforms.judging.prompts.render import agent_sections, dialogue_sections
+from turnwise.transforms.judging.prompts import agent_sections, dialogue_sections
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import judge_statements, share_score, statement_sections
 from turnwise.transforms.matching.sample import Sample

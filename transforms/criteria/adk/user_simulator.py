@@ -13,8 +13,8 @@ from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.judging.prompts import dialogue_sections, position
 from turnwise.transforms.judging.prompts.personas import rules_of
-from turnwise.transforms.judging.prompts.render import dialogue_sections, position
 from turnwise.transforms.judging.prompts.reply import ReasonedReply
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import left_out, statement_sections

@@ -7,8 +7,8 @@ from turnwise.schemas.harm import CriterionHarm
 from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.answers.citation_support import CitedSource, Grounds, why_nothing
-from turnwise.transforms.criteria.answers.citations import grounds_of
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.criteria.citations import grounds_of
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import (

@@ -10,7 +10,7 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.criteria.ces.items import ExpectedAnswer, Statement, with_items
 from turnwise.transforms.judging.ask import Ask
-from turnwise.transforms.judging.prompts.render import dialogue_sections, spoken_sections
+from turnwise.transforms.judging.prompts import dialogue_sections, spoken_sections
 from turnwise.transforms.judging.prompts.statements import (
     judge_statements,
     share,

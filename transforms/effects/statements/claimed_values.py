@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.effects.equivalence import equivalent
-from turnwise.transforms.effects.prose import is_prose
-from turnwise.transforms.effects.statements.call_values import (
+from turnwise.transforms.effects.call_values import (
     CallValue,
     ValueVerdict,
     currency_of,
@@ -18,7 +16,10 @@ from turnwise.transforms.effects.statements.call_values import (
     nearly_named,
     values_text,
 )
-from turnwise.transforms.effects.statements.mentions import read_passage
+from turnwise.transforms.effects.equivalence import equivalent
+from turnwise.transforms.effects.mentions import read_passage
+from turnwise.transforms.effects.prose import is_prose
+from turnwise.transforms.effects.prose_values import compare_moments, given_moments
 from turnwise.transforms.effects.statements.stated_amounts import (
     compare_amounts,
     compare_digits,
@@ -31,7 +32,6 @@ from turnwise.transforms.effects.statements.stated_codes import (
     compare_addresses,
     without_codes,
 )
-from turnwise.transforms.effects.statements.stated_moments import compare_moments, given_moments
 from turnwise.transforms.effects.statements.stated_names import compare_names
 from turnwise.transforms.text.values import plain
 from turnwise.transforms.text.words import is_negated, words

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
 
-from turnwise.transforms.effects.statements.mentions import Mention, Passage, read_passage
+from turnwise.transforms.effects.mentions import Mention, Passage, read_passage
 from turnwise.transforms.text.sentences import sentences
 
 _LONGEST_SHOWN = 160

@@ -2,7 +2,7 @@
 
 import re
 
-from turnwise.transforms.effects.statements.call_values import ValueVerdict, is_plain_word
+from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word
 from turnwise.transforms.text.values import plain
 
 _ADDRESS = re.compile(

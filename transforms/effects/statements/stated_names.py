@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
-from turnwise.transforms.effects.statements.call_values import ValueVerdict, is_plain_word, path_words
+from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word, path_words
 from turnwise.transforms.effects.statements.stated_codes import codes_in, compare_codes, without_codes
 from turnwise.transforms.effects.statements.written_words import NUMBERS_IN_WORDS
 from turnwise.transforms.text.function_words import word_set

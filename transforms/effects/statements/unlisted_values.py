@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from turnwise.transforms.effects.statements.call_values import CallValue, values_text
+from turnwise.transforms.effects.call_values import CallValue, values_text
+from turnwise.transforms.effects.mentions import normalized, read_passage
 from turnwise.transforms.effects.statements.claimed_values import ClaimedValue
-from turnwise.transforms.effects.statements.mentions import normalized, read_passage
 from turnwise.transforms.effects.statements.stated_codes import addresses_in, codes_in, is_named
 from turnwise.transforms.effects.statements.written_words import NUMBERS_IN_WORDS
 from turnwise.transforms.text.dates import read_dates

@@ -2,7 +2,7 @@
 
 import re
 
-from turnwise.transforms.effects.statements.call_values import CHANGING_WORDS
+from turnwise.transforms.effects.call_values import CHANGING_WORDS
 from turnwise.transforms.text.function_words import NUMBER_WORDS, word_set
 from turnwise.transforms.text.numbers import SCALES
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.adk.sessions import session_conversation
-from turnwise.transforms.formats.base import EventReader, Format, register_format
+from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.messages.values import as_object, key_set, objects
+from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.formats.spellings import as_text, name_of
 from turnwise.transforms.formats.unread import MISSING, gaps, snake
 from turnwise.transforms.text.times import time_seconds

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from turnwise.schemas.adk.eval_sets import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
+from turnwise.schemas.adk import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
 from turnwise.schemas.adk.results import AdkEvent
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn, Usage
 from turnwise.schemas.values import JsonObject

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from turnwise.schemas.adk.eval_sets import FunctionResponse
+from turnwise.schemas.adk import FunctionResponse
 from turnwise.schemas.adk.results import AdkEvent
 from turnwise.schemas.conversation import Turn
 from turnwise.transforms.formats.adk.content import parts_of

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from turnwise.schemas.adk.eval_sets import read_log
+from turnwise.schemas.adk import read_log
 from turnwise.schemas.adk.results import EvalCaseResult, EvalMetricResultPerInvocation, EvalSetResult
 from turnwise.schemas.conversation import APP_DETAILS, Conversation, ExpectedOutcome, ExpectedTurn, Turn
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.adk.end import case_end
-from turnwise.transforms.formats.adk.eval_sets import (
+from turnwise.transforms.formats.adk_cases import (
     add_unread,
     invocation_expected,
     invocation_turn,
@@ -16,7 +16,7 @@ from turnwise.transforms.formats.adk.eval_sets import (
     stated_app_version,
     turn_context,
 )
-from turnwise.transforms.formats.adk.sessions import session_conversation
+from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.tool_declarations import context_tools
 from turnwise.transforms.formats.unread import check_calls

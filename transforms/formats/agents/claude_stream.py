@@ -4,12 +4,12 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.agents.notices import last_words, users_blocks
-from turnwise.transforms.formats.base import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.messages.anthropic import read_agent, read_user
-from turnwise.transforms.formats.messages.base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.blocks import as_blocks, is_block, usage_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.values import as_object, key_set, kind_of, objects
+from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.spellings import as_text, length
 
 _STEPLESS = key_set(

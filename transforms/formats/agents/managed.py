@@ -3,7 +3,6 @@
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.base import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.messages.blocks import as_blocks, result_value, usage_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import (
@@ -14,6 +13,7 @@ from turnwise.transforms.formats.messages.values import (
     stated,
     text_at,
 )
+from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.spellings import as_text, failure_mark, length
 from turnwise.transforms.text.times import time_seconds
 

@@ -1,10 +1,9 @@
 """turnwise's own formats, as objects."""
 
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.base import EventReader, Format, register_format
-from turnwise.transforms.formats.canonical import turn_event
-from turnwise.transforms.formats.canonical.records import looks_canonical, read_case, read_recording
+from turnwise.transforms.formats.canonical import looks_canonical, read_case, read_recording, turn_event
 from turnwise.transforms.formats.chat.format import is_chat
+from turnwise.transforms.formats.registry import EventReader, Format, register_format
 
 _OF_CASES = frozenset({"kind", "dialect", "turns", "task", "actions", "rubrics"})
 _OF_TURN_EVENTS = frozenset({"turn", "turn_index", "event_id", "event_time", "end", "ended"})

@@ -9,9 +9,9 @@ from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.base import Format, ReadSettings, register_format
-from turnwise.transforms.formats.ces.cases import eval_case
+from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.formats.messages.values import as_object, listed, objects
+from turnwise.transforms.formats.registry import Format, ReadSettings, register_format
 from turnwise.transforms.formats.spellings import as_text
 
 _EVENT = re.compile(r"<event>(.*)</event>")

@@ -1,6 +1,6 @@
 """Determines how CES sessions ended."""
 
-from turnwise.schemas.ces.conversations import Span
+from turnwise.schemas.ces.conversation import Span
 from turnwise.schemas.conversation import Turn
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, stated_end

@@ -1,11 +1,11 @@
 """The formats of Customer Engagement Suite (CES), as objects."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.base import EventReader, Format, register_format
 from turnwise.transforms.formats.ces import log
-from turnwise.transforms.formats.ces.cases import eval_case
-from turnwise.transforms.formats.ces.conversations import conversation
 from turnwise.transforms.formats.ces.exports import wire_evaluation, without_underscores
+from turnwise.transforms.formats.ces_cases import eval_case
+from turnwise.transforms.formats.ces_conversations import conversation
+from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.formats.spellings import name_of, spelt
 
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")

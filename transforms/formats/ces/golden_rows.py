@@ -7,9 +7,9 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.jsonio import dump_json, json_structure
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.base import Format, ReadSettings, register_format
-from turnwise.transforms.formats.ces.cases import eval_case
+from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.formats.messages.values import objects
+from turnwise.transforms.formats.registry import Format, ReadSettings, register_format
 
 _NEEDED = frozenset(("display_name", "turn_index", "action_type"))
 _TEXT = ("text_content", "response_agent", "expectation_note")

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from turnwise.schemas import conversation as canonical
-from turnwise.schemas.ces import conversations as ces
+from turnwise.schemas.ces import conversation as ces
 from turnwise.schemas.ces.sessions import SessionOutput
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.ces.conversations import add_trace, label, logged_turn, spellings
 from turnwise.transforms.formats.ces.end import end_metadata, session_end
+from turnwise.transforms.formats.ces_conversations import add_trace, label, logged_turn, spellings
 from turnwise.transforms.formats.messages.values import as_object
 from turnwise.transforms.formats.unread import MISSING, UNREAD, Unread, add_leap, check_calls
 

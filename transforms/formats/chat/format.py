@@ -1,11 +1,11 @@
 """Chat messages, as an object."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.base import Format, record_place, register_format
+from turnwise.transforms.formats.chat import chat_conversation
 from turnwise.transforms.formats.chat.completions import join_chunks, read_messages, read_reply
-from turnwise.transforms.formats.chat.openai import chat_conversation
 from turnwise.transforms.formats.foreign import foreign_format
-from turnwise.transforms.formats.messages.base import DIALECTS, Dialect, dialects_of
+from turnwise.transforms.formats.messages.messages_base import DIALECTS, Dialect, dialects_of
+from turnwise.transforms.formats.registry import Format, record_place, register_format
 
 
 def is_message(value: JsonValue) -> bool:

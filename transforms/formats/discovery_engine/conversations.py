@@ -13,7 +13,7 @@ from turnwise.schemas.discovery_engine.session import AnswerSession, SessionTurn
 from turnwise.schemas.grounded import FAILED, SUCCEEDED, UNFINISHED, GroundedAnswer, Problem
 from turnwise.schemas.proto.lenient import read_lenient
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.discovery_engine.answers import PLACEHOLDERS, answer_turn, read_problems
+from turnwise.transforms.formats.answers import PLACEHOLDERS, answer_turn, read_problems
 from turnwise.transforms.formats.discovery_engine.flat import as_reply, is_flat
 from turnwise.transforms.formats.endings import UNKNOWN, End
 from turnwise.transforms.formats.spellings import as_text

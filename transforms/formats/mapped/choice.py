@@ -6,13 +6,13 @@ from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.mapping import MappingConfig
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonValue
-from turnwise.transforms.formats.base import FORMATS, Format
 from turnwise.transforms.formats.chat.format import is_message
 from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.mapped.paths import MappedRecord
-from turnwise.transforms.formats.mapped.reading import MAPPING, PART, part_of
-from turnwise.transforms.formats.messages.base import dialects_of
+from turnwise.transforms.formats.mapped import MAPPING, PART, part_of
+from turnwise.transforms.formats.messages.messages_base import dialects_of
+from turnwise.transforms.formats.paths import MappedRecord
 from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.registry import FORMATS, Format
 
 __all__ = ["MAPPING", "PART", "mapped_format", "part_event", "takes_rows"]
 

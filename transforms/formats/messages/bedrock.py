@@ -1,9 +1,9 @@
 """Amazon Bedrock's Converse API: blocks of one key, `toolUse` and `toolResult`."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.bedrock_stream import is_event, joined_events
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.values import as_object, decoded, joined_texts, objects, text_at
 from turnwise.transforms.formats.own_results import own_result
 from turnwise.transforms.formats.spellings import failure_mark, length

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.messages.base import KEPT_BY
 from turnwise.transforms.formats.messages.halves import halves
+from turnwise.transforms.formats.messages.messages_base import KEPT_BY
 from turnwise.transforms.formats.messages.values import as_object
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.text.times import time_seconds

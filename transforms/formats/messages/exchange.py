@@ -7,18 +7,18 @@ from typing import NamedTuple
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.base import EventReader, Format, register_format
-from turnwise.transforms.formats.messages.base import (
+from turnwise.transforms.formats.messages.chains import chains
+from turnwise.transforms.formats.messages.dialogue import Dialogue, added
+from turnwise.transforms.formats.messages.halves import dialects_of_halves, halves
+from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
     Dialect,
     conversation,
     messages_in,
     read_half,
 )
-from turnwise.transforms.formats.messages.chains import chains
-from turnwise.transforms.formats.messages.dialogue import Dialogue, added
-from turnwise.transforms.formats.messages.halves import dialects_of_halves, halves
 from turnwise.transforms.formats.messages.values import key_set
+from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.formats.spellings import as_text
 
 _NAMES = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id")

@@ -1,9 +1,9 @@
 """Gemini's API, as the REST interface and as the Python library spell it: requests and replies."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.gemini_contents import PARTS, plain, read_contents
+from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.values import as_object, objects, text_at
 from turnwise.transforms.formats.unread import UNREAD, snake
 

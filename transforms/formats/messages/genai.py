@@ -1,8 +1,13 @@
 """Messages of OpenTelemetry's conventions for generative AI, outside of spans."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.messages.base import ATTRIBUTES, Dialect, messages_in, register_dialect
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.messages_base import (
+    ATTRIBUTES,
+    Dialect,
+    messages_in,
+    register_dialect,
+)
 from turnwise.transforms.formats.messages.values import decoded, listed, objects
 from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, TOOL, USER, SpanMessage
 from turnwise.transforms.formats.traces.messages import read_message

@@ -2,7 +2,6 @@
 
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.chat.message import call_results, message_calls
-from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.blocks import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.langchain_kwargs import add_usage, finish_reason, refusal_of
@@ -14,6 +13,7 @@ from turnwise.transforms.formats.messages.langchain_types import (
     role_of,
     unwrapped,
 )
+from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.values import (
     key_set,
     kind_of,

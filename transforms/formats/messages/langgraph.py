@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.base import (
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.langchain import LANGCHAIN
+from turnwise.transforms.formats.messages.messages_base import conversation, read_half
+from turnwise.transforms.formats.messages.values import as_object, objects
+from turnwise.transforms.formats.registry import (
     EventReader,
     Format,
     ReadSettings,
     record_place,
     register_format,
 )
-from turnwise.transforms.formats.messages.base import conversation, read_half
-from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.langchain import LANGCHAIN
-from turnwise.transforms.formats.messages.values import as_object, objects
 from turnwise.transforms.formats.spellings import as_text
 
 _OWN = ("next", "parent_config", "parent_checkpoint")

@@ -5,8 +5,8 @@ from itertools import islice
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.record import Record
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.base import Format, ReadSettings, record_place, register_format
-from turnwise.transforms.formats.messages.base import (
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
     MISSING_HISTORY,
     NO_REQUEST,
@@ -14,8 +14,8 @@ from turnwise.transforms.formats.messages.base import (
     conversation,
     dialects_of,
 )
-from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.streams import events_of
+from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 
 _TRIED = 50
 

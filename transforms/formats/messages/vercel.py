@@ -1,8 +1,8 @@
 """Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages."""
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.messages.base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.values import (
     as_object,
     decoded,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.base import EventReader, Format, register_format
 from turnwise.transforms.formats.endings import End
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.platforms.dialogflow_row import add_row
+from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.unread import add_leap
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from turnwise.schemas.conversation import Usage
-from turnwise.schemas.extension.registry import Registry
+from turnwise.schemas.registry import Registry
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.cut import is_cut
 from turnwise.transforms.formats.traces.history import HISTORIES

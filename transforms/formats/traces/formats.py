@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from turnwise.schemas.values import JsonObject, JsonValue
-from turnwise.transforms.formats.base import (
+from turnwise.transforms.formats.registry import (
     EventReader,
     Format,
     ReadSettings,
@@ -13,15 +13,15 @@ from turnwise.transforms.formats.base import (
     register_format,
 )
 from turnwise.transforms.formats.traces import part
+from turnwise.transforms.formats.traces.containers import is_langfuse, langfuse_spans
 from turnwise.transforms.formats.traces.containers.agent_events import agent_event_spans, is_agent_event
 from turnwise.transforms.formats.traces.containers.attributes_only import attribute_spans, is_attributes
 from turnwise.transforms.formats.traces.containers.flat import flat_spans, is_span, is_span_list
 from turnwise.transforms.formats.traces.containers.jaeger import is_jaeger, jaeger_spans
-from turnwise.transforms.formats.traces.containers.langfuse import is_langfuse, langfuse_spans
 from turnwise.transforms.formats.traces.containers.langsmith import is_langsmith, langsmith_spans
 from turnwise.transforms.formats.traces.containers.openai_agents import agents_spans, is_agents_trace
-from turnwise.transforms.formats.traces.containers.otlp import is_otlp, otlp_spans
 from turnwise.transforms.formats.traces.containers.otlp_text import otlp_text_spans
+from turnwise.transforms.formats.traces.otlp import is_otlp, otlp_spans
 from turnwise.transforms.formats.traces.span import TraceSpan
 
 _PARTS = "trace_part"

@@ -20,7 +20,7 @@ from turnwise.transforms.formats.traces.losses import add_missing, add_orphans
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.times import rfc3339_of
 from turnwise.transforms.formats.traces.tree import SpanNode, span_tree
-from turnwise.transforms.formats.traces.turn import line_turn
+from turnwise.transforms.formats.traces.turns import line_turn
 from turnwise.transforms.formats.traces.units import work_units
 from turnwise.transforms.formats.unread import UNREAD, check_calls, gaps
 

@@ -12,7 +12,7 @@ from turnwise.transforms.formats.messages.hosted_tools import HOSTED as HOSTED_I
 from turnwise.transforms.formats.messages.hosted_tools import OUTPUTS, STEPLESS
 from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
 from turnwise.transforms.formats.messages.langchain_kwargs import finish_reason
-from turnwise.transforms.formats.messages.responses import KEYS as OF_RESPONSES
+from turnwise.transforms.formats.messages.openai_responses import KEYS as OF_RESPONSES
 from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
 from turnwise.transforms.formats.traces.cut import CUT, is_cut

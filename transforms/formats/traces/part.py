@@ -6,9 +6,9 @@ import msgspec
 
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.values import JsonObject
-from turnwise.transforms.formats.base import SplitEvent
 from turnwise.transforms.formats.lending import Lent, NoConversation
 from turnwise.transforms.formats.messages.values import stated
+from turnwise.transforms.formats.registry import SplitEvent
 from turnwise.transforms.formats.traces.dialect import DIALECTS
 from turnwise.transforms.formats.traces.join import STEPS, join_spans
 from turnwise.transforms.formats.traces.labels import conversation_of

@@ -10,7 +10,7 @@ from turnwise.transforms.judging.backends.anthropic_settings import settings_of
 from turnwise.transforms.judging.backends.base import OneCandidateError, RawReply, Request
 from turnwise.transforms.judging.backends.calling import ApiFailure, OtherFormError
 from turnwise.transforms.judging.backends.clients import ClientErrors, instructions_with_schema
-from turnwise.transforms.judging.judges.base import Access
+from turnwise.transforms.judging.judges_base import Access
 
 _MOST_TOKENS = 8192
 """Limit of an answer where the settings name none: the API needs one."""

@@ -28,7 +28,7 @@ from turnwise.transforms.judging.backends.calling import ApiFailure
 from turnwise.transforms.judging.backends.gemini_reply import read_answer
 from turnwise.transforms.judging.backends.gemini_schema import in_order
 from turnwise.transforms.judging.backends.prepared import PLACE, PreparedRequest, keeping_session, prepared
-from turnwise.transforms.judging.judges.base import HOW_TO, Access
+from turnwise.transforms.judging.judges_base import HOW_TO, Access
 
 _MOST_PREPARED = 1024
 _BAD_KEYS = ("API_KEY_INVALID", "API key not valid", "API key expired")

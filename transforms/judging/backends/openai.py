@@ -13,9 +13,9 @@ from turnwise.transforms.judging.backends.base import OneCandidateError, RawRepl
 from turnwise.transforms.judging.backends.calling import ApiFailure, OtherFormError
 from turnwise.transforms.judging.backends.clients import ClientErrors, instructions_with_schema
 from turnwise.transforms.judging.backends.openai_reply import read_chat, read_response
-from turnwise.transforms.judging.backends.openai_settings import RESPONSES, settings_of
+from turnwise.transforms.judging.backends.settings import RESPONSES, settings_of
 from turnwise.transforms.judging.backends.strict_schema import strict_schema
-from turnwise.transforms.judging.judges.base import Access
+from turnwise.transforms.judging.judges_base import Access
 
 _FORMAT_WORDS = (
     *("response_format", "json_schema", "json schema", "text.format", "structured output", "grammar"),

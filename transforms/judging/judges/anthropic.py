@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.calling import ApiBackend
-from turnwise.transforms.judging.judges.base import Access, JudgeKind, register_judge
 from turnwise.transforms.judging.judges.checking import check_models
 from turnwise.transforms.judging.judges.keys import api_url, keyed_access, needing, with_key
+from turnwise.transforms.judging.judges_base import Access, JudgeKind, register_judge
 
 _NAME = "anthropic"
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.transforms.judging.judges.base import Access
+from turnwise.transforms.judging.judges_base import Access
 
 
 def key_in(environ: Mapping[str, str], *names: str) -> str | None:

@@ -1,7 +1,7 @@
 """The judge `local`: rules, without a model."""
 
 from turnwise.transforms.judging.ask import JudgeSample, Question, R
-from turnwise.transforms.judging.judges.base import JudgeKind, register_judge
+from turnwise.transforms.judging.judges_base import JudgeKind, register_judge
 
 LOCAL_MODEL = "turnwise-local-3"
 _LOCAL_CANNOT = "the local judge cannot answer this; a model can (see --judge)"

@@ -1,7 +1,7 @@
 """The judge `none`, which gives no scores."""
 
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
-from turnwise.transforms.judging.judges.base import HOW_TO, JudgeKind, register_judge
+from turnwise.transforms.judging.judges_base import HOW_TO, JudgeKind, register_judge
 
 
 class NoJudge:

@@ -7,9 +7,9 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.calling import ApiBackend
-from turnwise.transforms.judging.judges.base import Access, JudgeKind, register_judge
 from turnwise.transforms.judging.judges.checking import check_models
 from turnwise.transforms.judging.judges.keys import api_url, keyed_access, needing, with_key
+from turnwise.transforms.judging.judges_base import Access, JudgeKind, register_judge
 
 _Find = Callable[[JudgeConfig, Mapping[str, str]], Access]
 
@@ -49,7 +49,7 @@ def _kind(name: str, help_line: str, find: _Find, speaks_newest: bool) -> JudgeK
         return ApiBackend(config, OpenAiApi(access, is_newest), on_retry, access.api_key)
 
     def check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:
-        from turnwise.transforms.judging.backends.openai_settings import check_settings
+        from turnwise.transforms.judging.backends.settings import check_settings
 
         check_models(config, options, check_settings, lambda: connect(config, environ, lambda model: None))
 

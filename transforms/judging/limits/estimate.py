@@ -3,7 +3,7 @@
 from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeSample, Question, R
 from turnwise.transforms.judging.cache import ReplyCache
-from turnwise.transforms.judging.limits.budget import ANSWER_TOKENS, estimated_tokens
+from turnwise.transforms.judging.limits import ANSWER_TOKENS, estimated_tokens
 from turnwise.transforms.judging.limits.counts import JudgeCounts
 from turnwise.transforms.judging.requests import Requests
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from turnwise.transforms.judging.places.base import Amounts, PlaceError, ReplyRow, spending
-from turnwise.transforms.judging.places.sqlite_file import open_cache_file
+from turnwise.transforms.judging.shared_places import open_cache_file
 
 _KINDS = (bytes, int, str, str, int, int)
 _SPEND = """

@@ -8,11 +8,11 @@ from turnwise.schemas.score import Score
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
-from turnwise.transforms.scoring.joint.asking import IfUnsure, OneAnswer, Recorder, Spared
 from turnwise.transforms.scoring.joint.confidence import Confident, confident_version, least_confidence
 from turnwise.transforms.scoring.joint.members import Member, Run, joint_use
 from turnwise.transforms.scoring.joint.panel import panel_score
 from turnwise.transforms.scoring.joint.verdicts import verdict_of
+from turnwise.transforms.scoring.panels import IfUnsure, OneAnswer, Recorder, Spared
 
 CASCADE = "cascade"
 """Key in the details of a score that a cascade gave."""

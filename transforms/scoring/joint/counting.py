@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.scoring.conversation import ScoredConversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.joint.cascade import CASCADE
 from turnwise.transforms.scoring.joint.panel import PANEL
 

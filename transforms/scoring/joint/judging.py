@@ -3,10 +3,10 @@
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask
-from turnwise.transforms.scoring.joint.asking import AskedOnce
 from turnwise.transforms.scoring.joint.cascade import cascade_score
 from turnwise.transforms.scoring.joint.members import Run
 from turnwise.transforms.scoring.joint.panel import panel_score
+from turnwise.transforms.scoring.panels import AskedOnce
 
 
 async def joint_score(criterion: JudgedCriterion, run: Run, ask: Ask) -> Score | None:

@@ -12,8 +12,8 @@ from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.vote import sum_uses
-from turnwise.transforms.scoring.joint.asking import Recorder
 from turnwise.transforms.scoring.joint.verdicts import JudgeVerdict, verdict_of
+from turnwise.transforms.scoring.panels import Recorder
 
 Run: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Score | None]]
 """Scores one turn, or one conversation, by a criterion and a judge."""

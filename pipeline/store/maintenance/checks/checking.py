@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 
 from sqlalchemy import Connection, select
 
+from turnwise.pipeline.store.database import CURRENT, EXECUTIONS
 from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.maintenance.pruning import orphans
+from turnwise.pipeline.store.pruning import orphans
 from turnwise.pipeline.store.removed_rows import REMOVED, read_document
 from turnwise.pipeline.store.run_counts import count_rows
 from turnwise.pipeline.store.states import COMPLETED
-from turnwise.pipeline.store.tables import CURRENT, EXECUTIONS
 from turnwise.pipeline.store.urls import StoreError
 
 _COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures", "lost")

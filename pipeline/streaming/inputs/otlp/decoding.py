@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic_core import from_json
 
 from turnwise.pipeline.streaming.inputs.otlp.protobuf import logs_value, traces_value
-from turnwise.pipeline.streaming.inputs.otlp.spool import Export
+from turnwise.pipeline.streaming.inputs.otlp_decoding import Export
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.values import as_id, as_nanos

@@ -10,8 +10,8 @@ from google.cloud.bigquery import Table
 
 from tests.bigquery.service import BigQuery
 from turnwise.pipeline.io.bigquery.query import day_condition, prepare_query
-from turnwise.pipeline.io.bigquery.rows import RowsPart, part_records, query_records, result_parts
-from turnwise.pipeline.settings.rows_address import parse_address, with_query_text
+from turnwise.pipeline.io.bigquery_source import RowsPart, part_records, query_records, result_parts
+from turnwise.pipeline.settings.options import parse_address, with_query_text
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.failure import Failure
 from turnwise.schemas.record import Record

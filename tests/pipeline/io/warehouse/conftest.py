@@ -14,8 +14,8 @@ from tests.bigquery.http import started_bigquery
 from tests.bigquery.service import BigQuery
 from tests.served import in_environment
 from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
-from turnwise.pipeline.io.warehouse.bigquery_append import EMULATOR
-from turnwise.pipeline.io.warehouse.staging import StagedRows, staged_columns
+from turnwise.pipeline.io.bigquery_sink import EMULATOR
+from turnwise.pipeline.io.staging import StagedRows, staged_columns
 from turnwise.pipeline.settings.outputs import SinkPlace
 
 PROJECT, DATASET = "our-project", "nightly"

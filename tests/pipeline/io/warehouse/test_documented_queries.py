@@ -8,8 +8,8 @@ import pytest
 
 from tests.documentation import page
 from tests.pipeline.io.warehouse.conftest import conversation, place, staged
-from turnwise.pipeline.io.warehouse.parquet_dataset import complete_dataset
-from turnwise.pipeline.io.warehouse.staging import StagedRows
+from turnwise.pipeline.io.parquet_sink import complete_dataset
+from turnwise.pipeline.io.staging import StagedRows
 
 TEXT = page("warehouse").split("## BigQuery")
 VIEWS = TEXT[0].split("```sql\n")[1].split("```")[0]

@@ -15,9 +15,9 @@ from pyarrow.parquet import read_table
 from tests.object_store import FAULTS, OBJECTS, StoredObject, clear
 from tests.pipeline.io.warehouse.conftest import conversation, place, staged
 from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.io.parquet_sink import complete_dataset
 from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service, prepare_service
 from turnwise.pipeline.io.warehouse.hive import partition
-from turnwise.pipeline.io.warehouse.parquet_dataset import complete_dataset
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
 from turnwise.schemas.config import ConfigError

@@ -11,13 +11,7 @@ from sqlalchemy import select, text
 from tests.store_rows import DOCUMENT, ENDED
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.conversations import conversation_columns, score_columns
-from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
-from turnwise.pipeline.store.failures import failure_columns
-from turnwise.pipeline.store.metrics import metric_columns
-from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.tables import (
+from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
     FAILURE_ROWS,
     METADATA,
@@ -26,8 +20,14 @@ from turnwise.pipeline.store.tables import (
     RUN_SUMMARIES,
     SCORE_ROWS,
 )
-from turnwise.pipeline.store_comparison.summaries import keep_summaries
-from turnwise.schemas.ces.requests import CreateEvaluationRequest
+from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
+from turnwise.pipeline.store.failures import failure_columns
+from turnwise.pipeline.store.metrics import metric_columns
+from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.rows import conversation_columns, score_columns
+from turnwise.pipeline.store.summaries import keep_summaries
+from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow, ScoreRow
 

@@ -18,13 +18,11 @@ from tests.pipeline.store.maintenance.conftest import (
     run_ids,
 )
 from tests.store_rows import DOCUMENT
+from turnwise.pipeline.store.database import EXECUTIONS
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.executions import (
     Execution,
     begin,
-)
-from turnwise.pipeline.store.tables import (
-    EXECUTIONS,
 )
 
 AGE = f"{(time_ns() - OLD) // DAY - 1}d"

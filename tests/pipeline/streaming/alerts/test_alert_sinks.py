@@ -12,13 +12,8 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from msgspec.structs import replace
 
+from turnwise.pipeline.streaming.alerts import AlertError, FileAlertSink, WebhookAlertSink, open_alert_sink
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
-from turnwise.pipeline.streaming.alerts.sinks import (
-    AlertError,
-    FileAlertSink,
-    WebhookAlertSink,
-    open_alert_sink,
-)
 from turnwise.schemas.alert import Alert
 from turnwise.schemas.config import ConfigError
 
@@ -221,7 +216,7 @@ def test_without_a_place_there_is_no_sink():
 
 def test_pubsub_without_credentials_is_a_mistake_of_the_user(tmp_path):
     pytest.importorskip("google.cloud.pubsub_v1")
-    load = "from turnwise.pipeline.streaming.alerts.sinks import open_alert_sink"
+    load = "from turnwise.pipeline.streaming.alerts import open_alert_sink"
     code = f"{load}\nopen_alert_sink('pubsub:projects/p/topics/t', None)"
     nothing = {"HOME": str(tmp_path), "CLOUDSDK_CONFIG": str(tmp_path), "NO_GCE_CHECK": "true"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=nothing, cwd=ROOT)

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from tests.sources import wait_for
+from turnwise.pipeline.streaming.inputs.base import SourceRecord
 from turnwise.pipeline.streaming.inputs.lines import LinesSource
 from turnwise.pipeline.streaming.inputs.open import CompositeSource
-from turnwise.pipeline.streaming.inputs.source import SourceRecord
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from turnwise.pipeline.streaming.inputs.base import SourceOptions
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
-from turnwise.pipeline.streaming.inputs.open import CompositeSource, SourceOptions, open_source
+from turnwise.pipeline.streaming.inputs.open import CompositeSource, open_source
 from turnwise.schemas.config import ConfigError
 
 ROOT = Path(__file__).parents[4]

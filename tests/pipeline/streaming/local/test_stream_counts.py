@@ -2,7 +2,7 @@
 
 import pytest
 
-from turnwise.pipeline.report.table import balance_text
+from turnwise.pipeline.report.terminal import balance_text
 from turnwise.pipeline.streaming.local.counts import stream_counts
 
 COUNTS = {

@@ -12,8 +12,8 @@ from tests.transforms.formats.traces.test_turns import FIRST, agent, chat, joine
 from turnwise.schemas.conversation import Conversation, Turn
 from turnwise.transforms.formats.traces.containers.flat import flat_spans
 from turnwise.transforms.formats.traces.containers.jaeger import jaeger_spans
-from turnwise.transforms.formats.traces.containers.otlp import otlp_spans
 from turnwise.transforms.formats.traces.containers.otlp_text import otlp_text_spans
+from turnwise.transforms.formats.traces.otlp import otlp_spans
 
 ANSWER = text("assistant", "a1")
 IDS = {"traceId": "a" * 32, "spanId": "b" * 16, "startTimeUnixNano": "1760000000000000000"}

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from turnwise.schemas.record import Record
-from turnwise.transforms.formats.canonical.records import read_conversation
+from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.judging.ask import JudgeSample, Question
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 from turnwise.transforms.scoring.selection import select
 
 WORDS = {"Y": ("valid", "yes"), "N": ("invalid", "no")}

@@ -6,10 +6,10 @@ from msgspec.structs import asdict
 from pydantic import BaseModel
 
 from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.transforms.comparison.collect import ruler_of
 from turnwise.transforms.criteria.adk.coherence import CoherenceReply
+from turnwise.transforms.decisions.comparison.collect import ruler_of
 from turnwise.transforms.judging.ask import JudgeModelOptions, JudgeSample, Prompt, Question
-from turnwise.transforms.judging.limits.budget import ANSWER_TOKENS
+from turnwise.transforms.judging.limits import ANSWER_TOKENS
 from turnwise.transforms.judging.prompts.reply import asked_schema
 from turnwise.transforms.scoring.joint.confidence import (
     Confident,

@@ -9,7 +9,7 @@ from turnwise.transforms.formats.traces.dialect import (
     text_at,
     value_at,
 )
-from turnwise.transforms.formats.traces.dialects.genai import first_choice
+from turnwise.transforms.formats.traces.dialects.standard import first_choice
 from turnwise.transforms.formats.traces.message import AGENT, USER, SpanMessage
 from turnwise.transforms.formats.traces.message_parts import call_arguments
 from turnwise.transforms.formats.traces.messages import only_messages

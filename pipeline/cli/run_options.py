@@ -1,0 +1,197 @@
+"""Parses the command line of `turnwise run`: turnwise's options and Beam's."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, SetupOptions, StandardOptions
+from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
+from apache_beam.runners.runner import PipelineRunner, create_runner
+from msgspec.structs import replace
+
+from turnwise.pipeline.batch.pipelines import BeamOptions
+from turnwise.pipeline.batch.worker_count import fit_processes
+from turnwise.pipeline.cli.arguments import add_arguments
+from turnwise.pipeline.io.agent_folder import agent_inputs
+from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, find_service
+from turnwise.pipeline.io.terminal import complain, counted
+from turnwise.pipeline.io.walking import other_files
+from turnwise.pipeline.report.judge import divided_text
+from turnwise.pipeline.settings.dated import dated
+from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
+from turnwise.pipeline.settings.judge_limits import fit_limits
+from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.raw_options import RawOptions
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_runner_access, fit_workers
+from turnwise.pipeline.settings.run import RunSettings, check_options
+from turnwise.pipeline.settings.stream import RawStreamOptions
+from turnwise.pipeline.store.urls import shown_place
+from turnwise.pipeline.streaming.inputs.kinds import input_kind
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.database_urls import is_store_url
+from turnwise.schemas.extension.plugins import is_file, load_plugins
+
+# Beam's DirectRunner would first try to download another engine.
+_IN_PROCESS = "FnApiRunner"
+_OTHERS_SHOWN = 5
+_STREAMS_IN_PROCESS = "turnwise.pipeline.streaming.executor.StreamRunner"
+
+
+class EvalOptions(PipelineOptions):
+    """turnwise's options, declared as Beam options."""
+
+    @classmethod
+    def _add_argparse_args(cls, parser: argparse.ArgumentParser) -> None:
+        add_arguments(parser)
+
+
+def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
+    """Parses and checks a command line.
+
+    Returns:
+        The settings of the run, and Beam's options.
+
+    Raises:
+        ConfigError: An option is unknown or wrong, or a package is missing.
+    """
+    _reject_unknown(argv)
+    options = BeamOptions(list(argv))
+    own = own_options(argv)
+    standard = options.view_as(StandardOptions)
+    name = standard.runner or "DirectRunner"
+    in_process = _STREAMS_IN_PROCESS if standard.streaming else _IN_PROCESS
+    standard.runner = in_process if name.lower() == "directrunner" else name
+    is_here = standard.runner == in_process
+    _check_direct(options.view_as(DirectOptions), is_here)
+    load_plugins(own["plugin"])
+    raw, stream = raw_options(own)
+    raw = dated(raw)
+    SINKS.find(raw.output_format, "--output_format ", file_formats())
+    if raw.store is not None:
+        raw = replace(raw, store=find_service("--store", raw.store).absolute(raw.store))
+    if not standard.streaming:
+        raw = _with_agent_folders(raw)
+    settings = check_options(raw, stream, not is_here, bool(standard.streaming))
+    setup = options.view_as(SetupOptions)
+    setup.save_main_session = False
+    modules = [plugin for plugin in settings.plugins if not is_file(plugin)]
+    setup.beam_plugins = [*(setup.beam_plugins or ()), *modules]
+    runner = _made_runner(standard.runner)
+    settings = fit_workers(settings, options, runner, os.environ)
+    settings = fit_processes(settings, raw.workers)
+    settings = fit_limits(settings, options, runner, not are_elsewhere(runner, options))
+    _check_extras(settings)
+    check_runner_access(runner, options)
+    _check_runner(options, standard.runner, runner)
+    _hide_passwords(options)
+    if divided := divided_text(settings):
+        complain(divided)
+    return settings, options
+
+
+def _check_direct(options: DirectOptions, is_here: bool) -> None:
+    """Raises ConfigError if Beam's own worker processes on this machine are asked for."""
+    if is_here and (options.direct_num_workers != 1 or options.direct_running_mode != "in_memory"):
+        raise ConfigError("--direct_num_workers, --direct_running_mode: take --workers N instead")
+
+
+def _hide_passwords(options: PipelineOptions) -> None:
+    """Replaces passwords in what Beam passes to runners, which show it; the settings have them."""
+    own: Any = options.view_as(EvalOptions)
+    own.store, own.judge_cache = map(_shown, (own.store, own.judge_cache))
+    own.input, own.eval_cases = (list(map(_shown, paths or ())) for paths in (own.input, own.eval_cases))
+
+
+def _shown(place: str | None) -> str | None:
+    return None if place is None else shown_place(place)
+
+
+def _with_agent_folders(raw: RawOptions) -> RawOptions:
+    """Returns options with what folders of ADK agents hold in place of the folders."""
+    found = agent_inputs(raw.input or (), raw.eval_cases or (), raw.config)
+    for path in found.not_read:
+        complain(f"{path} is not read: name its sessions in another form")
+    return replace(raw, input=found.logs or raw.input, eval_cases=found.cases or None, config=found.config)
+
+
+def other_files_text(settings: RunSettings) -> str:
+    """Returns what is said of the files of directories that are not read because of their names, or ""."""
+    others = other_files((*settings.input, *settings.eval_cases))
+    names = ", ".join(others[:_OTHERS_SHOWN]) + (", ..." if len(others) > _OTHERS_SHOWN else "")
+    return f"not looked at, by their names: {counted(len(others), 'file')} ({names})" if others else ""
+
+
+def raw_options(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
+    """Separates the options of all runs from those of streams; removes the latter from `own`."""
+    stream = {name: own.pop(name) for name in RawStreamOptions.__struct_fields__}
+    return RawOptions(**own), RawStreamOptions(**stream)
+
+
+def _check_extras(settings: RunSettings) -> None:
+    """Raises ConfigError if a package that the settings need is not installed."""
+    streams = [name for name in settings.input if input_kind(name)]
+    if streams and not settings.is_streaming:
+        raise ConfigError(f"--input {streams[0]}: is read by a stream only; add --streaming")
+    check_places("--input", [path for path in settings.input if path not in streams])
+    check_places("--eval_cases", settings.eval_cases)
+    check_places("--output", [settings.output])
+    if settings.store:
+        if settings.is_streaming:
+            check_appends(settings.store)
+        find_service("--store", settings.store).check("--store", settings.store)
+    cache = settings.judge.config.cache
+    if cache and is_store_url(cache):
+        check_store("--judge_cache", cache)
+
+
+def _made_runner(name: str) -> PipelineRunner:
+    """Returns a runner; raises ConfigError if its name is unknown or its package is missing."""
+    if "dataflow" in name.lower():
+        check_extra(f"--runner={name}", "turnwise[gcp]")
+    try:
+        return create_runner(name)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise ConfigError(f"--runner={name}: {' '.join(str(error).split())}") from None
+
+
+def _check_runner(options: PipelineOptions, name: str, runner: PipelineRunner) -> None:
+    """Raises ConfigError if an option that the runner requires is missing or wrong.
+
+    For Dataflow, Beam contacts Google Cloud Storage here and can wait for minutes.
+    """
+    try:
+        problems = PipelineOptionsValidator(options, runner).validate()
+    except Exception as error:  # of Beam's validators, or of Google's clients
+        raise ConfigError(f"--runner={name}: {' '.join(str(error).split())}") from None
+    if problems:
+        raise ConfigError(f"--runner={name}: {' '.join(problem.strip() for problem in problems)}")
+
+
+def own_options(argv: Sequence[str]) -> dict[str, Any]:
+    """Returns turnwise's own options of a command line, by name.
+
+    Raises:
+        ConfigError: The value of an option is missing or wrong.
+    """
+    parser = OptionParser(add_help=False, allow_abbrev=False)
+    add_arguments(parser)
+    return vars(parser.parse_known_args(list(argv))[0])
+
+
+def _reject_unknown(argv: Sequence[str]) -> None:
+    """Raises ConfigError for an unknown option, which Beam would ignore."""
+    parser = OptionParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    for group in _all_subclasses(PipelineOptions):
+        group._add_argparse_args(parser)  # type: ignore[arg-type]
+    unknown = parser.parse_known_args(list(argv))[1]
+    if unknown:
+        known = [name for action in parser._actions for name in action.option_strings]
+        near = get_close_matches(unknown[0].split("=")[0], known, n=1)
+        raise ConfigError(f"unknown option {unknown[0]}" + (f" (did you mean {near[0]}?)" if near else ""))
+
+
+def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:
+    direct: list[type[PipelineOptions]] = kind.__subclasses__()
+    return direct + [deeper for sub in direct for deeper in _all_subclasses(sub)]

@@ -1,0 +1,119 @@
+"""A dataset of Parquet files in hive partitions, in which a run replaces its own files."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from apache_beam.io.filesystems import FileSystems
+
+from turnwise.pipeline.io.run_writer import publish
+from turnwise.pipeline.io.sinks.base import TableSink
+from turnwise.pipeline.io.staging import (
+    VERSION,
+    StagedRows,
+    StagingSink,
+    check_folder,
+    lost_rows,
+    make_folder,
+    matching,
+    remove_earlier,
+    remove_folder,
+    run_stem,
+    staging_folder,
+)
+from turnwise.pipeline.io.warehouse.hive import partition
+from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.paths import is_local
+
+
+def dataset_folder(url: str) -> str:
+    """Returns the folder of an address `parquet:FOLDER`."""
+    return url.partition(":")[2].rstrip("/") or "/"
+
+
+def open_dataset(place: SinkPlace) -> TableSink:
+    """Returns the sink of a run."""
+    return StagingSink(staging_folder(dataset_folder(place.url), place), place.date, by_version=True)
+
+
+def prepare_dataset(place: SinkPlace) -> None:
+    """Makes the folder in which rows of a run are staged; raises ConfigError if it cannot be written."""
+    folder = staging_folder(dataset_folder(place.url), place)
+    try:
+        make_folder(folder)
+    except Exception as error:  # Beam's file systems raise errors of many libraries.
+        raise ConfigError(f"--store {place.url}: cannot be written: {' '.join(str(error).split())}") from None
+
+
+def discard_staged(place: SinkPlace) -> None:
+    """Removes the files that a run has not completed."""
+    remove_folder(staging_folder(dataset_folder(place.url), place))
+
+
+def complete_dataset(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
+    """Puts the files of a run into their partitions, in place of those of an earlier run with the same id.
+
+    It can be repeated after an error: files that are in their place stay there.
+
+    Returns:
+        What was not written, one line each.
+
+    Raises:
+        OSError: Files could not be written or removed.
+    """
+    directory = dataset_folder(place.url)
+    try:
+        for part in staged:
+            if part.path:
+                check_folder(part.path)
+        for table in WAREHOUSE_TABLES:
+            _replace(directory, table, place, [part for part in staged if part.table == table and part.path])
+    except OSError as error:
+        rows = sum(part.rows for part in staged)
+        text = " ".join(str(error).split())
+        raise OSError(f"--store {place.url}: not all of {rows} rows were written: {text}") from None
+    finally:
+        remove_earlier(directory, place)
+    return [f"--store {place.url}: {line}" for line in lost_rows(staged)]
+
+
+def _replace(directory: str, table: str, place: SinkPlace, staged: Sequence[StagedRows]) -> None:
+    names = dict(_final_names(table, place, staged))
+    new = {FileSystems.join(directory, name): path for path, name in names.items()}
+    if is_local(directory):
+        for file in new:
+            Path(file).parent.mkdir(parents=True, exist_ok=True)
+    old = set(_files_of_run(directory, table, place.run_id))
+    arrived = {file for file, path in new.items() if file in old and not FileSystems.exists(path)}
+    stale = old - arrived - _replaceable(old, set(new))
+    if stale:
+        FileSystems.delete(sorted(stale))
+    publish(directory, list(names.items()))
+
+
+def _final_names(table: str, place: SinkPlace, staged: Sequence[StagedRows]) -> Iterator[tuple[str, str]]:
+    """Yields path and final name of every file."""
+    numbers = Counter[str]()
+    for part in sorted(staged, key=lambda part: part.path):
+        folder = f"{table}/{partition(DATE.name, place.date)}/{partition(VERSION, part.version)}"
+        yield part.path, f"{folder}/{run_stem(place.run_id)}.{numbers[folder]:05}.parquet"
+        numbers[folder] += 1
+
+
+def _files_of_run(directory: str, table: str, run_id: str) -> list[str]:
+    """Returns the files of a run in all partitions of a table: its day may have been another one."""
+    own = re.compile(re.escape(run_stem(run_id)) + r"\.\d{5}\.parquet")
+    found = matching(FileSystems.join(directory, table, "*", "*", f"{run_stem(run_id)}.*.parquet"))
+    return [path for path in found if own.fullmatch(path.rpartition("/")[2])]
+
+
+def _replaceable(old: set[str], new: set[str]) -> set[str]:
+    """Returns the files that one rename replaces: those that are alone in their partition, before and after.
+
+    Of several files a reader would see old and new ones at once.
+    """
+    counted = Counter(file.rpartition("/")[0] for files in (old, new) for file in files)
+    return {file for file in old & new if counted[file.rpartition("/")[0]] == 2}

@@ -1,0 +1,187 @@
+"""Rows of a run as Parquet files beside the tables of a warehouse, until the run is complete."""
+
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from datetime import date
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+from uuid import uuid4
+
+import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
+
+from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
+from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column, columns, json_columns, with_json_texts
+from turnwise.schemas.paths import is_local
+from turnwise.schemas.values import JsonObject
+
+VERSION = "app_version"
+_BYTES_OF_TEXT = 32 * 1024 * 1024
+_BYTES_OF_ROW = 500
+_NAMED = ("conversation_id", "turn_index", "criterion")
+_SHOWN = 3
+_LONGEST_STEM = 150
+
+
+class StagedRows(NamedTuple):
+    """Rows of one table, and where there are partitions of one app version.
+
+    Attributes:
+        table: Name of the table.
+        version: The app version; None: unknown, or there are no partitions.
+        path: The file; "": none, because no row could be written.
+        rows: Number of rows in the file.
+        lost: Rows that could not be written, one line each.
+    """
+
+    table: str
+    version: str | None
+    path: str
+    rows: int
+    lost: tuple[str, ...]
+
+
+def staged_columns(table: str, by_version: bool) -> tuple[Column, ...]:
+    """Returns the columns of the files of a table; those of a partition are in its path alone."""
+    own = columns(table)
+    return tuple(column for column in own if column.name != VERSION) if by_version else (DATE, *own)
+
+
+class StagingSink:
+    """Writes the flat tables of a run as files of a folder that nobody reads yet."""
+
+    def __init__(self, folder: str, day: str, by_version: bool) -> None:
+        self._folder, self._day, self._by_version = folder, day, by_version
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
+        """Adds the steps that write lists of rows; yields what was written."""
+        if table not in WAREHOUSE_TABLES:
+            return None
+        stage = _StageFn(self._folder, table, self._day, self._by_version)
+        staged: PCollection[Any] = rows | f"Stage_{table}{part}" >> beam.ParDo(stage)
+        return staged
+
+
+class _StageFn(beam.DoFn):
+    """Writes the rows of a bundle into files of their own."""
+
+    def __init__(self, folder: str, table: str, day: str, by_version: bool) -> None:
+        self._folder, self._table, self._by_version = folder, table, by_version
+        self._day = date.fromisoformat(day)
+
+    def start_bundle(self) -> None:
+        self._waiting: dict[str | None, list[JsonObject]] = {}
+        self._size = 0
+
+    def process(self, rows: Sequence[JsonObject]) -> Iterator[StagedRows]:
+        texts = json_columns(self._table)
+        for row in rows:
+            row = with_json_texts(row, texts)
+            row["date"] = self._day
+            version = row[VERSION] or None if self._by_version else None
+            self._waiting.setdefault(version, []).append(row)
+            self._size += _BYTES_OF_ROW + sum(len(value) for value in row.values() if type(value) is str)
+        if self._size >= _BYTES_OF_TEXT:
+            yield from self._write()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        yield from map(GlobalWindows.windowed_value, self._write())
+
+    def _write(self) -> Iterator[StagedRows]:
+        from pyarrow.parquet import write_table
+
+        waiting, self._waiting, self._size = self._waiting, {}, 0
+        schema = arrow_schema(staged_columns(self._table, self._by_version))
+        for version, rows in waiting.items():
+            content, unfit = arrow_rows(rows, schema)
+            path = ""
+            if content.num_rows:
+                path = FileSystems.join(self._folder, f"{self._table}.{uuid4().hex}.parquet")
+                with _created(path) as file:
+                    write_table(content, file, compression="zstd")
+            yield StagedRows(self._table, version, path, content.num_rows, tuple(map(_lost, unfit)))
+
+
+def _created(path: str) -> Any:
+    """Opens a file to write; a local one only if its folder is there, because a thread may outlive a run."""
+    check_folder(path)
+    return open(path, "wb") if is_local(path) else FileSystems.create(path)
+
+
+def _lost(unfit: tuple[JsonObject, str]) -> str:
+    row, reason = unfit
+    return f"{', '.join(f'{name} {row[name]}' for name in _NAMED if row.get(name) is not None)}: {reason}"
+
+
+def lost_rows(staged: Sequence[StagedRows]) -> Iterator[str]:
+    """Yields one line a table with rows that could not be written."""
+    for table in WAREHOUSE_TABLES:
+        lost = [line for part in staged if part.table == table for line in part.lost]
+        if lost:
+            more = f"; and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
+            yield f"{len(lost)} rows of {table} were not written: {'; '.join(lost[:_SHOWN])}{more}"
+
+
+def make_folder(folder: str) -> None:
+    """Makes a folder and tries to write into it.
+
+    Raises:
+        OSError: That fails.
+    """
+    if is_local(folder):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    tried = FileSystems.join(folder, f"tried.{uuid4().hex}")
+    with _created(tried) as file:
+        file.write(b"")
+    FileSystems.delete([tried])
+
+
+def run_stem(run_id: str) -> str:
+    """Returns the id of a run as part of a file's name, without dots and wildcards."""
+    stem = quote(run_id, safe="").replace(".", "%2E").replace("~", "%7E")
+    return stem if len(stem) <= _LONGEST_STEM else blake2b(run_id.encode(), digest_size=16).hexdigest()
+
+
+def staging_folder(directory: str, place: SinkPlace) -> str:
+    """Returns the folder of an attempt of a run below a directory."""
+    attempt = re.sub(r"\W", "", place.create_time)
+    return FileSystems.join(directory, f"_staging.{run_stem(place.run_id)}.{attempt}")
+
+
+def check_folder(path: str) -> None:
+    """Raises OSError if the local folder of a staged file was removed, as another attempt does in the end."""
+    folder = Path(path).parent
+    if is_local(path) and not folder.is_dir():
+        raise OSError(f"{folder}: is gone: another run with the same id has ended, whose rows are current")
+
+
+def remove_folder(folder: str) -> None:
+    """Removes a folder with its files, if there is one."""
+    if is_local(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+    elif found := matching(f"{folder}/**"):
+        FileSystems.delete(found)
+
+
+def remove_earlier(directory: str, place: SinkPlace) -> None:
+    """Removes what earlier attempts of a run left below a directory, because their process was killed."""
+    head, _, own = staging_folder(directory, place).rpartition("/")
+    start = own.rpartition(".")[0]
+    if is_local(head):
+        names = {path.name for path in Path(head).glob(f"{start}.*")}
+    else:
+        names = {file.split("/")[-2] for file in matching(f"{head}/{start}.*/*")}
+    for name in names - {own}:
+        remove_folder(FileSystems.join(directory, name))
+
+
+def matching(pattern: str) -> list[str]:
+    """Returns the files that a pattern matches."""
+    return [file.path for match in FileSystems.match([pattern]) for file in match.metadata_list]

@@ -1,0 +1,181 @@
+"""Writes the rows of a run to a store, in addition to files, and how the run stands."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import closing
+from time import time_ns
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
+from sqlalchemy import Connection
+
+from turnwise.pipeline.io.terminal import printable
+from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.store.engine import Store, close_shared_stores, open_store, shared_store, try_store
+from turnwise.pipeline.store.executions import (
+    Execution,
+    begin,
+    break_off,
+    complete,
+    delete_superseded,
+    delete_unread,
+    own_names,
+    touch,
+    write_rows,
+)
+from turnwise.pipeline.store.failures import write_replaced
+from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.row_tables import ROW_TABLES
+from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
+from turnwise.pipeline.store.states import Broken
+from turnwise.pipeline.store.summaries import keep_summaries
+from turnwise.pipeline.store.urls import StoreError
+from turnwise.schemas.ces.names import app_of
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.proto.scalars import timestamp_nanos
+from turnwise.schemas.values import JsonObject
+
+_LOG = logging.getLogger(__name__)
+_ROWS = 500
+_BYTES = 8 * 1024 * 1024
+
+
+class _StoreFn(beam.DoFn):
+    """Writes rows in batches. Writes are idempotent, so that a bundle can be repeated."""
+
+    def __init__(self, url: str, execution: Execution, table: str) -> None:
+        self._url, self._execution, self._table = url, execution, table
+
+    def start_bundle(self) -> None:
+        self._waiting: list[JsonObject] = []
+        self._bytes = 0
+
+    def process(self, rows: Sequence[JsonObject]) -> None:
+        _, columns_of = ROW_TABLES[self._table]
+        for row in rows:
+            # Clocks of workers may be behind; no row is older than the run.
+            columns = columns_of(row, self._execution, max(time_ns(), self._execution.number))
+            self._waiting.append(columns)
+            self._bytes += len(columns.get("content", ""))
+            if len(self._waiting) >= _ROWS or self._bytes >= _BYTES:
+                self._write()
+
+    def finish_bundle(self) -> None:
+        self._write()
+
+    def _write(self) -> None:
+        rows, self._waiting, self._bytes = self._waiting, [], 0
+        if rows:
+            table, execution, now = ROW_TABLES[self._table][0], self._execution, time_ns()
+            shared_store(self._url).write(
+                lambda connection: write_rows(connection, execution, table, rows, now)
+            )
+            shared_store(self._url).write(lambda connection: touch(connection, execution, time_ns()))
+
+
+class StoreSink:
+    """Writes the tables of a run to the store."""
+
+    def __init__(self, url: str, execution: Execution) -> None:
+        self._url, self._execution = url, execution
+
+    def write_table(self, rows: "PCollection[Any]", table: str, part: str = "") -> "PCollection[Any] | None":
+        """Adds the steps that write lists of rows."""
+        if table not in ROW_TABLES:
+            return None
+        write = _StoreFn(self._url, self._execution, table)
+        written: PCollection[Any] = rows | f"Store_{table}{part}" >> beam.ParDo(write)
+        return written
+
+
+def _execution(place: SinkPlace) -> Execution:
+    return Execution(place.run_id, timestamp_nanos(place.create_time), place.app or LOCAL_APP, place.date)
+
+
+def open_sink(place: SinkPlace) -> StoreSink:
+    """Returns the sink of a run; raises ConfigError if the store cannot be opened."""
+    try_store("--store", place.url).close()
+    return StoreSink(place.url, _execution(place))
+
+
+def begin_run(place: SinkPlace, document: JsonObject) -> None:
+    """Writes that a run has begun, and what is known of its `run.json`; raises StoreError."""
+    with closing(open_store(place.url)) as store:
+        store.write(lambda connection: begin(connection, _execution(place), document, time_ns()))
+
+
+def complete_run(place: SinkPlace, document: JsonObject) -> None:
+    """Writes how a run ended, and removes its earlier executions.
+
+    Raises:
+        StoreError: That fails, or a later execution is complete: the rows of this one are removed then.
+    """
+    store, execution = shared_store(place.url), _execution(place)
+    try:
+        store.write(lambda connection: complete(connection, execution, document, time_ns()))
+    except StoreError:
+        delete_unread(store, execution)
+        raise
+    delete_superseded(store, execution)
+    _summarise(store, execution)
+    close_shared_stores()
+
+
+def _summarise(store: Store, execution: Execution) -> None:
+    """Writes the summaries of a run, so that the first comparison does not have to read its rows."""
+    try:
+        names = store.read(lambda connection: own_names(connection, execution))
+        for app in {app_of(name) for name in names}:
+            keep_summaries(store, app, names)
+    except (ConfigError, StoreError) as error:
+        _LOG.warning("the run was not summarised: %s", error)
+
+
+def break_off_run(place: SinkPlace, state: Broken, why: str) -> None:
+    """Writes that a run broke off, unless it was complete; what cannot be written is logged."""
+    try:
+        with closing(open_store(place.url)) as store:
+            store.write(lambda connection: break_off(connection, _execution(place), state, why, time_ns()))
+            delete_unread(store, _execution(place))
+    except (ConfigError, StoreError) as error:
+        _LOG.warning("the store still holds run %s as RUNNING: %s", printable(place.run_id), error)
+    close_shared_stores()
+
+
+def left_in_store(place: SinkPlace) -> str:
+    """Describes an interrupted run's rows in its store, as part of a sentence; threads may still write."""
+    execution, run = _execution(place), printable(place.run_id)
+    try:
+        with closing(open_store(place.url, read_only=True)) as store:
+            if not store.read(lambda connection: is_current(connection, execution)):
+                return f"the store keeps the earlier execution of run {run}"
+            count = store.read(lambda connection: count_run_rows(connection, execution))
+    except (ConfigError, StoreError):
+        count = 0
+    holds = f"holds at least {count}" if count else "may hold"
+    return f"the store {holds} rows of run {run}"
+
+
+def replaced_in_store(place: SinkPlace, results: int) -> int | None:
+    """Returns how many of a run's results another result of the same run replaced, and writes it there.
+
+    Args:
+        place: The run and its store.
+        results: Number of the run's results.
+
+    Returns:
+        The number; None: unknown.
+    """
+    execution = _execution(place)
+
+    def work(connection: Connection) -> int:
+        replaced = max(0, results - count_results(connection, execution))
+        if replaced:
+            write_replaced(connection, execution, replaced, time_ns())
+        return replaced
+
+    try:
+        return shared_store(place.url).write(work)
+    except (ConfigError, StoreError):
+        return None

@@ -1,0 +1,1 @@
+"""The Python API, and assertions for pytest."""

@@ -1,0 +1,1 @@
+"""`turnwise.testing` and the plugin of pytest."""

@@ -1,0 +1,155 @@
+"""Scores and decides one conversation for an assertion."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from turnwise.pipeline.api.reading import read_cases, read_conversations
+from turnwise.pipeline.api.settings import Config, Options, run_settings
+from turnwise.pipeline.python.evaluate import finished, score_with_judge
+from turnwise.pipeline.python.inputs import CaseInput, ConversationInput
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Record
+from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.evaluation.conversation import RULES
+from turnwise.transforms.judging.backends.base import Backend
+from turnwise.transforms.judging.judges_base import JudgeKind
+from turnwise.transforms.matching.cases import CaseIndex
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation
+from turnwise.transforms.scoring.verdict import STATUS, Verdict, conversation_verdict
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """A scored and decided conversation.
+
+    Attributes:
+        scored: Its scores, without those that may be undecided and are.
+        verdict: Its verdict by these scores.
+        allowed: Criteria that may be undecided; `evaluation_status`: the verdict.
+        criteria: All criteria by which it was scored.
+    """
+
+    scored: ScoredConversation
+    verdict: Verdict
+    allowed: frozenset[str]
+    criteria: tuple[Criterion, ...]
+
+    @property
+    def failed(self) -> list[CriterionScores]:
+        """The criteria with a threshold that the conversation fails."""
+        return [
+            result
+            for result in self.scored.scores
+            if result.criterion.threshold is not None
+            and result.overall is not None
+            and result.overall.outcome == "FAIL"
+        ]
+
+    @property
+    def undecided(self) -> list[CriterionScores]:
+        """The criteria that raised an error, or are undecided somewhere and may not be."""
+        return [
+            result
+            for result in self.scored.scores
+            if result.errors or (is_undecided(result) and result.criterion.name not in self.allowed)
+        ]
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether nothing failed, and nothing is undecided that may not be."""
+        if self.failed or self.undecided or self.verdict.status == "FAIL":
+            return False
+        return self.verdict.status == "PASS" or STATUS in self.allowed
+
+
+class _Kept:
+    """Receives the scored conversation."""
+
+    scored: ScoredConversation
+
+    def add(self, scored: ScoredConversation) -> None:
+        self.scored = scored
+
+    def lose(self, sample: Sample, error: BaseException) -> None:
+        raise error
+
+
+def check_conversation(
+    conversation: ConversationInput,
+    case: CaseInput | None,
+    criteria: Mapping[str, Any] | None,
+    config: Config | None,
+    judge: str | Backend | JudgeKind | None,
+    allow_undecided: Collection[str],
+) -> Checked:
+    """Scores one conversation by all criteria and decides it; see `assert_conversation`."""
+    settings = run_settings(Options(criteria, config, judge), case is not None)
+    allowed = _allowed(allow_undecided, settings.criteria_names)
+    sample = _sample(conversation, case, config)
+    kept = _Kept()
+    finished(score_with_judge([sample], settings, kept))
+    scored = kept.scored
+    scored.scores = [result for result in scored.scores if not _is_let_off(result, allowed)]
+    return Checked(scored, conversation_verdict(scored, RULES), allowed, settings.criteria)
+
+
+def _is_let_off(result: CriterionScores, allowed: Collection[str]) -> bool:
+    """Returns whether a criterion is undecided and may be: it failed nowhere, and raised no error."""
+    scores = [result.overall, *(score for _, score in result.turns)]
+    has_failed = any(score is not None and score.outcome == "FAIL" for score in scores)
+    is_allowed = result.criterion.name in allowed and not result.errors
+    return is_allowed and not has_failed and is_undecided(result)
+
+
+def is_undecided(result: CriterionScores) -> bool:
+    """Returns whether a criterion that applies could not be scored, or not decided, somewhere."""
+    overall = result.overall
+    is_gate = result.criterion.threshold is not None
+    if result.errors or (is_gate and overall is not None and overall.outcome is None):
+        return True
+    scores = [score for _, score in result.turns] + ([overall] if overall is not None else [])
+    return any(score.value is None and score.outcome is None for score in scores)
+
+
+def _allowed(names: Collection[str], known: list[str]) -> frozenset[str]:
+    if isinstance(names, str):
+        raise TypeError("allow_undecided: a collection of names, not one text")
+    for name in names:
+        if name not in (STATUS, *known):
+            raise ConfigError(f"allow_undecided: {name}: it can be {', '.join((STATUS, *known))}")
+    return frozenset(names)
+
+
+def _sample(conversation: ConversationInput, case: CaseInput | None, config: Config | None) -> Sample:
+    log = one_conversation(conversation, config)
+    if case is None:
+        return Sample(log, CaseIndex(None).find(log), Record("conversation", 1, b""))
+    held = one_case(case, config)
+    if log.eval_id is None:
+        log = msgspec.structs.replace(log, eval_id=held.eval_id, eval_set_id=held.eval_set_id)
+    return Sample(log, CaseIndex([held]).find(log), Record("conversation", 1, b""))
+
+
+def one_conversation(given: ConversationInput, config: Config | None) -> Conversation:
+    """Returns the conversation of a path, record or object.
+
+    Raises:
+        ReadError: It cannot be read.
+        ValueError: It holds no conversation, or several.
+    """
+    found = read_conversations(given, config=config)
+    if len(found) != 1:
+        raise ValueError(f"conversation: one is needed, and this holds {len(found)}")
+    return found[0]
+
+
+def one_case(given: CaseInput, config: Config | None) -> EvalCase:
+    """Returns the eval case of a path, record or object; raises as `one_conversation` does."""
+    found = read_cases(given, config=config)
+    if len(found) != 1:
+        raise ValueError(f"case: one is needed, and this holds {len(found)}")
+    return found[0]

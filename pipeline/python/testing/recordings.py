@@ -1,0 +1,137 @@
+"""Reads a directory of recordings, each beside its eval case."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from turnwise.pipeline.api.settings import read_any_config
+from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
+from turnwise.pipeline.python.inputs import Inputs, eval_cases, logged_conversations
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
+from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.failure import Failure
+from turnwise.transforms.formats.reading import CaseReader, LogReader
+from turnwise.transforms.formats.registry import AUTO
+from turnwise.transforms.matching.cases import CaseIndex, match_case
+
+_EMPTY = "the file holds no conversation; record it again, or remove it"
+
+
+class UnusedCaseWarning(UserWarning):
+    """Eval cases have no recording, so that no test checks them.
+
+    >>> from turnwise.testing import UnusedCaseWarning
+    >>> str(UnusedCaseWarning("1 eval case has no recording: greeting"))
+    '1 eval case has no recording: greeting'
+    """
+
+
+class Recording(Struct, frozen=True):
+    """A recorded conversation: a value of the fixture `turnwise_recording`.
+
+    Attributes:
+        conversation: The conversation.
+        case: The eval case that it names, with what the record itself expects; None: nothing is expected.
+        source: File of the record.
+        position: 1-based line or index in that file.
+
+    >>> import turnwise
+    >>> from turnwise.testing import Recording
+    >>> log = turnwise.Conversation(conversation_id="c1", turns=[turnwise.Turn(user="Hi", agent="Hello")])
+    >>> Recording(log, None, "logs/a.jsonl", 1).conversation.turns[0].agent
+    'Hello'
+    """
+
+    conversation: Conversation
+    case: EvalCase | None
+    source: str
+    position: int
+
+    def __repr__(self) -> str:
+        return f"<Recording {self.conversation.conversation_id}: {self.source}:{self.position}>"
+
+
+class UnreadableRecording(NamedTuple):
+    """A recording or an eval case that could not be read.
+
+    Attributes:
+        place: File, and line or index.
+        message: Why, in one line.
+    """
+
+    place: str
+    message: str
+
+
+class Recordings(NamedTuple):
+    """What a directory of recordings holds.
+
+    Attributes:
+        found: Recordings, in the order of their files.
+        unreadable: Records and cases that could not be read, files of recordings without a record, and
+            recordings whose case is not there.
+        unused: Ids of the eval cases without a recording.
+    """
+
+    found: list[Recording]
+    unreadable: list[UnreadableRecording]
+    unused: list[str]
+
+    def ids(self) -> list[str]:
+        """Returns an id for each recording: that of the conversation, with the place where it is repeated."""
+        numbers = Counter(one.conversation.conversation_id for one in self.found)
+        return [
+            name if numbers[name] == 1 else f"{name}@{one.source.rsplit('/', 1)[-1]}:{one.position}"
+            for one in self.found
+            for name in [one.conversation.conversation_id]
+        ]
+
+
+def read_recordings(recordings: Sequence[str], cases: Sequence[str], config: str | None) -> Recordings:
+    """Reads all recordings, each beside its case.
+
+    Args:
+        recordings: Files, directories and globs.
+        cases: The same of eval cases, and addresses of stores; empty: none.
+        config: Path of the config file, which says how some records are read; None: none.
+
+    Raises:
+        ConfigError: A path names nothing, or there is no recording, or no eval case.
+    """
+    limit, settings = MAX_RECORD_BYTES, read_any_config(config)
+    given = eval_cases(Inputs("cases", [*cases], []), CaseReader(settings.ces), limit, Counter())
+    if cases and not given.cases and not given.failures:
+        raise ConfigError(f"cases {' '.join(cases)}: there is no eval case")
+    index = CaseIndex(given.cases if cases else None)
+    read = Recordings([], [_unreadable(failure) for failure in given.failures], [])
+    unused: dict[CaseKey, None] = {case.key: None for case in given.cases}
+    reader = LogReader(AUTO, settings)
+    inputs: Inputs[Conversation] = Inputs("recordings", [*recordings], [])
+    read.unreadable.extend(_empty_files(inputs, limit))
+    for one in logged_conversations(inputs, reader, limit, Counter()):
+        sample = one if isinstance(one, Failure) else match_case(index, *one, Counter())
+        if isinstance(sample, Failure):
+            read.unreadable.append(_unreadable(sample))
+            continue
+        if sample.eval_case is not None:
+            unused.pop(sample.eval_case.key, None)
+        read.found.append(Recording(sample.conversation, sample.eval_case, *sample.record[:2]))
+    if not read.found and all(one.message == _EMPTY for one in read.unreadable):
+        raise ConfigError(f"recordings {' '.join(recordings)}: there is no conversation")
+    return read._replace(unused=[key.eval_id for key in unused])
+
+
+def _empty_files(inputs: Inputs[Conversation], limit: int) -> Iterator[UnreadableRecording]:
+    """Yields the files without any record, such as one that was cut to 0 bytes."""
+    for path in matched_files(file_patterns(inputs.name, inputs.paths)):
+        if not isinstance(path, Failure) and next(file_records(path, limit), None) is None:
+            yield UnreadableRecording(path, _EMPTY)
+
+
+def _unreadable(failure: Failure) -> UnreadableRecording:
+    place = f"{failure.source}:{failure.position}" if failure.position else str(failure.source)
+    return UnreadableRecording(place, failure.message)

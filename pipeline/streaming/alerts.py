@@ -1,0 +1,207 @@
+"""Sinks for alerts: a file, a webhook, a Pub/Sub topic."""
+
+import http.client
+import re
+import time
+import urllib.request
+from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from msgspec.structs import asdict
+
+from turnwise.pipeline.settings.extras import HOW_TO, check_extra
+from turnwise.pipeline.streaming.alerts.file import AlertFile
+from turnwise.schemas.alert import Alert
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import dump_json
+
+_TOPIC = re.compile(r"pubsub:(projects/[^/\s]+/topics/[^/\s]+)")
+_TRIES = 3
+
+
+class AlertError(Exception):
+    """An alert could not be sent; its message is one line without secrets."""
+
+
+class AlertSink(Protocol):
+    """Sends alerts. Alerts with the same name are the same alert."""
+
+    def send(self, alerts: Sequence[Alert]) -> None:
+        """Sends alerts.
+
+        Raises:
+            AlertError: At least one alert could not be sent.
+        """
+
+
+class FileAlertSink:
+    """Writes alerts to a file, one JSON object per line, each once; with another sink, those it has sent.
+
+    A sent alert is appended at once, so that a restart does not send it again.
+    """
+
+    def __init__(self, path: Path, sink: AlertSink | None = None) -> None:
+        self._path, self._file, self._sink = path, AlertFile(path), sink
+
+    def send(self, alerts: Sequence[Alert]) -> None:
+        """Sends the alerts that are not in the file, one at a time, and appends each.
+
+        Raises:
+            AlertError: An alert could not be sent, or the file cannot be written.
+        """
+        try:
+            missing = self._file.missing(alerts)
+            if self._sink is None:
+                self._file.append(missing)
+                return
+            for alert in missing:
+                self._sink.send([alert])
+                self._file.append([alert])
+        except OSError as error:
+            raise AlertError(f"{self._path}: {error.strerror or error}") from None
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Treats a redirect as an error: to follow it would turn POST into GET."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+class WebhookAlertSink:
+    """Sends each alert as one POST of its JSON object, with its name as `Idempotency-Key`."""
+
+    def __init__(self, url: str, timeout: float = 5.0, pause: float = 0.5) -> None:
+        """Creates a sink for one endpoint.
+
+        Args:
+            url: `http` or `https`. Its path and query may be secret and are never shown.
+            timeout: Seconds to wait for an answer.
+            pause: Seconds before the second attempt. Doubled before the third.
+        """
+        parts = urlsplit(url)
+        self._url, self._timeout, self._pause = url, timeout, pause
+        self._shown = f"webhook {parts.scheme}://{parts.hostname}"
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def send(self, alerts: Sequence[Alert]) -> None:
+        """Posts each alert. Tries three times, unless the answer is 4xx other than 408 and 429.
+
+        Raises:
+            AlertError: An alert could not be sent.
+        """
+        for alert in alerts:
+            _with_retries(lambda alert=alert: self._post(alert), self._pause, self._shown)  # type: ignore[misc]
+
+    def _post(self, alert: Alert) -> None:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": alert.name}
+        data = dump_json(asdict(alert))
+        request = urllib.request.Request(self._url, data, headers, method="POST")
+        with self._opener.open(request, timeout=self._timeout):
+            pass
+
+
+def _with_retries(attempt: Callable[[], None], pause: float, shown: str) -> None:
+    """Makes up to three attempts. Raises AlertError after the last, or on an error that is not temporary."""
+    for number in range(1, _TRIES + 1):
+        try:
+            return attempt()
+        except urllib.error.HTTPError as error:
+            problem, is_final = f"status {error.code}", error.code < 500 and error.code not in (408, 429)
+            error.close()
+        except (OSError, UnicodeError, http.client.HTTPException) as error:
+            reason = error.reason if isinstance(error, urllib.error.URLError) else error
+            problem, is_final = type(reason).__name__, False
+        if is_final or number == _TRIES:
+            raise AlertError(f"{shown}: {problem}")
+        time.sleep(pause * 2 ** (number - 1))
+
+
+class PubSubAlertSink:
+    """Publishes each alert as a message: its JSON object, with attributes `name` and `rule`."""
+
+    def __init__(self, topic: str, timeout: float = 30.0) -> None:
+        """Opens a publisher.
+
+        Args:
+            topic: `projects/P/topics/T`.
+            timeout: Seconds that publishing may take, retries included.
+
+        Raises:
+            ConfigError: The library or the credentials are missing.
+        """
+        check_extra(f"--alerts pubsub:{topic}", "turnwise[gcp]")
+        from google.auth.exceptions import GoogleAuthError
+        from google.cloud.pubsub_v1 import PublisherClient
+
+        try:
+            self._publisher = PublisherClient()
+        except GoogleAuthError as error:
+            said = " ".join(str(error).split())[:300]
+            raise ConfigError(f"alerts to {topic}: {said.rstrip('.')}; {HOW_TO}") from None
+        self._topic, self._timeout = topic, timeout
+
+    def send(self, alerts: Sequence[Alert]) -> None:
+        """Publishes alerts and waits until the service has accepted them.
+
+        Raises:
+            AlertError: At least one alert could not be sent.
+        """
+        from google.api_core.exceptions import GoogleAPIError
+        from google.auth.exceptions import GoogleAuthError
+
+        try:
+            for future in [self._publish(alert) for alert in alerts]:
+                future.result(timeout=self._timeout)
+        except (GoogleAPIError, GoogleAuthError, FutureTimeoutError) as error:
+            message = " ".join(str(error).split()) or type(error).__name__
+            raise AlertError(f"Pub/Sub {self._topic}: {message[:300]}") from None
+
+    def _publish(self, alert: Alert) -> Any:
+        data = dump_json(asdict(alert))
+        return self._publisher.publish(self._topic, data, name=alert.name, rule=alert.rule)
+
+
+def open_alert_sink(uri: str | None, default_path: Path | None) -> AlertSink:
+    """Returns the sink for a URI.
+
+    Args:
+        uri: A path, `https://...`, `http://...` or `pubsub:projects/P/topics/T`. None: the default path.
+        default_path: A file for alerts. With a webhook or a topic, it records which alerts were sent, so that
+            a restart does not send them again. None: no such file.
+
+    Raises:
+        ConfigError: The URI is invalid, or a package that it needs is missing. One line without secrets.
+    """
+    if uri is None:
+        if default_path is None:
+            raise ConfigError("alerts: --alerts is missing: name a file, a URL or a topic")
+        return FileAlertSink(default_path)
+    scheme = uri.partition(":")[0].lower()
+    if scheme in ("http", "https"):
+        sink: AlertSink = WebhookAlertSink(_checked_url(uri))
+    elif scheme == "pubsub":
+        topic = _TOPIC.fullmatch(uri)
+        if topic is None:
+            raise ConfigError(f"alerts: {uri!r} is not of the form pubsub:projects/P/topics/T")
+        sink = PubSubAlertSink(topic[1])
+    elif "://" in uri:
+        raise ConfigError(f"alerts: {scheme}:// is none of http, https, pubsub, a path")
+    else:
+        return FileAlertSink(Path(uri))
+    return sink if default_path is None else FileAlertSink(default_path, sink)
+
+
+def _checked_url(url: str) -> str:
+    """Returns a valid URL. The error does not show it, because it may be secret."""
+    try:
+        parts = urlsplit(url)
+        is_good = bool(parts.hostname) and parts.port != 0 and parts.username is None
+    except ValueError:
+        is_good = False
+    if not is_good or not url.isascii() or not url.isprintable() or " " in url:
+        raise ConfigError("alerts: the webhook's URL must have a host, and no user, password or blanks")
+    return url

@@ -1,0 +1,137 @@
+"""A source that receives spans and log records."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from threading import Thread
+
+from turnwise.pipeline.io.terminal import complain
+from turnwise.pipeline.settings.extras import check_extra
+from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
+from turnwise.pipeline.streaming.inputs.otlp.address import OtlpAddress, parse_address
+from turnwise.pipeline.streaming.inputs.otlp_decoding import Spool, received_before
+from turnwise.schemas.config import ConfigError
+from turnwise.transforms.formats.registry import AUTO, FORMATS
+
+_SOURCE = "otlp"
+
+
+class OtlpSource(StreamSource):
+    """Reads what a server in this process receives. A request is on disk before it is answered.
+
+    A position is the number of a request. The server ends first; then what it received is read.
+    """
+
+    def __init__(self, uri: str, address: OtlpAddress, spool: Spool, max_body_bytes: int) -> None:
+        """Starts the server.
+
+        Args:
+            uri: Name of the input, for messages.
+            address: Where it listens.
+            spool: Where requests are stored; `close` closes it.
+            max_body_bytes: A larger body is refused.
+
+        Raises:
+            ConfigError: The address is in use, or is not of this machine.
+        """
+        from turnwise.pipeline.service.http import AuthMiddleware
+        from turnwise.pipeline.service.http.listening import listening, shown_url, web_server
+        from turnwise.pipeline.service.token import Tokens
+        from turnwise.pipeline.streaming.inputs.otlp_app import OtlpApp
+
+        self._spool = spool
+        self._listener = listening(address.host, address.port, f"--input {uri}")
+        self.url = shown_url(self._listener)
+        tokens = Tokens(write=address.token)
+        guarded = AuthMiddleware(OtlpApp(spool, max_body_bytes), address.host, address.allowed_hosts, tokens)
+        self._server = web_server(guarded, lifespan=False)
+        sockets = {"sockets": [self._listener]}
+        self._thread = Thread(target=self._server.run, kwargs=sockets, name="turnwise-otlp", daemon=True)
+        self._thread.start()
+
+    def poll(self, limit: int) -> Sequence[SourceRecord]:
+        """Returns what was received, at most `limit` requests.
+
+        Raises:
+            OSError: The server has ended.
+        """
+        items = self._spool.take(limit)
+        if not items and not self._thread.is_alive():
+            raise OSError(f"the receiver at {self.url} has ended")
+        return items
+
+    def last_items(self) -> Sequence[SourceRecord]:
+        """Ends the server after the requests that it has begun to answer, and returns what it received."""
+        self._stop()
+        return self._spool.take(None, None)
+
+    def _stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._listener.close()
+
+    def refused(self) -> Sequence[str]:
+        """Returns how many spans were refused."""
+        return _refusals(self._spool.refused)
+
+    def settle(self, places: Iterable[tuple[str, int]]) -> None:
+        """Lets requests whose outcomes are on disk be removed."""
+        self._spool.settle(places)
+
+    def backlog(self) -> int | None:
+        """Returns the number of requests not yet read."""
+        return self._spool.backlog()
+
+    def close(self) -> None:
+        """Ends the server and closes the spool. A later process reads what was not settled."""
+        self._stop()
+        self._spool.close()
+
+
+def _refusals(refused: int) -> list[str]:
+    return [f"{_SOURCE}: {refused} spans were refused: they lack ids"] if refused else []
+
+
+def refused_before(directory: Path, checkpoints: Checkpoints) -> Sequence[str]:
+    """Returns how many spans earlier processes of a stream refused, for a process without a receiver.
+
+    Args:
+        directory: Directory of the stream.
+        checkpoints: Settled positions.
+
+    Raises:
+        ConfigError: Something that was received waits to be read.
+    """
+    before = received_before(directory, _SOURCE, checkpoints)
+    if before.waiting:
+        raise ConfigError(
+            f"--output {directory}: {before.waiting} received requests were not read; "
+            "add --input otlp://127.0.0.1:0, or the address that received them"
+        )
+    return _refusals(before.refused)
+
+
+def open_receiver(uri: str, options: SourceOptions, checkpoints: Checkpoints) -> OtlpSource:
+    """Opens a receiver and names its address on standard error.
+
+    Args:
+        uri: `otlp://HOST:PORT`.
+        options: Options of all sources.
+        checkpoints: Settled positions.
+
+    Raises:
+        ConfigError: The address cannot be used, the format is another one, or a package is missing.
+    """
+    address = parse_address(uri, os.environ)
+    check_extra("--input otlp://...", "turnwise[otlp]")
+    name = options.input_format
+    if name != AUTO and not FORMATS[name].recognises({"resourceSpans": []}):
+        raise ConfigError(f"--input_format {name}: what {uri} receives is of another format")
+    spool = Spool(options.directory, _SOURCE, checkpoints)
+    try:
+        source = OtlpSource(uri, address, spool, options.max_record_bytes)
+    except BaseException:
+        spool.close()
+        raise
+    complain(f"receives OTLP/HTTP at {source.url} (OTEL_EXPORTER_OTLP_ENDPOINT={source.url})")
+    return source

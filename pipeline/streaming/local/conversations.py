@@ -1,0 +1,291 @@
+"""Stores what each conversation added to rows, counts and metrics, so that a revision can replace it."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from sys import maxsize
+from threading import Lock
+from typing import Any, NamedTuple
+
+from turnwise.pipeline.streaming.local.database import disk_errors, open_reader
+from turnwise.pipeline.streaming.local.segments import RowRange, SegmentId
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.record import Record
+from turnwise.transforms.beam.windows import Counted
+from turnwise.transforms.metrics.codec import packed, unpacked
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.streaming.outcome import Contribution
+from turnwise.transforms.streaming.session import ClosedSession, closed_session
+
+
+class StoredConversation(NamedTuple):
+    """A stored conversation.
+
+    Attributes:
+        key: `key_of` its name.
+        revision: Revision of its contribution.
+        written: Revision in its rows.
+        event_time: Event time of its first contribution; it determines the window.
+        app_version: "": unknown.
+        packed: What it added to the metrics, packed.
+        changed: Number of the change that wrote it.
+        counts: What it added to the counts, as a JSON object.
+        digest: Digest of the record.
+    """
+
+    key: int
+    revision: int
+    written: int
+    event_time: float
+    app_version: str
+    packed: bytes
+    changed: int
+    counts: str
+    digest: bytes
+
+    @property
+    def statistics(self) -> MetricsState:
+        """What it added to the metrics."""
+        return unpacked(self.packed)
+
+    @property
+    def counted(self) -> Counter[str]:
+        """What it added to the counts."""
+        return Counter(json.loads(self.counts))
+
+
+KNOWN_COLUMNS = "key, revision, written, event_time, app_version, statistics, changed, counts, digest"
+
+
+@lru_cache(maxsize=8)  # it is asked for several times while one conversation is stored
+def key_of(name: str) -> int:
+    """Returns a 64-bit digest of a name as a number; collisions are unlikely up to 10 million names."""
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def session_key(session_id: str) -> int:
+    """Returns the key of a session."""
+    return key_of(f"session {session_id}")
+
+
+def group_key(group: str) -> int:
+    """Returns the key of a group of events."""
+    return key_of(f"group {group}")
+
+
+class ConversationStore:
+    """The conversations in a stream's database. Callers hold a transaction of the storage."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        found = connection.execute("SELECT coalesce(max(changed), 0) FROM conversations").fetchone()
+        self._changes = int(found[0])
+
+    @property
+    def changes(self) -> int:
+        """Number of changes so far."""
+        return self._changes
+
+    def known(self, name: str, result: str | None) -> StoredConversation | None:
+        """Returns the stored conversation of a name or, failing that, of a result name."""
+        query = f"SELECT {KNOWN_COLUMNS} FROM conversations WHERE key = ? OR result = ? ORDER BY key = ? DESC"
+        key = key_of(name)
+        row = self._connection.execute(query, (key, _key_or_none(result), key)).fetchone()
+        return StoredConversation(*row) if row else None
+
+    def is_new(self, known: StoredConversation, contribution: Contribution) -> bool:
+        """Returns whether a contribution replaces the stored one: not older, and not seen before."""
+        key, version = key_of(contribution.name), _version_of(contribution)
+        if known.key == key and (contribution.revision < known.revision or version == _version_of(known)):
+            return False
+        query = "SELECT 1 FROM digests WHERE key = ? AND digest = ?"
+        return self._connection.execute(query, (key, version)).fetchone() is None
+
+    def forgotten(self, name: str, result: str | None) -> bytes | None:
+        """Returns the digest of a pruned conversation; None if it was not pruned."""
+        query = "SELECT digest FROM forgotten WHERE key IN (?, ?)"
+        row = self._connection.execute(query, (key_of(name), _key_or_none(result))).fetchone()
+        return bytes(row[0]) if row else None
+
+    def drop(self, known: StoredConversation) -> None:
+        """Removes a conversation that a new one replaces, and marks its rows as dead."""
+        key = (known.key,)
+        self._connection.execute(
+            "INSERT OR IGNORE INTO digests VALUES (?, ?)", (known.key, _version_of(known))
+        )
+        self._connection.execute(
+            'INSERT INTO dead SELECT "table", number, start, length FROM spans WHERE key = ?', key
+        )
+        self._connection.execute("DELETE FROM spans WHERE key = ?", key)
+        self._connection.execute("DELETE FROM conversations WHERE key = ?", key)
+
+    def put(
+        self,
+        contribution: Contribution,
+        result: str | None,
+        written: int,
+        counts: Mapping[str, int],
+        spans: Sequence[RowRange],
+        now: float,
+    ) -> None:
+        """Stores a conversation; the caller drops what it replaces.
+
+        Args:
+            contribution: What it adds to the metrics.
+            result: Name of its result; None: it was lost.
+            written: Revision in its rows.
+            counts: What it adds to the counts.
+            spans: Where its rows are.
+            now: The stream's time, seconds since the epoch.
+        """
+        self._changes += 1
+        key = key_of(contribution.name)
+        # The caller passes the event time of the first revision, so that a revision stays in its window.
+        self._connection.execute(
+            "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(key, _key_or_none(result), contribution.revision, written, contribution.digest),
+                *(contribution.event_time, contribution.app_version, packed(contribution.statistics)),
+                *(dump_json(counts).decode(), self._changes, max(now, contribution.event_time)),
+            ),
+        )
+        self._connection.executemany(
+            "INSERT INTO spans VALUES (?, ?, ?, ?, ?)",
+            [(key, *span.segment, span.offset, span.length) for span in spans],
+        )
+
+    def put_session(self, record: Record, is_lost: bool) -> None:
+        """Stores the events of a closed session, and which groups they come from."""
+        assert record.closing is not None
+        closed = closed_session(record, is_lost)
+        self._connection.execute(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?)",
+            (
+                session_key(record.closing.session_id),
+                closed.revision,
+                closed.closed_at,
+                closed.events,
+                closed.places,
+            ),
+        )
+        session, at = session_key(record.closing.session_id), closed.closed_at
+        rows = [(group_key(group), session, at) for group in record.closing.groups]
+        self._connection.executemany("INSERT OR REPLACE INTO groups VALUES (?, ?, ?)", rows)
+
+    def segments_with_dead_rows(self) -> list[SegmentId]:
+        """Returns the files with rows of replaced conversations."""
+        return [
+            SegmentId(*row) for row in self._connection.execute('SELECT DISTINCT "table", number FROM dead')
+        ]
+
+    def dead_spans(self, segment: SegmentId) -> list[tuple[int, int]]:
+        """Returns (start, length) of a file's dead rows, in order."""
+        query = 'SELECT start, length FROM dead WHERE "table" = ? AND number = ? ORDER BY start'
+        return list(self._connection.execute(query, segment))
+
+    def move(self, old: SegmentId, new: SegmentId) -> None:
+        """Updates row positions after a file was rewritten without its dead rows."""
+        dead = self.dead_spans(old)
+        query = 'SELECT key, start FROM spans WHERE "table" = ? AND number = ? ORDER BY start'
+        moved, shift, passed = [], 0, 0
+        for key, start in self._connection.execute(query, old).fetchall():
+            while passed < len(dead) and dead[passed][0] < start:
+                shift += dead[passed][1]
+                passed += 1
+            moved.append((new.number, start - shift, key, old.table))
+        update = 'UPDATE spans SET number = ?, start = ? WHERE key = ? AND "table" = ?'
+        self._connection.executemany(update, moved)
+        self._connection.execute('DELETE FROM dead WHERE "table" = ? AND number = ?', old)
+
+
+def _key_or_none(name: str | None) -> int | None:
+    return None if name is None else key_of(name)
+
+
+def _version_of(contribution: Contribution | StoredConversation) -> bytes:
+    return contribution.revision.to_bytes(8, "big") + contribution.digest
+
+
+class PreviousProcesses:
+    """Reads a stream's database through a connection of its own.
+
+    Attributes:
+        may_hold_any: Whether there may be conversations that this process does not hold in state.
+    """
+
+    def __init__(self, directory: Path, changes: int) -> None:
+        """Opens the database.
+
+        Args:
+            directory: Directory of the stream.
+            changes: Number of the last change of earlier processes.
+        """
+        self._connection: sqlite3.Connection = open_reader(directory)
+        self._changes, self._lock = changes, Lock()
+        forgotten = self._connection.execute("SELECT EXISTS (SELECT 1 FROM forgotten)").fetchone()
+        self.may_hold_any = bool(changes or forgotten[0])
+        self._replaced: dict[int, StoredConversation] = {}
+
+    def replace(self, known: StoredConversation) -> None:
+        """Remembers the contribution of an earlier process before this one replaces it."""
+        if known.changed <= self._changes:
+            self._replaced.setdefault(known.key, known)
+
+    def session(self, session_id: str) -> ClosedSession | None:
+        """Returns a closed session (without events if it was pruned) or None; raises OSError."""
+        key = session_key(session_id)
+        row = self._row("SELECT revision, events, closed_at, places FROM sessions WHERE key = ?", key)
+        if row is not None:
+            return ClosedSession(*row)
+        pruned = self._row("SELECT at FROM forgotten WHERE key = ?", key)
+        return None if pruned is None else ClosedSession(0, b"", pruned[0])
+
+    def group(self, group: str) -> ClosedSession | None:
+        """Returns the events of the closed sessions with events of a group, as one session; raises OSError.
+
+        If one of them was pruned, there are no events. None: no session has such events.
+        """
+        query = (
+            "SELECT s.events, s.places, coalesce(s.closed_at, g.at) FROM groups g"
+            " LEFT JOIN sessions s ON s.key = g.session WHERE g.key = ? ORDER BY g.session"
+        )
+        with self._lock, disk_errors(self._connection):
+            rows = self._connection.execute(query, (group_key(group),)).fetchall()
+        if not rows:
+            return None
+        closed_at = max(at for _, _, at in rows)
+        if any(events is None for events, _, _ in rows):
+            return ClosedSession(0, b"", closed_at)
+        events, places = (b"[" + b",".join(row[i][1:-1] for row in rows) + b"]" for i in (0, 1))
+        return ClosedSession(0, events, closed_at, places)
+
+    def counted(self, name: str) -> Counted | None:
+        """Returns what an earlier process counted of a conversation; raises OSError.
+
+        A pruned conversation has the highest revision, so that nothing replaces it.
+        """
+        if not self.may_hold_any:
+            return None
+        key = key_of(name)
+        row = self._row(f"SELECT {KNOWN_COLUMNS} FROM conversations WHERE key = ?", key)
+        known = StoredConversation(*row) if row else None
+        if known is None or known.changed > self._changes:
+            known = self._replaced.get(key)
+        if known is not None:
+            return Counted(known.revision, known.digest, known.event_time, known.app_version, known.packed)
+        pruned = None if row else self._row("SELECT digest, at FROM forgotten WHERE key = ?", key)
+        return None if pruned is None else Counted(maxsize, pruned[0], pruned[1], "", b"")
+
+    def _row(self, query: str, key: int) -> Any:
+        with self._lock, disk_errors(self._connection):
+            return self._connection.execute(query, (key,)).fetchone()
+
+    def close(self) -> None:
+        """Closes the database."""
+        with self._lock:
+            self._connection.close()

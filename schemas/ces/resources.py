@@ -1,0 +1,125 @@
+"""Requests and responses of the methods that the store serves."""
+
+from pydantic import Field
+
+from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.proto.fields import Bool, FieldMask, Int32, Repeated, Text
+from turnwise.schemas.proto.message import Message
+from turnwise.schemas.values import no_items
+
+
+class UpdateEvaluationRequest(Message):
+    """Change a case."""
+
+    REQUIRED = ("evaluation",)
+
+    evaluation: Evaluation | None = None
+    """The new values; its name says which evaluation changes."""
+    update_mask: FieldMask | None = None
+    """Comma-separated paths of the fields to change; absent: all fields."""
+
+
+class CreateEvaluationRequest(Message):
+    """Add a case to an app."""
+
+    REQUIRED = ("parent", "evaluation")
+
+    parent: Text = ""
+    """The app: projects/P/locations/L/apps/A."""
+    evaluation_id: Text = ""
+    """Last part of the name; absent: generated."""
+    evaluation: Evaluation | None = None
+    """The evaluation."""
+
+
+class DeleteEvaluationRequest(Message):
+    """Delete a case; its history stays."""
+
+    REQUIRED = ("name",)
+
+    name: Text = ""
+    """Name of the evaluation."""
+    force: Bool = False
+    """Whether it is also removed from its datasets; otherwise one that is in a dataset is not deleted."""
+    etag: Text = ""
+    """The etag that it must have; absent: any."""
+
+
+class ListEvaluationsRequest(Message):
+    """List the cases of an app."""
+
+    REQUIRED = ("parent",)
+    DEPRECATED = frozenset({"filter"})
+    RANGES = (("page_size", 0, None),)
+
+    parent: Text = ""
+    """The app: projects/P/locations/L/apps/A."""
+    page_size: Int32 = 0
+    """Most entries of a page."""
+    page_token: Text = ""
+    """nextPageToken of the page before."""
+    filter: Text = ""
+    """Older form of evaluationFilter."""
+    evaluation_filter: Text = ""
+    """Condition on evaluations, such as tags:slow AND display_name:refund."""
+    evaluation_run_filter: Text = ""
+    """Condition on the runs of their results, such as app_version = v8."""
+    order_by: Text = ""
+    """name (default), create_time or update_time; times from the newest on."""
+    last_ten_results: Bool = False
+    """Whether the ten newest results are added."""
+
+
+class ListEvaluationsResponse(Message):
+    """A page of cases."""
+
+    evaluations: Repeated[Evaluation] = Field(default_factory=no_items)
+    """The evaluations."""
+    next_page_token: Text = ""
+    """pageToken of the next page; absent: this is the last."""
+
+
+class GetEvaluationRequest(Message):
+    """Read a case."""
+
+    REQUIRED = ("name",)
+
+    name: Text = ""
+    """Name of the evaluation."""
+
+
+class GetEvaluationResultRequest(Message):
+    """Read a result."""
+
+    REQUIRED = ("name",)
+
+    name: Text = ""
+    """Name of the result: projects/P/locations/L/apps/A/evaluations/E/results/R."""
+
+
+class ListEvaluationResultsRequest(Message):
+    """List the results of a case."""
+
+    REQUIRED = ("parent",)
+    RANGES = (("page_size", 0, None),)
+
+    parent: Text = ""
+    """The evaluation; .../evaluations/- stands for all of the app."""
+    page_size: Int32 = 0
+    """Most entries of a page."""
+    page_token: Text = ""
+    """nextPageToken of the page before."""
+    filter: Text = ""
+    """Condition, such as evaluation_status = FAIL AND app_version = v8."""
+    order_by: Text = ""
+    """name (default), create_time or update_time; times from the newest on."""
+
+
+class ListEvaluationResultsResponse(Message):
+    """A page of results."""
+
+    evaluation_results: Repeated[EvaluationResult] = Field(default_factory=no_items)
+    """The results."""
+    next_page_token: Text = ""
+    """pageToken of the next page; absent: this is the last."""

@@ -1,0 +1,194 @@
+"""Scores conversations and emits rows for the sinks and sums for the metrics."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import apache_beam as beam
+from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.timestamp import Timestamp
+
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.failure import RAISED, Failure, record_failure
+from turnwise.schemas.rows import ResultRow
+from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score_row import MadeScoreRow
+from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
+from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.transforms.beam.steps import FAILURES
+from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
+from turnwise.transforms.criteria.calls.base import UsesToolEffects
+from turnwise.transforms.evaluation.conversation import EvaluatedConversation, decide, evaluate_sample
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.state import MetricsState, add_conversation
+from turnwise.transforms.review.choice import ReadingList
+from turnwise.transforms.scoring.evaluate import ScoredConversation
+from turnwise.transforms.scoring.inferred_effects import GuessCounts
+
+STATISTICS = "statistics"
+ROWS = "rows"
+SCORES = "scores"
+RESULTS = "results"
+CONVERSATIONS = "conversations"
+TO_READ = "to_read"
+
+ROW_TABLES = (SCORES, RESULTS, CONVERSATIONS)
+"""Tables with rows of single conversations."""
+"""The table of whole conversations, which only a store takes."""
+
+_BATCH = 64
+_BATCH_BYTES = 1024 * 1024
+
+
+class Emitter(Protocol):
+    """Output form of evaluated conversations."""
+
+    def start(self) -> None:
+        """Discards an aborted bundle."""
+
+    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
+        """Returns the outputs that a conversation makes."""
+
+    def lost(self, failure: Failure) -> Any:
+        """Returns the output for a conversation that could not be scored."""
+
+    def finish(self) -> list[Any]:
+        """Returns the remaining outputs of the bundle."""
+
+
+class BundleSums:
+    """Emits the rows of up to 64 conversations, or of 1 MiB of records, in one list; sums at a bundle's end.
+
+    For the global window: a row may leave with a later conversation of its bundle.
+    """
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Discards what an aborted bundle left."""
+        self._sums: dict[str, MetricsState] = {}
+        self._scores: list[MadeScoreRow] = []
+        self._results: list[ResultRow] = []
+        self._conversations: list[ConversationRow] = []
+        self._bytes = 0
+        self._to_read = ReadingList()
+
+    def give(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None) -> list[Any]:
+        """Returns the failures of criteria, and the rows when there are enough."""
+        self._scores += evaluated.scores
+        self._results += evaluated.results
+        self._conversations += evaluated.conversations
+        add_conversation(self._sums, evaluated.scored, evaluated.verdict, evaluated.parts)
+        outputs: list[Any] = []
+        for failure in evaluated.scored.failures:
+            outputs.append(TaggedOutput(FAILURES, failure))
+        self._bytes += len(evaluated.scored.sample.record.data)
+        if len(self._results) >= _BATCH or self._bytes >= _BATCH_BYTES:
+            outputs += [TaggedOutput(ROWS, rows) for rows in self._taken()]
+        return outputs
+
+    def lost(self, failure: Failure) -> Any:
+        """Returns the failure."""
+        return TaggedOutput(FAILURES, failure)
+
+    def finish(self) -> list[Any]:
+        """Returns the remaining rows, the sums by app version, and the conversations to read."""
+        outputs: list[tuple[str, Any]] = [(STATISTICS, entry) for entry in self._sums.items()]
+        if self._results:
+            outputs += [(ROWS, rows) for rows in self._taken()]
+        finished = [TaggedOutput(tag, GlobalWindows.windowed_value(value)) for tag, value in outputs]
+        chosen = self._to_read.rows()
+        return [*finished, told(TO_READ, chosen)] if chosen else finished
+
+    def _taken(self) -> list[tuple[str, Any]]:
+        """Returns the collected rows by table, and collects new ones."""
+        rows: list[tuple[str, Any]] = [
+            (SCORES, self._scores),
+            (RESULTS, self._results),
+            (CONVERSATIONS, self._conversations),
+        ]
+        self._to_read.add(self._conversations)
+        self._scores, self._results, self._conversations, self._bytes = [], [], [], 0
+        return rows
+
+
+class ScoringDoFn(CountingDoFn):
+    """Computes verdicts and emits rows and sums."""
+
+    def __init__(self, criteria: Iterable[Criterion], run: RunInfo, emission: Emitter) -> None:
+        super().__init__()
+        self._run, self._emission = run, emission
+        self._guesses, self._may_guess = GuessCounts(), any(isinstance(c, UsesToolEffects) for c in criteria)
+
+    def start_bundle(self) -> None:
+        """Resets the output."""
+        super().start_bundle()
+        self._emission.start()
+        self._guesses = GuessCounts()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Yields the outputs of the bundle."""
+        for key, number in self._guesses.items():
+            self.count(key, number)
+        yield from super().finish_bundle()
+        yield from self._emission.finish()
+
+    def outputs(self, scored: ScoredConversation, timestamp: Timestamp | None = None) -> list[Any]:
+        """Returns the outputs of a scored conversation, or its failure."""
+        try:
+            evaluated = decide(scored, self._run)
+        except RAISED as error:
+            return [self.lost(scored.sample, error)]
+        return self.emitted(evaluated, timestamp)
+
+    def emitted(self, evaluated: EvaluatedConversation, timestamp: Timestamp | None = None) -> list[Any]:
+        """Returns the outputs of an evaluated conversation, and counts it."""
+        scored = evaluated.scored
+        self.counts["results"] += 1
+        PROGRESS.conversations += 1
+        PROGRESS.turns += len(scored.sample.conversation.turns)
+        if self._may_guess:
+            self._guesses.add(scored)
+        return self._emission.give(evaluated, timestamp)
+
+    def lost(self, sample: Sample, error: BaseException) -> Any:
+        """Returns the failure of a conversation that could not be scored, and counts it."""
+        self.count("lost_conversations")
+        failure = record_failure("score", error, sample.record, sample.conversation.conversation_id)
+        return self._emission.lost(failure)
+
+
+class MeasuringDoFn(ScoringDoFn):
+    """Scores conversations by measured criteria."""
+
+    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo, emission: Emitter) -> None:
+        super().__init__(criteria, run, emission)
+        self._criteria = tuple(criteria)
+
+    def measured(self, sample: Sample, timestamp: Timestamp | None = None) -> list[Any]:
+        """Returns the outputs of a conversation, or its failure."""
+        try:
+            evaluated = evaluate_sample(sample, self._criteria, self._run)
+        except RAISED as error:
+            return [self.lost(sample, error)]
+        return self.emitted(evaluated, timestamp)
+
+
+class _MeasureFn(MeasuringDoFn):
+    def process(self, sample: Sample) -> list[Any]:
+        return self.measured(sample)
+
+
+class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
+    """Fans every conversation out into turns and measured criteria, in one fused step."""
+
+    def __init__(self, criteria: Sequence[MeasuredCriterion], run: RunInfo) -> None:
+        super().__init__()
+        self._criteria, self._run = criteria, run
+
+    def expand(self, matched: "PCollection[Sample]") -> Any:
+        """Returns keyed sums, (table, rows), conversations to read, failures, and counts."""
+        return matched | "Score" >> beam.ParDo(
+            _MeasureFn(self._criteria, self._run, BundleSums())
+        ).with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)

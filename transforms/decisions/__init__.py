@@ -1,0 +1,1 @@
+"""What people decide by: comparisons, gates, calibration, reports and new cases."""

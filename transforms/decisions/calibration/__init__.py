@@ -1,0 +1,1 @@
+"""Compares a judge's verdicts with people's labels."""

@@ -1,0 +1,1 @@
+"""Holds the figures of a run against the bounds of a gate."""

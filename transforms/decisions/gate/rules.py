@@ -1,0 +1,241 @@
+"""Applies the rules of a gate."""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+
+from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.difference import Bounds
+from turnwise.schemas.gate import RuleResult, RuleStatus
+from turnwise.schemas.gate_config import (
+    AllPassRule,
+    BoundRule,
+    CoverageRule,
+    DestructiveRule,
+    GateConfig,
+    GateRule,
+    NotWorseRule,
+)
+from turnwise.transforms.decisions.gate.bounds import bound_text, hold_bound, side_of
+from turnwise.transforms.decisions.gate.measured import (
+    GatedVersion,
+    Lost,
+    count_sampled_out,
+    entries_of,
+    lost_with,
+)
+from turnwise.transforms.gating.baseline import hold_baseline
+from turnwise.transforms.gating.words import counted, names_text, number_text, without_text
+from turnwise.transforms.scoring.verdict import STATUS
+
+_MOST_NAMES = 20
+_DESTRUCTIVE = "destructive"
+_NONE_SCORED = "no conversation was scored"
+
+
+def apply_rules(
+    config: GateConfig, versions: Sequence[GatedVersion], lost: Lost, not_allowed: Lost | None = None
+) -> list[RuleResult]:
+    """Applies every rule to every app version; that all conversations pass, to all of them together.
+
+    Args:
+        config: The rules.
+        versions: The app versions of the run; without one, no rule can be decided.
+        lost: What was lost, of the run as a whole.
+        not_allowed: The part of it that the run's options do not allow for; None: all of it.
+    """
+    tolerant: dict[str, float] = {}
+    for rule in config.rules:
+        if isinstance(rule, CoverageRule):
+            tolerant[rule.criterion] = max(rule.at_least, tolerant.get(rule.criterion, 0.0))
+    found: list[RuleResult] = []
+    for rule in config.rules:
+        if isinstance(rule, AllPassRule):
+            own = lost_with(lost if not_allowed is None else not_allowed, versions)
+            found.append(_all_pass(rule, versions, own))
+        elif not versions:
+            found.append(_result(rule_text(rule), None, None, _NONE_SCORED))
+        else:
+            for version in versions:
+                found += _of_version(rule, config.primary, version, lost, tolerant)
+    return found
+
+
+def _of_version(
+    rule: BoundRule | NotWorseRule | DestructiveRule | CoverageRule,
+    primary: Sequence[str],
+    version: GatedVersion,
+    lost: Lost,
+    tolerant: Mapping[str, float],
+) -> list[RuleResult]:
+    if isinstance(rule, NotWorseRule):  # its comparison counts the cases of the baseline alone itself
+        names = [rule.criterion] if rule.criterion else primary
+        return [_not_worse(rule, name, version, lost, tolerant.get(name)) for name in names]
+    own = lost_with(lost, [version])
+    if isinstance(rule, BoundRule):
+        return [_bound(rule, version, own, rule.criterion in tolerant)]
+    if isinstance(rule, CoverageRule):
+        return [_coverage(rule, version, own)]
+    return [_destructive(rule, version, own, tolerant)]
+
+
+def rule_text(rule: GateRule) -> str:
+    """Returns a rule in words."""
+    if isinstance(rule, AllPassRule):
+        return f"{rule.criterion}: every conversation passes"
+    if isinstance(rule, BoundRule):
+        side = {"lower": "lower bound of the ", "upper": "upper bound of the ", "estimate": ""}[rule.side]
+        what = "pass rate" if rule.measure == "pass_rate" else "mean"
+        word, bound = ("at least", rule.at_least) if rule.at_least is not None else ("at most", rule.at_most)
+        return (
+            f"{rule.criterion}: {side}{what} {word} {number_text(bound or 0.0, rule.measure == 'pass_rate')}"
+        )
+    if isinstance(rule, CoverageRule):
+        return f"{rule.criterion}: at least {number_text(rule.at_least, True)} decided"
+    if isinstance(rule, DestructiveRule):
+        return "no destructive call that was not expected"
+    return f"{rule.criterion or 'primary criteria'}: not worse than the baseline by more than {rule.margin:g}"
+
+
+def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -> RuleResult:
+    own = [one for version in versions for one in version.conversations]
+    entries = [entry for version in versions for entry in entries_of(version, rule.criterion)]
+    held = [entry for entry in entries if entry.found.outcome == "FAIL" or not entry.found.is_summed]
+    failed = [entry.name for entry in held if entry.found.outcome == "FAIL"]
+    sampled_out = sum(count_sampled_out(version, rule.criterion) for version in versions)
+    skipped = [one.conversation_id for one in own if rule.criterion in one.skipped | one.sampled_out]
+    missing = [entry.name for entry in held if entry.found.outcome not in ("PASS", "FAIL")] + skipped
+    text = "nothing was scored"
+    if held or skipped:
+        text = f"{len(failed)} failed, {len(missing) + lost.number} not decided"
+    text += f" ({lost.text})" if lost.text else ""
+    text += without_text(len(own) - len(entries) - len(skipped) if held else 0, sampled_out)
+    is_met = False if failed else None if missing or lost.number or not held else True
+    return _result(
+        rule_text(rule),
+        None,
+        is_met,
+        text if versions else _NONE_SCORED,
+        names=[*failed, *missing],
+        lost=lost.names,
+    )
+
+
+def _bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
+    held = hold_bound(rule, version, lost, is_lenient)
+    return _result(
+        rule_text(rule),
+        version.app_version,
+        held.is_met,
+        bound_text(rule, held, lost),
+        value=side_of(rule, held.seen),
+        interval=None if held.seen.interval is None else Bounds(*held.seen.interval),
+        names=() if held.is_met else held.missing,
+    )
+
+
+def _coverage(rule: CoverageRule, version: GatedVersion, lost: Lost) -> RuleResult:
+    entries = entries_of(version, rule.criterion)
+    is_gate = any(entry.found.outcome is not None for entry in entries)
+    missing = [
+        entry.name for entry in entries if (entry.found.outcome if is_gate else entry.found.value) is None
+    ]
+    sampled_out = count_sampled_out(version, rule.criterion)
+    total = len(entries) + sampled_out + lost.number
+    if not entries:
+        text = "nothing was scored" + without_text(0, sampled_out)
+        return _result(rule_text(rule), version.app_version, None, text)
+    share = (len(entries) - len(missing)) / total
+    text = f"{number_text(share, True)}: {len(entries) - len(missing)} of {total}"
+    text += f" ({lost.text})" if lost.text else ""
+    text += without_text(len(version.conversations) - len(entries) - sampled_out, sampled_out)
+    is_met = share >= rule.at_least
+    names = () if is_met else missing
+    return _result(rule_text(rule), version.app_version, is_met, text, value=share, names=names)
+
+
+def _destructive(
+    rule: DestructiveRule, version: GatedVersion, lost: Lost, tolerant: Container[str]
+) -> RuleResult:
+    found = [row["conversation_id"] for row in version.rows if row["harm_term"] == _DESTRUCTIVE]
+    if found:
+        text = f"found in {counted(len(found), 'conversation')}"
+        return _result(rule_text(rule), version.app_version, False, text, names=found)
+    unclear = [row for row in version.rows if row["unclear_tools"]]
+    gaps = [row for row in version.rows if row["unknown_calls"]]
+    text = "; ".join(_why_unclear(version.rows, unclear, gaps, lost))
+    is_open = unclear or (gaps and STATUS not in tolerant) or (lost.number and not tolerant)
+    names = [row["conversation_id"] for row in (*unclear, *gaps)] if is_open else ()
+    return _result(rule_text(rule), version.app_version, None if is_open else True, text, names=names)
+
+
+def _why_unclear(
+    rows: Sequence[ConversationRow],
+    unclear: Sequence[ConversationRow],
+    gaps: Sequence[ConversationRow],
+    lost: Lost,
+) -> Iterator[str]:
+    """Yields what is known of the destructive calls of conversations without an unexpected one."""
+    if unclear:
+        tools = names_text(name for row in unclear for name in row["unclear_tools"])
+        yield (
+            f"open in {counted(len(unclear), 'conversation')}: nothing says whether the calls were "
+            f"expected, or what the tools do ({tools}); state the effects in `tools` of the run's config"
+        )
+    else:
+        number = sum(row["destructive_calls"] for row in rows)
+        yield counted(number, "destructive call") + (", expected" if number else "")
+    if gaps:
+        yield f"calls may be missing in the logs of {counted(len(gaps), 'conversation')}"
+    if lost.number:
+        yield f"{lost.number} not decided ({lost.text})"
+    guessed = {name for row in rows for name in row["guessed_tools"]}
+    if guessed and not unclear:
+        yield f"effects guessed from the names of {counted(len(guessed), 'tool')}: {names_text(guessed)}"
+
+
+def _not_worse(
+    rule: NotWorseRule, criterion: str, version: GatedVersion, lost: Lost, coverage: float | None
+) -> RuleResult:
+    text = rule_text(rule.model_copy(update={"criterion": criterion}))
+    comparison = version.comparison
+    if comparison is None:
+        return _result(text, version.app_version, None, "no baseline is named")
+    held = hold_baseline(rule.margin, criterion, comparison, version.baseline, lost, coverage)
+    own = next((one.overall for one in comparison.criteria if one.criterion == criterion), None)
+    flips = [flip for flip in comparison.flips if flip.criterion == criterion]
+    worse = [flip.case for flip in flips if flip.kind in ("lost", "newly_undecided")]
+    return _result(
+        text,
+        version.app_version,
+        held.is_met,
+        held.why + without_text(0, count_sampled_out(version, criterion)),
+        value=None if own is None else own.difference,
+        interval=None if own is None else own.interval,
+        names=() if held.is_met else worse,
+    )
+
+
+def _result(
+    rule: str,
+    app_version: str | None,
+    is_met: bool | None,
+    why: str,
+    *,
+    value: float | None = None,
+    interval: Bounds | None = None,
+    names: Sequence[str] = (),
+    lost: Sequence[str] = (),
+) -> RuleResult:
+    status: RuleStatus = "undecided" if is_met is None else "passed" if is_met else "failed"
+    shown, gone = (list(dict.fromkeys(found)) for found in (names, lost))
+    return RuleResult(
+        rule=rule,
+        status=status,
+        app_version=app_version,
+        why=why,
+        value=value,
+        interval=interval,
+        conversations=shown[:_MOST_NAMES],
+        more=max(0, len(shown) - _MOST_NAMES),
+        lost=gone[:_MOST_NAMES],
+        more_lost=max(0, len(gone) - _MOST_NAMES),
+    )

@@ -1,0 +1,152 @@
+"""Session logs of Codex (`rollout-*.jsonl`) and the events of `codex exec --json`."""
+
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.agents.codex_events import add_item, add_usage, is_typed, marked
+from turnwise.transforms.formats.endings import End
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
+from turnwise.transforms.formats.messages.openai_responses import read_items
+from turnwise.transforms.formats.messages.values import as_object, key_set, kind_of, objects
+from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
+from turnwise.transforms.formats.spellings import as_text, length
+
+_ROLLOUT = key_set("session_meta turn_context response_item event_msg compacted world_state")
+_EXEC = key_set(
+    "thread.started turn.started turn.completed turn.failed item.started item.updated item.completed"
+)
+_STARTS = ("task_started", "turn_started", "turn.started")
+
+
+def _is_line(value: JsonObject) -> bool:
+    kind = kind_of(value)
+    if kind in _ROLLOUT:
+        return isinstance(value.get("payload"), dict)
+    return kind in _EXEC and ("item" in value or "thread_id" in value or kind.startswith("turn."))
+
+
+def _is_log(record: JsonObject) -> bool:
+    events = record.get("events")
+    first = [event for event in events[:3] if isinstance(event, dict)] if isinstance(events, list) else []
+    return _is_line(record) or any(map(_is_line, first))
+
+
+def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+    given = value.get("events") if isinstance(value, dict) else value
+    if given is None:
+        raise ValueError("one line of a session log; such a log is read as a whole file")
+    lines = list(objects(given, "lines"))
+    reader = _RolloutReader(lines)
+    for line in lines:
+        if kind_of(line) in _EXEC:
+            reader.add_event(line)
+        else:
+            reader.add(line, as_object(line.get("payload")))
+    return [reader.conversation(record_place(record))]
+
+
+class _RolloutReader:
+    """Adds the lines of one log to a dialogue."""
+
+    def __init__(self, lines: list[JsonObject]) -> None:
+        self.log, self.about = Dialogue(), dict[str, JsonValue]()
+        payloads = [as_object(line.get("payload")) for line in lines]
+        self.typed = [str(p.get("message")).strip() for p in payloads if p.get("type") == "user_message"]
+        self.end: End | None = None
+        self.is_running = False
+        self.started: dict[str, str] = {}
+
+    def add(self, line: JsonObject, payload: JsonObject) -> None:
+        """Adds a line of a rollout; events repeat what items hold, but only they tell what the user typed."""
+        kind, log = kind_of(line), self.log
+        if kind == "session_meta":
+            self.about = self.about or payload
+        elif kind == "response_item":
+            if payload.get("role") != "user" or is_typed(payload, self.typed):
+                read_items([{"timestamp": line.get("timestamp"), **marked(payload)}], log)
+                self.end = None
+        elif kind == "event_msg":
+            self._event(payload)
+        elif kind not in _ROLLOUT:
+            log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
+
+    def _event(self, payload: JsonObject) -> None:
+        kind, log = kind_of(payload), self.log
+        if kind == "token_count" and log.turns:
+            add_usage(log, as_object(as_object(payload.get("info")).get("last_token_usage")))
+        elif kind in _STARTS:
+            self.is_running, log.failure = True, None
+        elif kind in ("task_complete", "turn_complete") and log.turns:
+            self.is_running = False
+            log.turn.latency_ms = length(payload.get("duration_ms"))
+            log.finish = "stop"
+        elif kind == "turn_aborted":
+            self.is_running = False
+            self.end = End("user_left", as_text(payload.get("reason")) or kind)
+        elif kind == "error":
+            log.failure = payload.get("message") or "error"
+        elif kind == "thread_rolled_back" and type(payload.get("num_turns")) is int:
+            log.undo(payload["num_turns"])
+
+    def add_event(self, line: JsonObject) -> None:
+        """Adds an event of `codex exec`, which does not hold what the user wrote."""
+        kind, log = kind_of(line), self.log
+        if kind == "thread.started":
+            self.about = {"id": line.get("thread_id")}
+        elif kind in _STARTS:
+            self._open()
+            self.is_running, log.failure = True, None
+        elif not log.turns:
+            self._open()
+            self.add_event(line)
+        elif kind == "item.started":
+            item = as_object(line.get("item"))
+            self.started[str(item.get("id"))] = kind_of(item)
+        elif kind == "item.completed":
+            self.started.pop(str(as_object(line.get("item")).get("id")), None)
+            add_item(as_object(line.get("item")), log)
+        elif kind == "turn.completed":
+            self.is_running = False
+            add_usage(log, as_object(line.get("usage")))
+            log.finish = "stop"
+        elif kind == "turn.failed":
+            self.is_running = False
+            log.failure = line.get("error") or "turn.failed"
+
+    def _open(self) -> None:
+        self.log.open()
+        self.log.unread.add(MISSING_HISTORY, NO_REQUEST)
+
+    def conversation(self, place: str) -> Conversation:
+        """Returns the conversation of the lines."""
+        if self.is_running and not self.end:
+            self.log.check_end()
+        for kind in self.started.values():
+            self.log.unread.part(kind or "an item without a type")
+        end = self.end or self.log.end({})
+        return Conversation(
+            conversation_id=as_text(self.about.get("id")) or place,
+            source="codex",
+            app_version=as_text(self.about.get("cli_version")),
+            start_time=as_text(self.about.get("timestamp")),
+            turns=self.log.close(end),
+            ended=end.ended,
+            ended_detail=end.detail,
+            meta={key: self.about[key] for key in ("cwd", "originator") if key in self.about},
+        )
+
+
+register_format(
+    Format(
+        name="codex",
+        keys=("timestamp", "type", "payload"),
+        help="session logs of Codex, one file a session",
+        rank=28,
+        recognises=_is_log,
+        read_log=_read,
+        is_list=_is_line,
+        is_lines=_is_line,
+        has_rubrics=False,
+    )
+)

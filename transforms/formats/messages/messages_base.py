@@ -1,0 +1,252 @@
+"""Dialects of messages: what each reader of a list of messages registers."""
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.pages import page_items
+from turnwise.transforms.formats.messages.values import as_object, decoded, key_set, listed, stated
+from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.registry import Format, ReadSettings, Test, record_place, register_format
+from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.tool_declarations import declared_tools
+
+MISSING_HISTORY = "MissingHistory"
+NO_REQUEST = "the request is not in the log, so that what the user said is unknown"
+KEPT_BY = ("previous_response_id", "conversation")
+"""Keys of requests that name earlier messages, which the server keeps."""
+OTHER_BRANCHES = "other_branches"
+"""Key of messages beside the others that were said in branches which the user left."""
+ATTRIBUTES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions",
+               "gen_ai.tool.definitions", "gen_ai.conversation.id")  # fmt: skip
+"""Attributes of spans that hold messages; a record with others, too, stands for a span."""
+_TRIED = 1000
+_MARKS = frozenset(("type", "parts", "toolInvocations", "lc"))
+_INNER = ("values", "state", "channel_values")
+_IDS = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id",
+        "gen_ai.conversation.id")  # fmt: skip
+_KEYS = key_set(
+    "messages input contents items input_messages inputMessages id source app_version language eval_id "
+    "eval_set_id tags start_time "
+    "end_time tools functions ended ended_detail error model tool_choice toolConfig system instructions "
+    "response_format stop stop_sequences temperature reasoning thinking text include truncation "
+    "service_tier prompt inferenceConfig generationConfig generation_config safetySettings "
+    "safety_settings systemInstruction system_instruction system_instructions config cachedContent "
+    "context_management "
+    "additionalModelRequestFields guardrailConfig performanceConfig requestMetadata stream_options "
+    "logit_bias user provider extra_body extra_headers betas container mcp_servers output_config "
+    "max_tokens meta info uri url method"
+) | frozenset((*_IDS, OTHER_BRANCHES))
+
+
+class Dialect(Struct, frozen=True, kw_only=True):
+    """How messages of one API or framework are read.
+
+    Attributes:
+        name: Name of its input format.
+        help: What it is, in one line.
+        fits: Returns whether a message has keys that only this dialect has.
+        read: Adds messages to a dialogue; raises ValueError.
+        reply: Adds a model's reply to a dialogue; raises ValueError. None: it has no form of its own.
+        is_reply: Returns whether an object is such a reply.
+        join: Returns the reply that the events of a stream make; None: there are no streams.
+        is_event: Returns whether an object is an event of such a stream.
+        keys: Keys of a typical request, reply or other record; see `Format.keys`.
+        holder: Key of the list of messages in a request, which tells the dialect; "": `messages`.
+        is_plain: Whether messages without any dialect's own keys are read as its own.
+        keeps_state: Whether other keys beside the messages are the state of the session.
+    """
+
+    name: str
+    help: str
+    fits: Test
+    read: Callable[[list[JsonValue], Dialogue], None]
+    reply: Callable[[JsonObject, Dialogue], None] | None = None
+    is_reply: Test = lambda value: False
+    join: Callable[[list[JsonObject]], JsonObject] | None = None
+    is_event: Test = lambda value: False
+    keys: tuple[tuple[str, ...], ...] = ((),)
+    holder: str = ""
+    keeps_state: bool = False
+    is_plain: bool = False
+
+
+DIALECTS: dict[str, Dialect] = {}
+"""Name -> dialect."""
+
+
+def register_dialect(dialect: Dialect, rank: int = 130) -> Dialect:
+    """Adds a dialect, and the input format of records that hold a list of its messages."""
+    DIALECTS[dialect.name] = dialect
+    register_format(
+        Format(
+            name=dialect.name,
+            keys=dialect.keys[0],
+            other_keys=dialect.keys[1:],
+            help=dialect.help,
+            rank=rank,
+            recognises=lambda record: dialects_of(record) == {dialect.name},
+            read_log=lambda value, record, settings: [_conversation(dialect, value, record, settings)],
+            is_list=dialect.fits,
+            has_rubrics=False,
+        )
+    )
+    return dialect
+
+
+def messages_in(record: JsonObject) -> tuple[str, JsonValue]:
+    """Returns the key and the value of the messages of a record; ("", None): there are none."""
+    for key in ("messages", "traj", "input", "contents", "items", "input_messages", "inputMessages"):
+        value = record.get(key)
+        if isinstance(value, list) or (isinstance(value, str) and key in ("input", "contents")):
+            return key, value
+        if key == "contents" and isinstance(value, dict):
+            return key, [value]
+    found = decoded(record.get(ATTRIBUTES[0]))
+    if isinstance(found, list) and not any("." in key for key in record.keys() - ATTRIBUTES):
+        return ATTRIBUTES[0], found
+    items = page_items(record)
+    return ("", None) if items is None else ("data", items)
+
+
+def state_of(record: JsonObject) -> JsonObject:
+    """Returns the object that holds the messages: the record, or the snapshot of a state inside it."""
+    holders = (record, as_object(record.get("checkpoint")))
+    inner = (holder.get(key) for holder in holders for key in _INNER)
+    return next((each for each in inner if isinstance(each, dict) and messages_in(each)[0]), record)
+
+
+_last: tuple[JsonObject, frozenset[str]] = {}, frozenset()
+
+
+def dialects_of(record: JsonObject) -> frozenset[str]:
+    """Returns the dialects whose own keys a record has, in any of its messages; see `Dialect.fits`."""
+    global _last
+    seen, found = _last
+    if seen is not record:
+        found = frozenset(_found(record))
+        _last = record, found
+    return found
+
+
+def _found(record: JsonObject) -> Iterator[str]:
+    if record.keys() >= {"request", "response"} or record.keys() >= {"run_type", "dotted_order"}:
+        return
+    state = state_of(record)
+    key, messages = messages_in(state)
+    tried = messages[:_TRIED] if isinstance(messages, list) else []
+    given = [stated(each) for each in tried if isinstance(each, dict)]
+    # Most messages of chats have no key that any dialect looks for.
+    marked = [each for each in given if isinstance(each.get("content"), list) or not _MARKS.isdisjoint(each)]
+    own = [each for each in DIALECTS.values() if each.is_reply(record) or any(map(each.fits, marked))]
+    holders = [each for each in DIALECTS.values() if each.holder and each.holder == key]
+    yield from (each.name for each in own or (holders if _is_request(record, given) else ()))
+
+
+def _is_request(record: JsonObject, messages: list[JsonObject]) -> bool:
+    """Returns whether a record with plain messages under its dialect's own key is a request to a model."""
+    if messages:
+        return all("role" in message for message in messages)
+    return "model" in record
+
+
+def _conversation(dialect: Dialect, value: JsonValue, record: Record, settings: ReadSettings) -> Conversation:
+    """Reads a record: a list of messages, a record that holds them, or a reply."""
+    holder = value if isinstance(value, dict) else {"messages": value}
+    log = Dialogue()
+    read_half(dialect, holder, log)
+    if dialect.reply and dialect.is_reply(holder):
+        dialect.reply(holder, log)
+        if not any(step[0] == "user" for step in log.steps):
+            log.general.add(MISSING_HISTORY, NO_REQUEST)
+    return conversation(dialect, log, holder, record_place(record))
+
+
+def read_half(dialect: Dialect, request: JsonObject, log: Dialogue, is_first: bool = True) -> None:
+    """Adds the messages of a request, or of another record that holds them.
+
+    Args:
+        dialect: Dialect of the messages.
+        request: The request or record.
+        log: The dialogue.
+        is_first: Whether no earlier request of the conversation is known.
+
+    Raises:
+        ValueError: A value in them has the wrong type.
+    """
+    key, messages = messages_in(state_of(request))
+    given = messages
+    if isinstance(messages, str):
+        body: JsonObject = {"parts": [{"text": messages}]} if key == "contents" else {"content": messages}
+        given = [{"role": "user", **body}]
+    dialect.read(listed(given, key), log)
+    for name in KEPT_BY:
+        if request.get(name) is not None and is_first:
+            said = f"earlier messages are not in the record, which only names them by {name}"
+            log.general.add(MISSING_HISTORY, said, calls=True, words=True)
+
+
+def conversation(dialect: Dialect, log: Dialogue, record: JsonObject, name: str) -> Conversation:
+    """Returns the conversation of a dialogue.
+
+    Args:
+        dialect: Dialect of its messages.
+        log: The dialogue; it is closed.
+        record: The record beside the messages.
+        name: The conversation's name where the record has none.
+
+    Raises:
+        ValueError: A value has the wrong type; one line.
+    """
+    state = state_of(record)
+    is_state = dialect.keeps_state and not dialect.is_reply(record)
+    is_page = page_items(record) is not None
+    if is_page and record.get("has_more"):
+        log.general.add(MISSING_HISTORY, "the list goes on on another page", calls=True, words=True)
+    if not is_state and not dialect.is_reply(record):
+        log.general.keys(record, _KEYS | {"data"} if is_page else _KEYS)
+    others = record.get(OTHER_BRANCHES)
+    if isinstance(others, list) and others:
+        said = f"{len(others)} messages are in branches that were left"
+        log.general.add("OtherBranch", said, calls=True)
+    end = log.end(record)
+    own = next((as_text(each[key]) for each in _named(record) for key in _IDS if each.get(key)), None)
+    fields = {
+        "conversation_id": own or as_text(record.get("id")) or name,
+        "source": record.get("source") or dialect.name,
+        **{key: as_text(record.get(key)) for key in ("app_version", "language", "eval_id", "eval_set_id")},
+        "user_id": next((as_text(each["user_id"]) for each in _named(record) if each.get("user_id")), None),
+        "tags": record.get("tags") if isinstance(record.get("tags"), list) else [],
+        "start_time": as_text(record.get("start_time")),
+        "turns": log.close(end),
+        "state": {k: v for k, v in state.items() if k not in _KEYS} if is_state else {},
+        "ended": end.ended,
+        "ended_detail": end.detail,
+        "tools": declared_tools(_tools(record)),
+        "meta": {"model": record["model"]} if isinstance(record.get("model"), str) else {},
+    }
+    return canonical(Conversation, fields, f"not a record of the format {dialect.name}")
+
+
+def _tools(record: JsonObject) -> JsonValue:
+    """Returns the declared tools; those of Bedrock stand under `toolSpec`, with the schema under `json`."""
+    config = record.get("toolConfig")
+    if not isinstance(config, dict) or not isinstance(config.get("tools"), list):
+        return record.get("tools") or record.get("functions")
+    specs = (as_object(as_object(tool).get("toolSpec")) for tool in config["tools"])
+    return [{**spec, "inputSchema": as_object(spec.get("inputSchema")).get("json")} for spec in specs]
+
+
+def _named(record: JsonObject) -> Iterator[JsonObject]:
+    """Yields the objects that may hold the conversation's id."""
+    yield record
+    for key in ("metadata", "config", "configurable", "checkpoint", "context"):
+        inner = record.get(key)
+        if isinstance(inner, dict):
+            yield inner
+            if isinstance(inner.get("configurable"), dict):
+                yield inner["configurable"]

@@ -1,0 +1,154 @@
+"""Items of OpenAI's Responses API: messages, calls with their outputs, tools that OpenAI hosts."""
+
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.hosted_tools import HOSTED, OUTPUTS, STEPLESS, read_call
+from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect
+from turnwise.transforms.formats.messages.values import (
+    as_object,
+    decoded,
+    joined_texts,
+    key_set,
+    objects,
+    text_at,
+)
+from turnwise.transforms.formats.own_results import VALUES
+from turnwise.transforms.formats.spellings import failure_mark
+
+_RUNNING = ("in_progress", "queued")
+_TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
+_OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
+_ITEMS = frozenset((*HOSTED, *OUTPUTS, *STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
+KEYS = key_set(
+    "type id role content status call_id name arguments output input error namespace server_label phase "
+    "summary encrypted_content tools results queries action actions code outputs result operation "
+    "container_id caller agent pending_safety_checks acknowledged_safety_checks provider_data "
+    "approval_request_id"
+)
+_CALLS = ("function_call", "custom_tool_call")
+_CALL_KEYS = KEYS | {*VALUES}
+
+
+def _fits(item: JsonObject) -> bool:
+    kind, content = item.get("type"), item.get("content")
+    if not isinstance(kind, str) or kind != "message":
+        return isinstance(kind, str) and kind in _ITEMS and "role" not in item
+    parts = content if isinstance(content, list) else []
+    return any(isinstance(part, dict) and part.get("type") in _OWN_PARTS for part in parts)
+
+
+def read_items(items: list[JsonValue], log: Dialogue) -> None:
+    """Adds items to a dialogue, in order.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
+    for item in objects(items, "input"):
+        kind = item.get("type") or "message"
+        if not isinstance(kind, str):
+            raise ValueError(f"type: a text is needed, not {type(kind).__name__}")
+        if kind == "message" or (kind not in _ITEMS and "role" in item and "content" in item):
+            _message(item, log)
+        elif kind.endswith("_output") and kind != "tool_search":
+            _output(item, log)
+        elif kind == "item_reference":
+            log.general.add(MISSING_HISTORY, "an item is only referred to by its id", calls=True, words=True)
+        elif kind in HOSTED or kind in ("function_call", "custom_tool_call", "mcp_call"):
+            read_call(item, kind, log)
+        elif kind not in STEPLESS:
+            log.unread.part(kind)
+        log.unread.keys(item, _CALL_KEYS if kind in _CALLS else KEYS, item.get("role") != "user")
+
+
+def _message(item: JsonObject, log: Dialogue) -> None:
+    role = item.get("role")
+    if role in ("system", "developer"):
+        return
+    text, unread = _content(item.get("content"))
+    if role == "user":
+        log.user(text, item.get("timestamp"))
+    elif role == "assistant":
+        log.agent(text)
+        log.said(item)
+    else:
+        log.unread.role(role)
+    for kind in unread:
+        log.unread.part(kind, role != "user")
+
+
+def _content(content: JsonValue) -> tuple[str, list[str]]:
+    """Returns the text of a content, and the types of the parts that are not read."""
+    if isinstance(content, str) or content is None:
+        return content or "", []
+    texts, unread = [], []
+    for part in objects(content, "content"):
+        kind = str(part.get("type"))
+        if kind in _TEXTS:
+            texts.append(text_at(part, "refusal" if kind == "refusal" else "text"))
+        else:
+            unread.append(kind)
+    return joined_texts(texts), unread
+
+
+def _output(item: JsonObject, log: Dialogue) -> None:
+    output = item.get("output")
+    if isinstance(output, list) and all(isinstance(p, dict) and p.get("type") in _TEXTS for p in output):
+        output = _content(output)[0]
+    elif output is None and "tools" in item:
+        output = item["tools"]
+    error = (
+        item.get("error")
+        or _exit(output)
+        or (item.get("status") in ("failed", "incomplete") and str(item["status"]))
+        or failure_mark(item)
+    )
+    log.result(decoded(output), item.get("call_id") or item.get("id"), item.get("name"), error)
+
+
+def _exit(output: JsonValue) -> str | None:
+    """Returns the exit code of the last command of a shell, or that it timed out; None: it succeeded."""
+    last = output[-1] if isinstance(output, list) and output else None
+    outcome = as_object(last.get("outcome")) if isinstance(last, dict) else {}
+    code = outcome.get("exit_code")
+    return "timeout" if outcome.get("type") == "timeout" else f"exit code {code}" if code else None
+
+
+def _reply(reply: JsonObject, log: Dialogue) -> None:
+    read_items(reply.get("output") or [], log)
+    usage = as_object(reply.get("usage"))
+    log.usage(
+        {
+            **{name: usage.get(name) for name in ("input_tokens", "output_tokens")},
+            "cached_tokens": as_object(usage.get("input_tokens_details")).get("cached_tokens"),
+            "reasoning_tokens": as_object(usage.get("output_tokens_details")).get("reasoning_tokens"),
+        }
+    )
+    status, reason = reply.get("status"), as_object(reply.get("incomplete_details")).get("reason")
+    log.failure = reply.get("error") or (status if status in ("failed", "cancelled") else None)
+    log.finish = reason or {"completed": "stop", "incomplete": "max_tokens"}.get(str(status), status)
+
+
+def _join(events: list[JsonObject]) -> JsonObject:
+    """Returns the response that a stream ends with, or what its finished items make, without a status."""
+    for event in reversed(events):
+        response = as_object(event.get("response"))
+        if response and response.get("status") not in _RUNNING:
+            return response
+    items = [e["item"] for e in events if e.get("type") == "response.output_item.done" and e.get("item")]
+    return {"object": "response", "output": items}
+
+
+RESPONSES = register_dialect(
+    Dialect(
+        name="openai_responses",
+        keys=(("model", "input"), ("object", "model", "output")),
+        help="items, requests and replies of OpenAI's Responses API",
+        fits=_fits,
+        read=read_items,
+        reply=_reply,
+        is_reply=lambda value: value.get("object") == "response",
+        join=_join,
+        is_event=lambda value: str(value.get("type")).startswith("response.") and "sequence_number" in value,
+        holder="input",
+    )
+)

@@ -1,0 +1,309 @@
+"""One reader for logs and one for eval cases, of all formats."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import orjson
+from pydantic_core import from_json
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import CesConfig, EvalConfig
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.failure import RAISED
+from turnwise.schemas.jsonio import dump_json, json_structure
+from turnwise.schemas.record import Record
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.events import ConversationEvent, read_event
+from turnwise.transforms.formats.mapped import MAPPING, PART
+from turnwise.transforms.formats.mapped.choice import mapped_format, part_event, takes_rows
+from turnwise.transforms.formats.messages.messages_base import DIALECTS
+from turnwise.transforms.formats.messages.values import stated, without_nulls
+from turnwise.transforms.formats.problems import check_keys, checked, is_foreseen, unforeseen, with_turns
+from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.registry import (
+    AUTO,
+    CASES_GO_TO,
+    FORMATS,
+    Format,
+    ReadSettings,
+    SplitEvent,
+    Splitter,
+    TextSplit,
+    formats_in_order,
+    read_settings,
+    record_place,
+)
+from turnwise.transforms.formats.several import check_one_conversation
+
+# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
+_DEEPEST = 200
+FIRST_ELEMENTS = 20
+"""Number of elements of an array that suffice to tell whether it is one record."""
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{")
+_DEFAULTS = ReadSettings()
+
+
+class LogReader:
+    """Reads log records.
+
+    Attributes:
+        input_format: Name of every record's format, or `auto`.
+    """
+
+    def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
+        """Sets the format, and the config whose sections say how some records are read."""
+        self.input_format = input_format
+        self._settings = _DEFAULTS if config is None else read_settings(config)
+
+    # Looked up by the process that reads, as formats are not pickled.
+    @cached_property
+    def _chosen(self) -> Format | None:
+        return None if self.input_format == AUTO else FORMATS[self.input_format]
+
+    @cached_property
+    def _first(self) -> Format:
+        return formats_in_order()[0]
+
+    @cached_property
+    def _text_splitters(self) -> list[tuple[Splitter, TextSplit]]:
+        # An added format or a mapping goes first, and both need the parsed record.
+        if self._settings.mapping is not None or not (self._chosen or self._first.looks_right):
+            return []
+        kinds = (self._chosen,) if self._chosen else formats_in_order()
+        splitters = [each.splitter for each in kinds if each.splitter]
+        return [(each, each.split_text) for each in splitters if each.split_text]
+
+    def read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
+        """Returns the conversations or events of a record, an error in place of one that is bad.
+
+        Raises:
+            ValueError: It cannot be read; one line.
+        """
+        try:
+            return self._read(record)
+        except RAISED as error:
+            if is_foreseen(error):
+                raise
+            raise _unforeseen(error, record, self._chosen, self._read) from error
+
+    def _read(self, record: Record) -> Sequence[Conversation | ConversationEvent | ValueError]:
+        chosen = self._chosen
+        quick = chosen or self._first
+        if quick.read_text and (chosen or (quick.looks_right and quick.looks_right(record.data))):
+            conversation = quick.read_text(record.data)
+            check_keys(record.data, _quickly_parsed(record.data))
+            if conversation.turns and conversation.conversation_id:
+                return [conversation]
+            if conversation.turns or chosen:
+                return [with_turns(_named(conversation, record))]
+        split = self._split_text(record)
+        if split is not None:
+            return split
+        value, record = _parsed(record)
+        mapping = self._settings.mapping
+        if mapping is not None and isinstance(value, list) and takes_rows(mapping, value, chosen):
+            return list(self._read_rows(value, record))
+        kind = chosen or (FORMATS[recognise(value)] if mapping is None else mapped_format(mapping, value))
+        return self._read_as(kind, without_nulls(value), record)
+
+    def _read_as(
+        self, kind: Format, value: JsonValue, record: Record
+    ) -> Sequence[Conversation | ConversationEvent | ValueError]:
+        mapping = self._settings.mapping
+        if mapping is not None and mapping.is_part and kind is FORMATS[MAPPING]:
+            return [part_event(mapping, value, record)]
+        if isinstance(value, list) and kind.name in DIALECTS:
+            check_one_conversation(value)
+        if kind.read_text:
+            return [with_turns(_named(kind.read_text(record.data), record))]
+        if kind.splitter:
+            return _split(kind.splitter, value, record, self._settings)
+        if kind.events:
+            return [read_event(kind.name, value, record)]
+        if kind.read_log is None:
+            raise ValueError(f"a record of the format {kind.name} holds no conversation; {CASES_GO_TO}")
+        return [_checked(found, record) for found in kind.read_log(value, record, self._settings)]
+
+    def _read_rows(
+        self, rows: list[JsonValue], record: Record
+    ) -> Iterator[Conversation | ConversationEvent | ValueError]:
+        for number, row in enumerate(rows, 1):
+            try:
+                for one in self.read(record._replace(data=dump_json(row))):
+                    yield _numbered(one, number)
+            except ValueError as error:
+                yield ValueError(f"row {number}: {error}")
+
+    def _split_text(self, record: Record) -> list[ConversationEvent | ValueError] | None:
+        for splitter, split_text in self._text_splitters:
+            found = split_text(record.data, self._settings)
+            if found is not None:
+                return _events(found, splitter, record)
+        return None
+
+
+def _unforeseen(
+    error: BaseException, record: Record, chosen: Format | None, read: Callable[[Record], object]
+) -> ValueError:
+    try:
+        kind = chosen or FORMATS[recognise(_parsed(record)[0])]
+    except RAISED:  # the format is not known yet, or its own test raised
+        kind = None
+    said = unforeseen(
+        error, record.data, lambda data: read(record._replace(data=data)), kind is None or not kind.rank
+    )
+    return ValueError(f"not a record of the format {kind.name}: {said}" if kind else said)
+
+
+def _numbered(
+    found: Conversation | ConversationEvent | ValueError, number: int
+) -> Conversation | ConversationEvent | ValueError:
+    """Returns what a row holds; its number tells a part of a conversation from that of an equal row."""
+    if isinstance(found, ConversationEvent) and found.kind == PART:
+        return found._replace(event_id=f"{found.event_id} {number}")
+    return found
+
+
+def _quickly_parsed(data: bytes) -> JsonValue:
+    """Parses a record, which the general parser does where it may be nested too deeply."""
+    if len(data.translate(None, _NO_BRACKETS)) <= _DEEPEST:
+        try:
+            value: JsonValue = orjson.loads(data)
+            return value
+        except ValueError:
+            pass
+    return from_json(data)
+
+
+def _parsed(record: Record) -> tuple[JsonValue, Record]:
+    """Returns what a record holds, and the record itself, in whose place an array may be spelt out."""
+    given = from_json(record.data)
+    check_keys(record.data, given)
+    value = decoded(given)
+    is_spelt_out = isinstance(given, list) and value is not given
+    held = record._replace(data=dump_json(value)) if is_spelt_out else record
+    return value, held
+
+
+def decoded(value: JsonValue) -> JsonValue:
+    """Returns what a JSON text inside a JSON text holds, as older result files of google-adk do.
+
+    Of an array that spells a record (see `Format.from_array`), or of an array of such, it returns these.
+    """
+    if isinstance(value, list):
+        return _of_arrays(value)
+    if not isinstance(value, str):
+        return value
+    inner = json_structure(value)
+    is_known = isinstance(inner, dict) and any(
+        each.is_in_text and each.recognises(inner) for each in FORMATS.values()
+    )
+    return inner if is_known else value
+
+
+def _of_arrays(value: list[JsonValue]) -> JsonValue:
+    """Returns the record that an array spells, or an array with the records that its arrays spell."""
+    found = _of_array(value)
+    if found is not None:
+        return found
+    if not value or not isinstance(value[0], list) or _of_array(value[0]) is None:
+        return value
+    return [each if (one := _of_array(each)) is None else one for each in value]
+
+
+def _of_array(value: JsonValue) -> JsonObject | None:
+    if not isinstance(value, list):
+        return None
+    read = (each.from_array for each in FORMATS.values() if each.from_array)
+    return next((found for one in read if (found := one(value)) is not None), None)
+
+
+def _split(
+    splitter: Splitter, value: JsonValue, record: Record, settings: ReadSettings
+) -> list[ConversationEvent | ValueError]:
+    """Returns the events of a record; of a record that is such an event already, that one."""
+    if isinstance(value, dict) and FORMATS[splitter.into].recognises(value):
+        return [read_event(splitter.into, value, record)]
+    return _events(splitter.split(value, settings), splitter, record)
+
+
+def _events(
+    split: Sequence[SplitEvent | ValueError], splitter: Splitter, record: Record
+) -> list[ConversationEvent | ValueError]:
+    found: list[ConversationEvent | ValueError] = []
+    for each in split:
+        if isinstance(each, ValueError):
+            found.append(each)
+        else:
+            found.append(read_event(splitter.into, each.value, record._replace(data=each.data)))
+    return found
+
+
+def _named(conversation: Conversation, record: Record) -> Conversation:
+    if not conversation.conversation_id:
+        conversation.conversation_id = record_place(record)
+    return conversation
+
+
+def _checked(found: Conversation | ValueError, record: Record) -> Conversation | ValueError:
+    try:
+        return found if isinstance(found, ValueError) else with_turns(checked(_named(found, record)))
+    except ValueError as error:
+        return error
+
+
+class CaseReader:
+    """Reads eval cases of every format, strictly.
+
+    Attributes:
+        config: How CES cases are judged where they do not say.
+    """
+
+    def __init__(self, config: CesConfig) -> None:
+        self.config = config
+
+    def read(self, record: Record) -> Sequence[EvalCase | ValueError]:
+        """Returns the cases of a record (an error in place of one that is bad).
+
+        Raises:
+            ValueError: It holds no valid case; one line.
+        """
+        try:
+            return self._read(record)
+        except RAISED as error:
+            if is_foreseen(error):
+                raise
+            raise _unforeseen(error, record, None, self._read) from error
+
+    def _read(self, record: Record) -> Sequence[EvalCase | ValueError]:
+        value = from_json(record.data)
+        check_keys(record.data, value)
+        name = recognise(value)
+        value = without_nulls(value)
+        read = FORMATS[name].read_cases
+        if read is None:
+            raise ValueError(f"a record of the format {name} holds no eval case")
+        return read(value, record, ReadSettings(self.config))
+
+
+def is_one_record(elements: list[Any]) -> bool:
+    """Returns whether a JSON array is one record as a whole: rows of an eval case, or messages of a chat."""
+    found = _of_arrays(elements)
+    if isinstance(found, dict):
+        return True
+    first = found[0] if isinstance(found, list) and found else None
+    if not isinstance(first, dict):
+        return False
+    tests = [each.is_list for each in FORMATS.values() if each.is_list]
+    # Columns that are empty in the first row may be what only its format has.
+    return any(test(spelling) for spelling in (stated(first), first) for test in tests) or is_one_file(
+        [first]
+    )
+
+
+def is_one_file(lines: Sequence[object]) -> bool:
+    """Returns whether the lines of a file are one record, such as a session, by the first ones."""
+    tests = [each.is_lines for each in FORMATS.values() if each.is_lines]
+    held = [spelling for line in lines if isinstance(line, dict) for spelling in (stated(line), line)]
+    return any(test(line) for line in held for test in tests)

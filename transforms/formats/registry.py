@@ -1,0 +1,273 @@
+"""Input formats and their registry."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
+from pydantic_core import from_json
+
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig, EvalConfig, TracesConfig
+from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.failure import RAISED
+from turnwise.schemas.mapping import MappingConfig
+from turnwise.schemas.record import Record
+from turnwise.schemas.registry import Registry
+from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.transforms.formats.lending import Lent
+from turnwise.transforms.text.times import time_seconds, value_time
+
+AUTO = "auto"
+"""In place of a format's name: every record is recognised."""
+CASES_GO_TO = "eval cases go to --eval_cases (in Python: cases)"
+
+
+class ReadSettings(NamedTuple):
+    """The parts of the config that readers depend on."""
+
+    ces: CesConfig = CesConfig()
+    answers: DiscoveryEngineConfig = DiscoveryEngineConfig()
+    mapping: MappingConfig | None = None
+    traces: TracesConfig = TracesConfig()
+
+
+def read_settings(config: EvalConfig) -> ReadSettings:
+    """Returns the parts of a config that readers depend on."""
+    return ReadSettings(config.ces, config.discovery_engine, config.mapping, config.traces)
+
+
+Test: TypeAlias = Callable[[JsonObject], bool]
+LogFunction: TypeAlias = Callable[
+    [JsonValue, Record, ReadSettings], Sequence[Conversation] | Sequence[Conversation | ValueError]
+]
+CaseFunction: TypeAlias = Callable[
+    [JsonValue, Record, ReadSettings], Sequence[EvalCase] | Sequence[EvalCase | ValueError]
+]
+
+
+def _none(value: JsonObject) -> JsonValue:
+    return None
+
+
+def _no_group(value: JsonObject) -> str:
+    return ""
+
+
+class EventReader(Struct, frozen=True, kw_only=True):
+    """Functions that read and join the events of a format.
+
+    Attributes:
+        place: Returns the conversation's id and the 0-based turn index (-1: unknown); raises ValueError.
+        join: Joins the id and the events of a conversation, given in order; raises ValueError.
+        is_end: Returns whether an event says that its conversation ended.
+        own_id: Returns the event's id; None: equal records are the same event. `event_id` goes before it.
+        is_checked: Whether the types of what `join` returns need no check.
+        group: Returns the group of an event ("": it has none), for events that may not name their
+            conversation: `place` then returns "" as the id.
+        lend: Returns the events of a whole group with their conversations, from the group and the events'
+            texts; raises `NoConversation` if there is none.
+
+    >>> import turnwise
+    >>> def join(call, events):
+    ...     return turnwise.Conversation(call, turns=[turnwise.Turn(user=each["said"]) for each in events])
+    >>> reader = turnwise.EventReader(place=lambda value: (value["call"], value["line"]), join=join)
+    >>> reader.place({"call": "c1", "line": 0, "said": "Hi"})
+    ('c1', 0)
+    """
+
+    place: Callable[[JsonObject], tuple[str, int]]
+    join: Callable[[str, Sequence[JsonObject]], Conversation]
+    is_end: Test = lambda value: False
+    own_id: Callable[[JsonObject], JsonValue] = _none
+    is_checked: bool = False
+    group: Callable[[JsonObject], str] = _no_group
+    lend: Callable[[str, Sequence[bytes]], Sequence[Lent]] | None = None
+
+
+class SplitEvent(NamedTuple):
+    """An event that a record holds beside others.
+
+    Attributes:
+        value: What the functions of its format's `EventReader` read.
+        data: UTF-8 JSON of the whole event, in the format of the splitter.
+    """
+
+    value: JsonObject
+    data: bytes
+
+
+TextSplit: TypeAlias = Callable[[bytes, ReadSettings], Sequence[SplitEvent | ValueError] | None]
+
+
+class Splitter(Struct, frozen=True, kw_only=True):
+    """How a record that holds events of several conversations is split.
+
+    Attributes:
+        into: Name of the format that the events are in.
+        split: Returns the events of a parsed record, an error in place of what is none; raises ValueError.
+        split_text: Does the same with a record's text, without general parsing; None: it has to be parsed.
+    """
+
+    into: str
+    split: Callable[[JsonValue, ReadSettings], Sequence[SplitEvent | ValueError]]
+    split_text: TextSplit | None = None
+
+
+class Format(Struct, frozen=True, kw_only=True):
+    """An input format: everything that is needed to recognise and read its records.
+
+    Add one with `register_format`, in a module that an entry point of the group `turnwise.formats` or
+    `--plugin` names. It has at least one of `read_log`, `read_cases`, `events` and `splitter`.
+
+    Attributes:
+        name: Its name for `--input_format`.
+        help: What it is, in one line.
+        recognises: Returns whether a JSON object is such a record, by keys that only this format has.
+        keys: Keys at the top of a typical record; a record that is not recognised is told which are missing.
+        other_keys: Such keys of its other records, as of replies beside requests.
+        read_log: Returns the conversations of a parsed record, an error in place of one that is bad; raises
+            ValueError.
+        read_cases: Returns the eval cases of a parsed record in the same way.
+        events: How its records are joined, if they are events of conversations.
+        splitter: How its records are split, if each holds events of several conversations.
+        may_be_part: Whether its records are events where the config says so.
+        time_keys: Top-level keys that hold the time of a record, before those that all formats share
+            (`timestamp`, `event_time`, ...).
+        is_list: Returns whether a JSON array is one record as a whole, by its first object.
+        is_lines: Returns whether the lines of a file are one record, an array, by one of the first objects.
+        time: Returns when a record happened, in seconds since the epoch; None: by its time keys.
+        has_rubrics: Whether its records may bring rubrics along.
+        rank: Formats of a low rank are asked first; those that are added have 0.
+        recognises_last: Recognises a record that no other format does.
+        looks_right: Returns, before parsing, whether `read_text` is to be tried.
+        read_text: Reads a record's text without general parsing; what it returns needs no check.
+        from_array: Returns the record that an array of at most 20 elements spells, as named tuples are
+            dumped; None: it spells none.
+        is_in_text: Whether a record may be a JSON text inside a JSON text.
+
+    >>> import turnwise
+    >>> def read(value, record, settings):
+    ...     return [turnwise.Conversation(value["call"], turns=[turnwise.Turn(user=value["said"])])]
+    >>> kind = turnwise.Format(name="call", help="calls", recognises=lambda record: False, read_log=read)
+    >>> kind.is_log
+    True
+    """
+
+    name: str
+    help: str
+    recognises: Test
+    keys: tuple[str, ...] = ()
+    other_keys: tuple[tuple[str, ...], ...] = ()
+    read_log: LogFunction | None = None
+    read_cases: CaseFunction | None = None
+    events: EventReader | None = None
+    splitter: Splitter | None = None
+    may_be_part: bool = False
+    time_keys: tuple[str, ...] = ()
+    is_list: Test | None = None
+    time: Callable[[JsonObject], float | None] | None = None
+    is_lines: Test | None = None
+    has_rubrics: bool = True
+    rank: int = 0
+    recognises_last: Test | None = None
+    looks_right: Callable[[bytes], bool] | None = None
+    read_text: Callable[[bytes], Conversation] | None = None
+    from_array: Callable[[list[JsonValue]], JsonObject | None] | None = None
+    is_in_text: bool = False
+
+    @property
+    def is_log(self) -> bool:
+        """Whether its records hold conversations, or parts of them."""
+        return any((self.read_log, self.read_text, self.events, self.splitter))
+
+
+def _fault(item: object) -> str | None:
+    if not isinstance(item, Format):
+        return "it is no Format"
+    if not item.name.isidentifier() or item.name == AUTO:
+        return f"{item.name!r} cannot be a name"
+    return None if item.rank or item.is_log or item.read_cases else "it reads neither logs nor eval cases"
+
+
+FORMATS: Registry[Format] = Registry(
+    "input format", "turnwise.formats", "turnwise.transforms.formats", _fault
+)
+"""Name -> format."""
+
+
+def register_format(item: Format) -> Format:
+    """Adds an input format, for all readers of this process, and returns it.
+
+    Raises:
+        TypeError: It is no `Format`, reads nothing, or its name is taken.
+
+    >>> import turnwise
+    >>> def read(value, record, settings):
+    ...     return [turnwise.Conversation(value["call"], turns=[turnwise.Turn(user=value["said"])])]
+    >>> def fits(record):
+    ...     return "call" in record and "said" in record
+    >>> kind = turnwise.Format(name="call", help="calls", recognises=fits, read_log=read)
+    >>> turnwise.register_format(kind) is kind
+    True
+    >>> turnwise.read_conversations({"call": "c1", "said": "Hi"})[0].turns[0].user
+    'Hi'
+    """
+    return FORMATS.add(item)
+
+
+def log_formats() -> dict[str, Format]:
+    """Returns the formats that `--input_format` can name."""
+    return {name: each for name, each in FORMATS.items() if each.is_log}
+
+
+def check_log_format(name: str) -> None:
+    """Raises ConfigError if `--input_format` cannot be this name."""
+    if name != AUTO:
+        FORMATS.find(name, "--input_format ", [AUTO, *log_formats()])
+
+
+def formats_in_order() -> tuple[Format, ...]:
+    """Returns all formats as a record is tried on them."""
+    return _in_order(len(FORMATS), FORMATS.changes)
+
+
+@lru_cache(maxsize=1)
+def _in_order(count: int, changes: int) -> tuple[Format, ...]:
+    return tuple(sorted(FORMATS.values(), key=lambda each: each.rank))
+
+
+def record_place(record: Record) -> str:
+    """Returns the name of a conversation that has none of its own: file and position."""
+    return f"{PurePosixPath(record.source).name}:{record.position}"
+
+
+def stated_time(value: JsonValue) -> float | None:
+    """Returns when a parsed record happened, by its format's own keys or else by those that all share.
+
+    Returns:
+        Seconds since the epoch; None: it does not say.
+    """
+    if isinstance(value, dict):
+        for each in formats_in_order():
+            if (each.time_keys or each.time) and each.recognises(value):
+                return time_by(each, value)
+    return value_time(value)
+
+
+def record_time(data: bytes) -> float | None:
+    """Returns the event time of a JSON record in any log format, as `stated_time`; never raises."""
+    try:
+        return stated_time(from_json(data))
+    except RAISED:
+        return None
+
+
+def time_by(kind: Format, value: JsonObject) -> float | None:
+    """Returns when a record of a format happened; see `stated_time`."""
+    if kind.time is not None:
+        return kind.time(value)
+    times = (time_seconds(value[key]) for key in kind.time_keys if key in value)
+    own = next((time for time in times if time is not None), None)
+    return value_time(value) if own is None else own

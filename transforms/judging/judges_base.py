@@ -1,0 +1,161 @@
+"""Named judges and their registry."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.registry import Registry, hook_errors
+from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
+from turnwise.transforms.judging.backends.base import Backend
+
+Environ: TypeAlias = Mapping[str, str]
+HOW_TO = (
+    "set GOOGLE_API_KEY, or judge.project (or GOOGLE_GENAI_USE_VERTEXAI=true and GOOGLE_CLOUD_PROJECT) "
+    "for Vertex AI, or judge.api_key_secret, or take --judge local"
+)
+
+
+# No struct: its __rich_repr__ would show the key.
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Access to a model's API. Never pickled, never printed with its key.
+
+    Attributes:
+        endpoint: Which service answers, as far as that may change the answers.
+        api_key: The key; None: the service's own credentials.
+        secret: Name of the secret that holds the key, which is read only where calls are made; None: none.
+        base_url: Where the API is served; None: at its usual address.
+        vertexai: Whether it is Vertex AI, with a project's credentials.
+    """
+
+    endpoint: str
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+    vertexai: bool = False
+    project: str | None = None
+    location: str | None = None
+    secret: str | None = None
+
+
+def _never(config: JudgeConfig, environ: Environ) -> bool:
+    return False
+
+
+def _unchecked(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
+    return None
+
+
+class JudgeKind(Struct, frozen=True, kw_only=True):
+    """A judge that `--judge` or the config can name.
+
+    Add one with `register_judge`, in a module that an entry point of the group `turnwise.judges` or
+    `--plugin` names. It has either `connect` or `answer`.
+
+    Attributes:
+        name: Its name for `--judge` and `judge.backend`.
+        help: What it is, in one line.
+        connect: Returns a client of a model's API. Called once a worker process; the third argument is to be
+            called with the model's name before every repeated request. Raises ConfigError.
+        answer: Returns a judge that needs no model.
+        model: The model where neither the config nor an option names one; "": that of the config's default.
+        access: Returns how the API is reached; raises ConfigError if nothing says how. None: no need.
+        check: Raises ConfigError if the judge cannot work: before a run, at no cost. It is given what the
+            judged criteria say of models and generation settings.
+        is_available: Whether it judges where no judge is named.
+        provider: Names before a slash that stand for it in the name of a model (`openai/gpt-4o`).
+        paths: Other names before a slash that are part of its models' own names; None: any.
+        needs_model: Whether a model must be named, because it has no default.
+        extra: The extra of turnwise that its workers need; "": none.
+        is_judging: False: it answers nothing, so that what needs a judge stays unscored.
+        note: A line of the report of a run in which it was, or would have been, asked.
+
+    >>> import turnwise
+    >>> async def ask(question, samples):
+    ...     return [turnwise.JudgeSample(None, reason="it is silent") for _ in samples]
+    >>> kind = turnwise.JudgeKind(name="silent", help="gives no answer", answer=lambda: ask)
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Good day"}}
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
+    >>> turnwise.evaluate(log, criteria={"final_response_match_v2": 0.5}, judge=kind).scores[0]["reason"]
+    'it is silent'
+    """
+
+    name: str
+    help: str
+    connect: Callable[[JudgeConfig, Environ, Callable[[str], None]], Backend] | None = None
+    answer: Callable[[], Ask] | None = None
+    model: str = ""
+    access: Callable[[JudgeConfig, Environ], Access] | None = None
+    check: Callable[[JudgeConfig, Environ, Sequence[JudgeModelOptions]], None] = _unchecked
+    is_available: Callable[[JudgeConfig, Environ], bool] = _never
+    provider: tuple[str, ...] = ()
+    paths: tuple[str, ...] | None = None
+    needs_model: bool = False
+    extra: str = ""
+    is_judging: bool = True
+    note: str = ""
+
+    def endpoint(self, config: JudgeConfig, environ: Environ) -> str:
+        """Returns the service that would answer, even if credentials are missing."""
+        with hook_errors(f"judge {self.name}: access"):
+            try:
+                found = self.access(config, environ).endpoint if self.access else None
+            except ConfigError:
+                found = None
+        return found or config.base_url or self.name
+
+
+def _fault(item: object) -> str | None:
+    if not isinstance(item, JudgeKind):
+        return "it is no JudgeKind"
+    return None if (item.connect is None) != (item.answer is None) else "it needs either connect or answer"
+
+
+JUDGES: Registry[JudgeKind] = Registry(
+    "judge", "turnwise.judges", "turnwise.transforms.judging.judges", _fault
+)
+"""Name -> judge."""
+
+
+def register_judge(item: JudgeKind) -> JudgeKind:
+    """Adds a judge, for all runs of this process, and returns it.
+
+    Raises:
+        TypeError: It is no `JudgeKind`, has not exactly one of `connect` and `answer`, or its name is taken.
+
+    >>> import turnwise
+    >>> class Silent:
+    ...     def __init__(self, config, environ, on_retry):
+    ...         pass
+    ...     async def generate(self, request, count):
+    ...         return [turnwise.RawReply(None, turnwise.Fault("empty", "it is silent"))] * count
+    ...     async def aclose(self):
+    ...         pass
+    >>> _ = turnwise.register_judge(turnwise.JudgeKind(name="silent", help="is silent", connect=Silent))
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Good day"}}
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
+    >>> turnwise.evaluate(log, criteria={"final_response_match_v2": 0.5}, judge="silent").scores[0]["reason"]
+    'it is silent'
+    """
+    return JUDGES.add(item)
+
+
+def find_judge(config: JudgeConfig, before: str = "judge.backend ") -> JudgeKind:
+    """Returns the judge that a config names.
+
+    Raises:
+        ConfigError: There is none of that name.
+    """
+    return JUDGES.find(config.backend or "", before)
+
+
+def default_judge(config: JudgeConfig, environ: Environ) -> JudgeKind | None:
+    """Returns the first judge that is available; None: none is."""
+    for kind in JUDGES.values():
+        with hook_errors(f"judge {kind.name}: is_available"):
+            if kind.is_available(config, environ):
+                return kind
+    return None

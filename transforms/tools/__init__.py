@@ -1,0 +1,1 @@
+"""Conversion, inspection and checks of judges."""

@@ -1,0 +1,1 @@
+"""The formats that `turnwise convert` writes."""
