@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from benchmarks.agreement import area_under_curve
 from benchmarks.figures import Found, NotMeasured, Table, run_benchmark
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.criteria.expectations_met import ExpectationsMet
 from turnwise.transforms.criteria.tool_effects import ToolEffects

@@ -19,7 +19,7 @@ from google import genai
 from google.genai import types
 from pydantic import BaseModel
 
-from turnwise.schemas.judge_config import DEFAULT_MODEL, JudgeConfig
+from turnwise.schemas.config import DEFAULT_MODEL, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import JudgeWorker

@@ -16,7 +16,7 @@ from turnwise.pipeline.io.run_writer import AGGREGATED
 from turnwise.pipeline.io.sinks.base import document_content, table_content
 from turnwise.pipeline.io.sinks.files import JsonLinesWriter
 from turnwise.pipeline.settings.config_file import read_config
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.reading import LogReader

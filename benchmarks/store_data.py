@@ -17,8 +17,8 @@ from turnwise.pipeline.store.naming import marked, run_name
 from turnwise.pipeline.store.row_tables import ROW_TABLES
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ScoreRow
-from turnwise.schemas.values import JsonObject
 
 APP = "projects/benchmark/locations/local/apps/customer-service"
 EVALUATIONS = 200

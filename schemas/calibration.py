@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from turnwise.schemas.difference import Bounds
+from turnwise.schemas.comparison import Bounds
 
 MeasuredLevel = Literal["turn", "conversation"]
 CalibrationGroup = Literal["all", "app_version", "slice"]
@@ -249,3 +249,189 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     false_pass_cost: float
     false_fail_cost: float
     criteria: list[CriterionCalibration]
+
+
+# Labels that people give to scores: one JSON object a line, as the report exports and `calibrate` reads.
+
+_LARGEST_WEIGHT = 1e9
+_LARGEST_NUMBER = 1e15
+
+LabelAnswer = Literal["up", "down", "PASS", "FAIL"]
+"""What a person says of an outcome; `up` means PASS, `down` FAIL."""
+
+
+class LabelDraw(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a random sample was drawn. All labels of one sample have the same one.
+
+    A sample is of one criterion and of one level (turns, or whole conversations), over a whole run: a sample
+    of what a filter shows is `hand-picked`.
+
+    Attributes:
+        seed: Seed of the random numbers.
+        size: How many were drawn, each with the same probability and without replacement.
+        of: From how many: all scores of the criterion at that level in the run, unscored ones included, or
+            all conversations that have such scores.
+        unit: What was drawn: single scores, or conversations with all of their scores of the criterion.
+    """
+
+    seed: int | str
+    size: int
+    of: int
+    unit: Literal["score", "conversation"] = "score"
+
+    def __post_init__(self) -> None:
+        """Checks the numbers."""
+        if not 1 <= self.size <= self.of:
+            raise ValueError("size is 1 or more, and not more than of")
+
+
+class HumanLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one person says of one score. Every line stands for itself: files may be joined.
+
+    Attributes:
+        conversation_id: Id of the conversation.
+        turn_index: 0-based turn; None: the whole conversation.
+        criterion: Name of the criterion; `evaluation_status`: the verdict.
+        score_id: Id of the score, as in the table of scores; None: found by the three columns above.
+        app_version: Version of the agent; needed where a run has the same conversation id in several.
+        label: An answer, or a number on the scale of the criterion. None: the score was drawn, and has no
+            label (yet). A sample has a line for everything drawn.
+        comment: Free text.
+        rater: Who labelled; None: one person.
+        chosen: How the score was chosen: `random` needs `draw` or `weight`.
+        draw: The random sample it was drawn in.
+        number: 1-based place of what was drawn (the conversation, or the score) in the order of drawing.
+            Labels in that order may end early: what comes after the last label is not of the sample.
+        weight: Sampling weight, 1 divided by the probability of being drawn, 1e-9 to 1e9; None: that of
+            `draw`.
+    """
+
+    conversation_id: str
+    criterion: str
+    turn_index: int | None = None
+    score_id: str | None = None
+    app_version: str | None = None
+    label: LabelAnswer | float | None = None
+    comment: str | None = None
+    rater: str | None = None
+    chosen: Literal["hand-picked", "random"] = "hand-picked"
+    draw: LabelDraw | None = None
+    number: int | None = None
+    weight: float | None = None
+
+    def __post_init__(self) -> None:
+        """Checks what belongs together."""
+        if self.chosen == "random" and self.draw is None and self.weight is None:
+            raise ValueError("a random label needs draw or weight")
+        if self.chosen != "random" and (self.draw or self.number or self.weight) is not None:
+            raise ValueError("draw, number and weight are of random labels")
+        if self.weight is not None and not 1 / _LARGEST_WEIGHT <= self.weight <= _LARGEST_WEIGHT:
+            raise ValueError(
+                "weight is 1 divided by the probability of being drawn, a number from 1e-9 to 1e9"
+            )
+        if isinstance(self.label, float) and not abs(self.label) <= _LARGEST_NUMBER:
+            raise ValueError("label is PASS, FAIL, up, down, or a number from -1e15 to 1e15")
+        if self.number is not None and self.number < 1:
+            raise ValueError("number is 1 or more")
+
+
+def parse_label(line: bytes | str) -> HumanLabel:
+    """Returns a label from one line of JSON.
+
+    Raises:
+        ValueError: It is no label; the message says which key is wrong.
+
+    >>> parse_label('{"conversation_id": "c1", "criterion": "safety_v1", "label": "down"}').label
+    'down'
+    """
+    return msgspec.json.decode(line, type=HumanLabel)
+
+
+# How stable the verdicts of a judge are: what `judge_check.json` holds. Shares are 0..1.
+
+
+class CheckFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdicts of one criterion under one perturbation.
+
+    Attributes:
+        questions: Questions that it applies to.
+        verdicts: Verdicts that were measured.
+        changed: Those of them that changed.
+        share: Their share; None: nothing was measured.
+        interval: Its 95 % interval, over conversations; None: nothing was measured.
+        unmeasured: Reason -> verdicts that were not measured; a question of which nothing is known counts as
+            one.
+    """
+
+    questions: int
+    verdicts: int
+    changed: int
+    share: float | None
+    interval: Bounds | None
+    unmeasured: dict[str, int]
+
+
+class CheckedCriterion(msgspec.Struct, frozen=True, kw_only=True):
+    """One judged criterion.
+
+    Attributes:
+        criterion: Its name.
+        conversations: Conversations of the sample about which it asks.
+        questions: Its questions about them.
+        errors: How often it failed with an error, so that questions are missing.
+        repeat: Verdicts whose votes on the same question are not all the same; None: it asks nothing.
+        swap: Verdicts that change with the order of what is interchangeable; None: does not apply.
+        paraphrase: Verdicts that change with other words of the instructions; None: does not apply.
+    """
+
+    criterion: str
+    conversations: int
+    questions: int
+    errors: int
+    repeat: CheckFigure | None
+    swap: CheckFigure | None
+    paraphrase: CheckFigure | None
+
+
+class CheckCost(msgspec.Struct, frozen=True, kw_only=True):
+    """Calls of a check, estimated or made.
+
+    Attributes:
+        calls: Number of calls.
+        tokens_in: Prompt tokens; None: a model did not state them.
+        tokens_out: Answer tokens; None: a model did not state them.
+        cost: Cost at the prices of the config; None: a model has no price, or did not state its tokens.
+    """
+
+    calls: int
+    tokens_in: int | None
+    tokens_out: int | None
+    cost: float | None
+
+
+class JudgeCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """A check of a judge.
+
+    Attributes:
+        model: The models that are asked, as the config names them, with commas between them.
+        votes: How often each question was asked in each form.
+        sample: Conversations that were asked for.
+        seed: Seed of the draw.
+        conversations: Conversations that were drawn.
+        records_lost: Records and conversations that could not be read, parsed or matched.
+        estimate: Calls that were estimated before anything was asked.
+        used: Calls that were made; None: nothing was asked.
+        criteria: The judged criteria.
+        problems: Why the exit status is 1, one line each.
+    """
+
+    model: str
+    votes: int
+    sample: int
+    seed: int
+    conversations: int
+    records_lost: int
+    estimate: CheckCost
+    used: CheckCost | None
+    criteria: list[CheckedCriterion]
+    problems: list[str]

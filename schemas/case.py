@@ -5,9 +5,16 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from turnwise.schemas.conversation import CanonicalModel, Expectation, ExpectedTurn, Rubric, Share, ToolCall
-from turnwise.schemas.tools import ToolDeclaration
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import (
+    CanonicalModel,
+    Expectation,
+    ExpectedTurn,
+    Rubric,
+    Share,
+    ToolCall,
+    ToolDeclaration,
+)
+from turnwise.schemas.jsonio import JsonObject
 
 
 class CaseThresholds(msgspec.Struct, frozen=True):

@@ -1,19 +1,578 @@
 """The config file: google-adk's EvalConfig with the fields of turnwise."""
 
 import json
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, field_validator, model_validator
+from msgspec import Struct
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.alert import AlertRule
-from turnwise.schemas.ces.limits import check_thresholds
+from turnwise.schemas.ces.evaluation import check_thresholds
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
-from turnwise.schemas.gate_config import GateConfig
-from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.mapping import MappingConfig
-from turnwise.schemas.tools import ToolSetting
-from turnwise.schemas.values import JsonObject, no_items
+from turnwise.schemas.conversation import ToolSetting
+from turnwise.schemas.jsonio import JsonObject, no_items, short_repr
+
+# The config's mapping from records of any form to conversations.
+
+_SHOWN = 200
+
+
+def _checked(expression: str) -> str:
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    try:
+        problem = next(_problems(jmespath.compile(expression).parsed), None)
+    except JMESPathError as error:
+        problem = " ".join(str(error).split())[:_SHOWN]
+    except RecursionError:
+        problem = "it nests too deeply"
+    if problem is not None:
+        raise ValueError(f"{short_repr(expression, _SHOWN)} is no JMESPath expression: {problem}")
+    return expression
+
+
+def _problems(node: dict[str, Any]) -> Iterator[str]:
+    """Yields what no record can be read by: functions that there are not, and the like."""
+    from jmespath.functions import Functions
+
+    children = node.get("children", [])
+    if node["type"] == "slice":
+        if children[2:] == [0]:
+            yield "the step of a slice is 0"
+        return
+    if node["type"] == "function_expression":
+        name = node["value"]
+        table = Functions.FUNCTION_TABLE
+        if name not in table:
+            near = get_close_matches(name, table, 1)
+            yield f"there is no function {name}()" + (f" (did you mean {near[0]}?)" if near else "")
+            return
+        wanted = table[name]["signature"]
+        is_open = bool(wanted and wanted[-1].get("variadic"))
+        if len(children) < len(wanted) or (len(children) > len(wanted) and not is_open):
+            few = "at least " if is_open else ""
+            yield f"{name}() takes {few}{len(wanted)} arguments, not {len(children)}"
+    for child in children:
+        yield from _problems(child)
+
+
+Path = Annotated[str, AfterValidator(_checked)]
+"""A JMESPath expression, such as `meta.id` or `lines[*].{user: asked, agent: said}`."""
+
+
+class MappingConfig(BaseModel):
+    """Where the fields of conversations stand in records of any form, as JMESPath expressions.
+
+    Exactly one of `turns`, `messages`, `turn` and `message` is set. With one of the last two, a record is a
+    part of a conversation, and records with one `conversation_id` are joined.
+
+    Attributes:
+        when: Only records for which this is true; None: those that no format recognises.
+        conversation_id: Id of the conversation.
+        turns: List of turns with the fields of canonical ones.
+        messages: List of messages in any format that is read.
+        turn: The turn that the record is.
+        message: The message that the record is.
+        ignored: Lists and objects that hold neither calls nor words.
+        order: Number or text by which the records of a conversation are ordered, as numbers if all are
+            numbers or texts of numbers; None: by time, then place.
+    """
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
+
+    when: Path | None = None
+    conversation_id: Path | None = None
+    turns: Path | None = None
+    messages: Path | None = None
+    turn: Path | None = None
+    message: Path | None = None
+    order: Path | None = None
+    ignored: Path | None = None
+    app_version: Path | None = None
+    language: Path | None = None
+    eval_id: Path | None = None
+    eval_set_id: Path | None = None
+    user_id: Path | None = None
+    start_time: Path | None = None
+    tags: Path | None = None
+    ended: Path | None = None
+    ended_detail: Path | None = None
+    labels: Path | None = None
+    state: Path | None = None
+    tools: Path | None = None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a record is a part of a conversation."""
+        return bool(self.turn or self.message)
+
+    @property
+    def content(self) -> str:
+        """The expression that finds turns or messages."""
+        return self.turns or self.messages or self.turn or self.message or ""
+
+    @model_validator(mode="after")
+    def _one_content(self) -> "MappingConfig":
+        given = [name for name in ("turns", "messages", "turn", "message") if getattr(self, name)]
+        if len(given) != 1:
+            raise ValueError("exactly one of turns, messages, turn and message is needed")
+        if self.is_part and not self.conversation_id:
+            raise ValueError(f"{given[0]} needs conversation_id, by which records are joined")
+        return self
+
+
+def named_keys(mapping: MappingConfig) -> frozenset[str]:
+    """Returns all keys that the expressions of a mapping name."""
+    import jmespath
+
+    stated = (each for each in mapping.model_dump().values() if isinstance(each, str))
+    nodes = (node for each in stated for node in _nodes(jmespath.compile(each).parsed))
+    return frozenset(node["value"] for node in nodes if node["type"] == "field")
+
+
+@lru_cache(maxsize=64)
+def states_no_calls(expression: str) -> bool:
+    """Returns whether an expression of turns or messages states that there are no calls."""
+    import jmespath
+
+    none = {"type": "literal", "value": [], "children": []}
+    pairs = (node for node in _nodes(jmespath.compile(expression).parsed) if node["type"] == "key_val_pair")
+    return any(pair["value"] == "tool_calls" and pair["children"] == [none] for pair in pairs)
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node["children"] if node["type"] not in ("slice", "literal") and "children" in node else ():
+        yield from _nodes(child)
+
+
+# The `judge` section of the config file: model, calls, limits, cache and prices.
+
+DEFAULT_MODEL = "gemini-2.5-flash"
+PromptGeneration: TypeAlias = Literal["first", "second"]
+"""The judge's prompts: `first` are those of the release before."""
+
+_NOT_SETTINGS = {
+    "automatic_function_calling",
+    "cached_content",
+    "candidate_count",
+    "http_options",
+    "response_json_schema",
+    "response_mime_type",
+    "response_modalities",
+    "response_schema",
+    "should_return_http_response",
+    "system_instruction",
+    "tool_config",
+    "tools",
+}
+
+
+def generation_settings(value: JsonObject) -> JsonObject:
+    """Returns generation settings with their names in snake_case.
+
+    Raises:
+        ValueError: A name is given in two spellings, or is a part of the request and not a setting, such as
+            `response_schema`.
+    """
+    named = {snake_case(key): item for key, item in value.items()}
+    if len(named) < len(value):
+        raise ValueError("a setting is given in two spellings")
+    for name in sorted(named.keys() & _NOT_SETTINGS):
+        raise ValueError(f"{name} is not a setting")
+    return named
+
+
+def snake_case(key: str) -> str:
+    """Returns a camelCase key in snake_case."""
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
+
+
+def _plain_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be an http or https URL")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("must have no user, password, query or fragment; keys come from the environment")
+    return value
+
+
+_SECRET_FORM = r"^projects/[^/\s]+(/locations/[^/\s]+)?/secrets/[^/\s]+/versions/[^/\s]+$"
+
+
+class TokenPrices(BaseModel):
+    """Prices of a model, in any currency.
+
+    Attributes:
+        input_per_million: Price of a million prompt tokens.
+        output_per_million: Price of a million answer tokens, including thoughts.
+    """
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    input_per_million: float = Field(ge=0)
+    output_per_million: float = Field(ge=0)
+
+
+ModelName: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""Name of a model, without spaces around it."""
+
+
+def _named_one_by_one(models: object) -> object:
+    if not isinstance(models, list | tuple):
+        raise ValueError("must be a list of model names")
+    return models
+
+
+def _panel(models: tuple[str, ...]) -> tuple[str, ...]:
+    if len(models) == 1:
+        raise ValueError("a panel has at least two models")
+    twice = next((model for model in models if models.count(model) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{twice} is named twice")
+    return models
+
+
+Panel: TypeAlias = Annotated[
+    tuple[ModelName, ...],
+    BeforeValidator(_named_one_by_one),
+    AfterValidator(_panel),
+    Field(max_length=9),
+]
+"""Models that vote on each question, two to nine; (): there is no panel."""
+
+
+class Cascade(BaseModel):
+    """A cheap judge that is asked first; where it is unsure, the question goes on.
+
+    It is unsure if it gives no verdict, if its answers are too few, cannot all be used or do not all have the
+    same verdict, or if it states less confidence than is needed.
+
+    Attributes:
+        model: The model that is asked first.
+        num_samples: Number of its samples per question.
+        min_confidence: Lowest stated confidence, 1..100, with which its verdict stands; None: it is not asked
+            to state one.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True, alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True
+    )
+
+    model: ModelName
+    num_samples: int = Field(default=3, ge=1, strict=True)
+    min_confidence: int | None = Field(default=None, ge=1, le=100, strict=True)
+
+    @model_validator(mode="after")
+    def _can_be_unsure(self) -> "Cascade":
+        if self.num_samples == 1 and self.min_confidence is None:
+            raise ValueError("with num_samples 1 it is never unsure: give min_confidence, or more samples")
+        return self
+
+
+class JudgeConfig(BaseModel):
+    """Settings of the judge. API keys come only from the environment, or from Secret Manager.
+
+    Attributes:
+        backend: Name of a judge; None: the first that has credentials, else `none`.
+        model: Default model of all criteria.
+        panel: Models that vote on each question, in place of `model`.
+        cascade: A cheap judge that is asked first; None: there is none.
+        project: Google Cloud project; makes the Gemini backend use Vertex AI.
+        location: Vertex AI location; None: the environment's, else `global`.
+        base_url: URL of the API; None: Google's.
+        api_key_secret: Secret of Google's Secret Manager that holds the API key, read by every worker with
+            its own identity: `projects/P/secrets/S/versions/V`. None: the key is in the environment.
+        generation_config: Generation settings in google-genai's JSON, such as `{"temperature": 0}`.
+        requests_per_minute: Rate of requests, retries included; None: no limit.
+        timeout_s: Maximum seconds of a call, with retries, without the wait for the rate limit.
+        max_attempts: Maximum number of attempts per request; None: until `timeout_s`.
+        retry_delay_s: Approximate seconds between the first and second attempt; the delay doubles with every
+            attempt, up to 10 s. A longer delay requested by the server is respected.
+        max_calls: Maximum number of calls of a run; None: no limit.
+        max_tokens: Maximum number of prompt and answer tokens of a run; None: no limit.
+        max_cost: Maximum cost of a run, in the currency of `prices`; None: no limit.
+        candidates: Whether to request several samples as candidates of one call, if the model supports it.
+        prompts: Which prompts ask: `second`, or for this release still `first`.
+        cache: SQLite file or PostgreSQL database for replies, shared between runs; None: no cache.
+        prices: Model -> prices, for reporting costs.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=()
+    )
+
+    backend: str | None = Field(default=None, min_length=1)
+    model: ModelName = DEFAULT_MODEL
+    panel: Panel = ()
+    cascade: Cascade | None = None
+    project: str | None = None
+    location: str | None = None
+    base_url: Annotated[str, AfterValidator(_plain_url)] | None = None
+    api_key_secret: str | None = Field(default=None, pattern=_SECRET_FORM)
+    generation_config: Annotated[JsonObject, AfterValidator(generation_settings)] = Field(
+        default_factory=dict
+    )
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    timeout_s: float = Field(default=120.0, gt=0, le=86_400)
+    max_attempts: int | None = Field(default=None, ge=1)
+    retry_delay_s: float = Field(default=1.0, ge=0)
+    max_calls: int | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_cost: float | None = Field(default=None, ge=0)
+    candidates: bool = False
+    prompts: PromptGeneration = "second"
+    cache: str | None = Field(default=None, min_length=1, repr=False)
+    prices: dict[str, TokenPrices] = Field(default_factory=dict)
+
+
+# The `gate` section of the config file: the rules by which a run passes or fails.
+
+STATUS = "evaluation_status"
+_Share = Annotated[float, Field(ge=0, le=1, strict=True)]
+_Number = Annotated[float, Field(strict=True)]
+
+
+class _Rule(BaseModel):
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class BoundRule(_Rule):
+    """A bound on a pass rate or a mean over conversations.
+
+    Attributes:
+        rule: `bound`.
+        criterion: A criterion of the config, or `evaluation_status`.
+        measure: `pass_rate`: share of PASS in the outcomes, 0..1; `mean`: mean of the values.
+        side: What is held against the bound: the `lower` or `upper` bound of the 95 % interval, or the
+            `estimate`.
+        at_least: Lowest value that passes.
+        at_most: Highest value that passes.
+    """
+
+    rule: Literal["bound"]
+    criterion: str = Field(min_length=1)
+    measure: Literal["pass_rate", "mean"] = "pass_rate"
+    side: Literal["lower", "upper", "estimate"]
+    at_least: _Number | None = None
+    at_most: _Number | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "BoundRule":
+        bounds = [bound for bound in (self.at_least, self.at_most) if bound is not None]
+        if len(bounds) != 1:
+            raise ValueError("needs at_least or at_most, and not both")
+        if self.measure == "pass_rate" and not 0 <= bounds[0] <= 1:
+            raise ValueError("at_least, at_most: a pass_rate lies between 0 and 1")
+        return self
+
+
+class NotWorseRule(_Rule):
+    """The run is not worse than a baseline by more than a margin.
+
+    It passes if the whole interval of the difference lies above the margin, and fails if it lies below.
+
+    Attributes:
+        rule: `not_worse`.
+        margin: Largest loss that does not matter, as a share of the criterion's scale, 0..1; 0.02 of a pass
+            rate are 2 points.
+        criterion: A criterion, or `evaluation_status`; None: each of the `primary` ones.
+    """
+
+    rule: Literal["not_worse"]
+    margin: _Share
+    criterion: str | None = Field(default=None, min_length=1)
+
+
+class DestructiveRule(_Rule):
+    """No conversation has a destructive call that was not expected.
+
+    Attributes:
+        rule: `no_destructive_calls`.
+    """
+
+    rule: Literal["no_destructive_calls"]
+
+
+class CoverageRule(_Rule):
+    """At least a share of everything was decided.
+
+    What was lost counts as not decided: records and conversations that failed, eval cases that could not be
+    read or have no recording.
+
+    Attributes:
+        rule: `coverage`.
+        at_least: The share, 0..1.
+        criterion: A criterion of the config, or `evaluation_status`.
+    """
+
+    rule: Literal["coverage"]
+    at_least: _Share
+    criterion: str = Field(default=STATUS, min_length=1)
+
+
+class AllPassRule(_Rule):
+    """Every conversation of the run passes a criterion: none fails, and none is undecided.
+
+    It is applied to the run as a whole. What was lost leaves it undecided: records and conversations that
+    failed (unless `--max_failure_ratio` of the run allows it), eval cases that could not be read or have no
+    recording.
+
+    Attributes:
+        rule: `all_pass`.
+        criterion: A criterion of the config with a threshold, or `evaluation_status`.
+    """
+
+    rule: Literal["all_pass"]
+    criterion: str = Field(default=STATUS, min_length=1)
+
+
+GateRule = Annotated[
+    BoundRule | NotWorseRule | DestructiveRule | CoverageRule | AllPassRule, Field(discriminator="rule")
+]
+GATE_RULES = (BoundRule, NotWorseRule, DestructiveRule, CoverageRule, AllPassRule)
+"""The kinds of rules."""
+
+
+class GateConfig(BaseModel):
+    """The rules; all of them must pass.
+
+    Attributes:
+        primary: The criteria that decide a comparison with the baseline.
+        rules: The rules; empty: there is no gate.
+    """
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
+
+    primary: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(STATUS,), min_length=1)
+    rules: tuple[GateRule, ...] = ()
+
+    def with_all_pass(self, criteria: Iterable[str]) -> "GateConfig":
+        """Returns these rules, and for each of the criteria that all conversations pass it."""
+        own = (AllPassRule(rule="all_pass", criterion=name) for name in criteria)
+        return self.model_copy(update={"rules": tuple(dict.fromkeys((*self.rules, *own)))})
+
+
+# Rules for alerts on the metrics of a stream, and the alerts.
+
+ScoreLevel = Literal["conversation", "turn"]
+Measure = Literal["mean", "pass_rate", "unscored_rate", "p50", "p90", "p99", "count"]
+RATES = ("pass_rate", "unscored_rate")
+
+
+class Drop(BaseModel):
+    """A significant drop against earlier windows; tested whenever a window gives figures.
+
+    Attributes:
+        baseline: Number of earlier non-empty windows of the same app version that form the baseline.
+        significance: Highest probability that any window of an app version raises the alert although nothing
+            changes, however often windows are looked at; between 0 and 1, exclusive.
+    """
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    baseline: int = Field(default=1, ge=1, le=1000)
+    significance: float = Field(default=0.05, gt=0, lt=1)
+
+
+class AlertRule(BaseModel):
+    """A condition under which a window of an app version raises an alert.
+
+    Attributes:
+        name: Unique name.
+        criterion: A criterion of the config, or `evaluation_status`.
+        level: Scores of whole conversations or of turns; None: conversations if there are any.
+        app_version: Glob of app versions; `*` also matches an unknown one.
+        measure: Tested metric. `pass_rate`: share of passes among passes and fails; `unscored_rate`: share of
+            unscored among all; `p50`, `p90`, `p99`: quantiles of latencies, in seconds; `count`: number of
+            scores, including unscored ones.
+        below: Alert if the measure is below this; for `count`, tested at the end of the window.
+        above: Alert if the measure is above this.
+        drop: Alert if `mean` or `pass_rate` is significantly worse than in the windows before.
+        min_count: Minimum number of values in the window and its baseline; not with `count`.
+    """
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    name: str = Field(min_length=1, max_length=200)
+    criterion: str
+    level: ScoreLevel | None = None
+    app_version: str = Field(default="*", min_length=1)
+    measure: Measure
+    below: float | None = None
+    above: float | None = None
+    drop: Drop | None = None
+    min_count: int = Field(default=20, ge=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> "AlertRule":
+        bounds = [bound for bound in (self.below, self.above) if bound is not None]
+        if not bounds and self.drop is None:
+            raise ValueError("needs below, above or drop")
+        if self.drop is not None and self.measure not in ("mean", "pass_rate"):
+            raise ValueError(f"drop: a test is known for mean and pass_rate, not for {self.measure}")
+        if self.measure in RATES and not all(0 <= bound <= 1 for bound in bounds):
+            raise ValueError(f"below, above: a {self.measure} lies between 0 and 1")
+        if self.measure == "count" and "min_count" in self.model_fields_set:
+            raise ValueError("min_count: does not go with count")
+        return self
+
+
+class Alert(Struct, frozen=True):
+    """A rule that holds for one window of an app version.
+
+    Attributes:
+        name: Unique for a rule, window and app version.
+        rule: Name of the rule.
+        window_start: RFC 3339.
+        window_end: RFC 3339, exclusive.
+        app_version: None: unknown.
+        criterion: Criterion of the metric.
+        level: Level of the scores, conversations or turns.
+        measure: Name of the metric.
+        value: Value of the metric.
+        count: Number of scores behind the value.
+        kind: `below`, `above` or `drop`.
+        threshold: Exceeded bound; for a drop, the significance.
+        baseline_value: Value in the windows before; None: no drop.
+        baseline_count: Number of scores behind the baseline; None: no drop.
+        p_value: Of a one-sided test that the window is no worse than its baseline, valid however often it is
+            made; None: no drop.
+        message: The alert as one sentence.
+    """
+
+    name: str
+    rule: str
+    window_start: str
+    window_end: str
+    app_version: str | None
+    criterion: str
+    level: ScoreLevel
+    measure: Measure
+    value: float
+    count: int
+    kind: str
+    threshold: float
+    baseline_value: float | None
+    baseline_count: int | None
+    p_value: float | None
+    message: str
+
 
 DEFAULT_CRITERIA: JsonObject = {
     "tool_trajectory_avg_score": {"threshold": 1.0, "informs_with_actions": True},

@@ -1,13 +1,348 @@
 """The canonical conversation, to which every log format is converted."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import from_json
 
-from turnwise.schemas.grounded import GroundedAnswer, Problem
-from turnwise.schemas.tools import ToolDeclaration
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+
+# Effects of tools: reading, writing, handing the conversation over.
+
+Effect = Literal["read", "write", "handoff"]
+InferredEffect = Literal["read", "write", "handoff", "unknown"]
+
+
+class ToolEffect(NamedTuple):
+    """Effect of one tool.
+
+    Attributes:
+        effect: `read` changes nothing, `write` changes something, `handoff` hands the conversation over;
+            `unknown`: neither the config nor a declaration nor the name says which.
+        idempotent: Whether repeating a call is known to have no further effect.
+        destructive: Whether it is known to delete something irreversibly.
+        source: Where `effect` comes from: `config`, the kind of a declaration (`mcp`, `openapi`), or `guess`.
+    """
+
+    effect: InferredEffect
+    idempotent: bool
+    destructive: bool
+    source: str
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether the effect is inferred from the tool's name or description, or unknown."""
+        return self.source == GUESS
+
+
+GUESS = "guess"
+UNKNOWN: Final = "unknown"
+
+
+class ToolDeclaration(msgspec.Struct):
+    """Declaration of a tool in a log or a case; None: not stated.
+
+    Attributes:
+        origin: Kind of the declaration: `mcp`, `openapi`, `ces`, `adk`, `openai` or `declared`.
+
+    >>> import turnwise
+    >>> turnwise.ToolDeclaration("book_slot", effect="write").origin
+    'declared'
+    """
+
+    name: str
+    effect: Effect | None = None
+    idempotent: bool | None = None
+    destructive: bool | None = None
+    description: str | None = None
+    origin: str = "declared"
+
+
+class ToolSetting(BaseModel):
+    """Setting of a tool in the config; None: declared or inferred.
+
+    Attributes:
+        source: Origin as written by `turnwise tools`; accepted and not used.
+    """
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
+
+    effect: Effect | None = None
+    idempotent: bool | None = None
+    destructive: bool | None = None
+    source: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, value: JsonValue) -> JsonValue:
+        return {"effect": value} if isinstance(value, str) else value
+
+
+# Raw records with their source, and with their times in a stream.
+
+
+class Receipt(NamedTuple):
+    """One part of a record of a stream; the record is settled when the outcomes of all parts are stored.
+
+    Attributes:
+        source: Source of the record.
+        position: Position of the record.
+        part: 0-based index.
+        parts: Number of parts.
+        piece: 0-based index of the piece of that part, if conversations share it.
+        pieces: Number of its pieces.
+    """
+
+    source: str
+    position: int
+    part: int = 0
+    parts: int = 1
+    piece: int = 0
+    pieces: int = 1
+
+
+class Closing(NamedTuple):
+    """Closing of a conversation that a joined record of a stream represents.
+
+    Attributes:
+        session_id: Id of the conversation.
+        revision: 0-based; higher for a later closing, or equal if this one yields no conversation.
+        time: Time of the last event, seconds since the epoch.
+        closed_at: Event time of the closing, seconds since the epoch.
+        places: JSON array of the [source, position] of its events.
+        groups: Groups that its events come from; see `ConversationEvent.group`.
+    """
+
+    session_id: str
+    revision: int
+    time: float
+    closed_at: float
+    places: bytes
+    groups: tuple[str, ...] = ()
+
+
+class Record(NamedTuple):
+    """One JSON text of a source.
+
+    Attributes:
+        source: File or topic.
+        position: 1-based line, or 1-based index in a JSON array or an Avro file.
+        data: UTF-8 JSON text; for a joined record, the JSON array of its events.
+        receipts: In a stream, receipts that are settled when the outcome is stored; empty: the record itself,
+            or none for a joined record.
+        closing: In a stream, the closing of a joined conversation; None: a single record.
+
+    >>> import turnwise
+    >>> turnwise.Record("logs.jsonl", 1, b'{"call": "c1"}').position
+    1
+    """
+
+    source: str
+    position: int
+    data: bytes
+    receipts: tuple[Receipt, ...] = ()
+    closing: Closing | None = None
+
+    def settles(self) -> tuple[Receipt, ...]:
+        """Returns the receipts that are settled when the record's outcome is stored."""
+        return self.receipts if self.receipts or self.closing else (Receipt(self.source, self.position),)
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """A record of a stream.
+
+    Attributes:
+        source: File, topic or subscription.
+        position: Number of the record in its source: 1-based line, index, or offset.
+        data: UTF-8 JSON text.
+        event_time: Seconds since the epoch.
+        watermark: Watermark of the source at the time of reading, seconds since the epoch; 0.0: unknown.
+    """
+
+    source: str
+    position: int
+    data: bytes
+    event_time: float
+    watermark: float = 0.0
+
+
+# Canonical annotations of an answer engine: citations, claims, references, safety ratings.
+#
+# Offsets count bytes of the answer's UTF-8 encoding; ranges are half open. They are stored as logged and
+# validated by `turnwise.transforms.answers.checks`.
+
+FAILED, SUCCEEDED = "FAILED", "SUCCEEDED"
+UNFINISHED = ("IN_PROGRESS", "STREAMING")
+_SHOWN = 3
+
+
+class Citation(msgspec.Struct):
+    """A range of the answer and its sources.
+
+    Attributes:
+        sources: Indexes of references, as decimal texts.
+    """
+
+    start: int = 0
+    end: int = 0
+    sources: list[str] = []
+
+
+class GroundedClaim(msgspec.Struct):
+    """A range of the answer with a claim, and its support.
+
+    Attributes:
+        score: Support score, 0..1; None: not stated.
+        check_required: False: it needs no support; None: not stated.
+        sources: Indexes of references, as decimal texts.
+    """
+
+    start: int = 0
+    end: int = 0
+    score: float | None = None
+    check_required: bool | None = None
+    sources: list[str] = []
+
+    @property
+    def needs_support(self) -> bool:
+        """Whether the claim needs support."""
+        return self.check_required is not False
+
+
+class Reference(msgspec.Struct):
+    """A source of the answer.
+
+    Attributes:
+        texts: Retrieved texts.
+        data: Fields or metadata.
+        relevance: Relevance to the query, 0..1: the highest of its texts; None: a text has none.
+    """
+
+    title: str | None = None
+    uri: str | None = None
+    document: str | None = None
+    texts: list[str] = []
+    data: JsonObject | None = None
+    relevance: float | None = None
+
+
+class GroundedStep(msgspec.Struct):
+    """A step on the way to an answer.
+
+    Attributes:
+        state: SUCCEEDED, FAILED or IN_PROGRESS; None: not stated.
+        actions: Number of its actions.
+        observed: Number of its actions with an observation.
+    """
+
+    state: str | None = None
+    description: str | None = None
+    actions: int = 0
+    observed: int = 0
+
+
+class SafetyRating(msgspec.Struct):
+    """Safety rating of the answer in one category.
+
+    Attributes:
+        category: HARM_CATEGORY_HATE_SPEECH and so on.
+        probability: NEGLIGIBLE, LOW, MEDIUM or HIGH; None: not rated.
+        severity: HARM_SEVERITY_NEGLIGIBLE, and so on; None: not rated.
+        blocked: Whether the text was withheld because of this rating.
+    """
+
+    category: str = ""
+    probability: str | None = None
+    probability_score: float | None = None
+    severity: str | None = None
+    severity_score: float | None = None
+    blocked: bool = False
+
+
+class Problem(msgspec.Struct):
+    """A problem of a record that does not prevent scoring.
+
+    Attributes:
+        kind: Type of the problem, such as `UnreadableField`.
+        message: Path and description, one line.
+        count: Number of problems of this kind.
+
+    >>> import turnwise
+    >>> finding = turnwise.Problem("UnreadPart", "exchanges[0].attachment: a picture")
+    >>> log = turnwise.Conversation("c1", turns=[turnwise.Turn(user="Hi", agent="Hello", findings=[finding])])
+    >>> [(row["stage"], row["error_type"]) for row in turnwise.evaluate(log).failures]
+    [('check', 'UnreadPart')]
+    """
+
+    kind: str
+    message: str
+    count: int = 1
+
+    @classmethod
+    def of(cls, kind: str, messages: Sequence[str]) -> "Problem":
+        """Combines problems of one kind; the message holds the first three."""
+        more = f"; and {len(messages) - _SHOWN} more" if len(messages) > _SHOWN else ""
+        return cls(kind, "; ".join(messages[:_SHOWN]) + more, len(messages))
+
+
+class GroundedAnswer(msgspec.Struct):
+    """Annotations of one answer.
+
+    Attributes:
+        state: SUCCEEDED, FAILED, IN_PROGRESS or STREAMING; None: not stated.
+        grounding_score: Support of the whole answer by the references, 0..1; None: not checked.
+        claims: Claims; empty: the engine states none.
+        skipped_reasons: Reasons for a refusal in place of an answer.
+        query_classes: Classes of the query (ADVERSARIAL_QUERY ...).
+        problems: Problems found while reading.
+        related_questions: Further questions that the engine suggests; empty: it states none.
+        steps: Steps on the way to the answer; empty: it states none.
+        unread: Parts of the answer of which something could not be read, such as `citations.sources`.
+    """
+
+    state: str | None = None
+    grounding_score: float | None = None
+    citations: list[Citation] = []
+    claims: list[GroundedClaim] = []
+    references: list[Reference] = []
+    safety_ratings: list[SafetyRating] = []
+    skipped_reasons: list[str] = []
+    query_classes: list[str] = []
+    problems: list[Problem] = []
+    related_questions: list[str] = []
+    steps: list[GroundedStep] = []
+    unread: list[str] = []
+
+    @property
+    def is_evaluable(self) -> bool:
+        """Whether the answer is finished and did not fail."""
+        return self.state != FAILED and self.state not in UNFINISHED
+
+    def why_unread(self, *parts: str) -> str | None:
+        """Returns why parts of the answer are not known in full; None: they were read.
+
+        A part covers what is below it: `steps` covers `steps.state`.
+        """
+        for unread in self.unread:
+            for part in parts:
+                if f"{unread}.".startswith(f"{part}.") or f"{part}.".startswith(f"{unread}."):
+                    return f"{unread} could not be read"
+        return None
+
+    @property
+    def skipped_text(self) -> str:
+        """The reasons for the refusal in one sentence."""
+        return f"The answer was skipped: {', '.join(self.skipped_reasons[:_SHOWN])}."
+
+    @property
+    def tags(self) -> list[str]:
+        """Distinct labels for slicing metrics: `skipped:REASON` and `query:CLASS`."""
+        reasons = [f"skipped:{reason}" for reason in self.skipped_reasons]
+        return list(dict.fromkeys(reasons + [f"query:{name}" for name in self.query_classes]))
+
 
 Milliseconds = Annotated[float, Meta(ge=0, le=3.15576e14)]
 """A duration within the range of a proto3 Duration (10,000 years)."""
@@ -339,3 +674,32 @@ class Conversation(CanonicalModel, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if isinstance(self.app_version, str) and not self.app_version.strip():
             self.app_version = None
+
+
+# Decodes arguments of tool calls from the spellings that logs use.
+
+RAW = "raw"
+
+
+def decoded_arguments(value: JsonValue) -> JsonObject | None:
+    """Returns a call's arguments as an object.
+
+    Args:
+        value: An object, its JSON text, or any other value of a log.
+
+    Returns:
+        None if none are stated; `{}` for an empty text or list (PHP's empty object), and for the text `null`;
+        `{"raw": value}` for any other value that is not a JSON object, so that it never equals a call without
+        arguments.
+    """
+    if value is None or isinstance(value, dict):
+        return value
+    decoded = value
+    if isinstance(value, str):
+        try:
+            decoded = from_json(value) if value.strip() else None
+        except ValueError:
+            return {RAW: value}
+    if isinstance(decoded, dict):
+        return decoded
+    return {} if decoded is None or decoded == [] else {RAW: value}

@@ -4,8 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.difference import Bounds
+from turnwise.schemas.comparison import Bounds, Comparison
 
 RuleStatus = Literal["passed", "failed", "undecided"]
 GATE_PROBLEM = "gate: "

@@ -1,12 +1,33 @@
 """Writes JSON, and reads JSON in texts of logs."""
 
 import json
-from typing import Any
+import re
+from typing import Any, TypeAlias
 
 import orjson
 from pydantic_core import from_json, to_json
 
-from turnwise.schemas.values import JsonObject, JsonValue
+# Type aliases of JSON values, and values as text.
+
+JsonValue: TypeAlias = Any
+"""Any JSON value."""
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+"""A JSON object."""
+
+
+def no_items() -> list[Any]:
+    """Returns an empty list, as the default of a pydantic field.
+
+    Pydantic inspects the factory of a default for every field, which takes 20 times as long for `list`.
+    """
+    return []
+
+
+def short_repr(value: object, most: int = 60) -> str:
+    """Returns the representation of a value, cut after `most` characters."""
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def dump_json(value: JsonValue) -> bytes:
@@ -79,3 +100,42 @@ def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
             if item != found[key]:
                 raise _Twice(key)
     return found
+
+
+# Tells paths of this machine from URLs.
+
+_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)+//")
+
+
+def is_local(path: str) -> bool:
+    """Returns whether a path is no URL (`gs://...`, `parquet:gs://...`); `./gs://x` is a path."""
+    return not _URL.match(path)
+
+
+# Recognises URLs of databases, and hides their passwords.
+
+SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
+"""Schemes of the addresses of stores."""
+
+_PASSWORD = re.compile(r"(?<=://)([^:@/?]*):.*(?=@)")
+_SECRETS = re.compile(r"([?&](?:password|passfile|sslpassword)=)[^&]*", re.IGNORECASE)
+
+
+def is_store_url(text: str) -> bool:
+    """Returns whether a text is the URL of a store or another database, with any driver, not a path."""
+    return text.partition(":")[0].partition("+")[0].lower() in SCHEMES and ":/" in text
+
+
+def is_sqlite_url(text: str) -> bool:
+    """Returns whether a text is the URL of a SQLite file."""
+    return is_store_url(text) and text.lower().startswith("sqlite")
+
+
+def is_postgresql_url(text: str) -> bool:
+    """Returns whether a text is the URL of a PostgreSQL database."""
+    return is_store_url(text) and not is_sqlite_url(text)
+
+
+def shown_url(url: str) -> str:
+    """Returns a URL with its password replaced."""
+    return _SECRETS.sub(r"\1***", _PASSWORD.sub(r"\1:***", url))

@@ -2,11 +2,14 @@
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from pkgutil import iter_modules
 from threading import RLock
 from types import ModuleType
@@ -16,8 +19,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.failure import RAISED
-from turnwise.schemas.values import short_repr
+from turnwise.schemas.jsonio import short_repr
+from turnwise.schemas.score import RAISED
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
@@ -154,7 +157,7 @@ class Registry(Mapping[str, T], Generic[T]):
                         raise TypeError(f"the {self.kind} that it names is called {item.name}")
             if os.environ.get(PLUGINS):
                 with plugin_errors(f"{PLUGINS} {os.environ[PLUGINS]}"):
-                    import_module("turnwise.schemas.extension.plugin_files")
+                    import_module("turnwise.schemas.registry")
             self._is_complete = True
         finally:
             self._is_loading = False
@@ -244,3 +247,76 @@ def _distributions() -> "dict[str, Distribution]":
 
     named = [each for each in distributions() if "[turnwise." in (each.read_text("entry_points.txt") or "")]
     return {each.metadata["Name"]: each for each in reversed(named)}
+
+
+# `--plugin`: modules and files that add to the registries, in this process and in those that it starts.
+
+_PARENT = "turnwise.schemas.registry"
+
+
+def is_file(plugin: str) -> bool:
+    """Returns whether a plugin is named as a file, not as a module."""
+    return plugin.endswith(".py") or os.sep in plugin
+
+
+def load_plugins(plugins: Sequence[str]) -> None:
+    """Imports plugins, each once, here and at the first lookup in processes that inherit the environment.
+
+    Args:
+        plugins: Names of modules, and paths of Python files.
+
+    Raises:
+        ConfigError: One cannot be imported, or adds something that is not complete or whose name is taken.
+    """
+    if not plugins:
+        return
+    for registry in REGISTRIES:
+        len(registry)  # all other names are there first, so that one that is taken is the plugin's fault
+    whole = [str(Path(plugin).resolve()) if is_file(plugin) else plugin for plugin in plugins]
+    for plugin, place in zip(plugins, whole, strict=True):
+        with plugin_errors(f"--plugin {plugin}"):
+            import_plugin(place)
+    os.environ[PLUGINS] = os.pathsep.join(whole)
+
+
+def import_plugin(place: str) -> None:
+    """Imports a module, or a file under a name by which pickled objects of its classes are found again.
+
+    Args:
+        place: Name of a module, or the absolute path of a file.
+
+    Raises:
+        ImportError: There is no such file, or another plugin file has the same name.
+    """
+    if not is_file(place):
+        _check(import_module(place))
+        return
+    path = Path(place)
+    name = f"{_PARENT}.{path.stem}"
+    known = sys.modules.get(name)
+    if known is not None:
+        if known.__file__ != place:
+            raise ImportError(f"another plugin file has the name {path.name}: {known.__file__}")
+        return
+    spec = spec_from_file_location(name, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise ImportError("there is no such Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+        _check(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+def _check(module: ModuleType) -> None:
+    for registry in REGISTRIES:
+        registry.check_module(module)
+
+
+# Parent of the modules of plugin files: unpickling one of their objects imports it, and so loads them.
+
+for _place in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
+    import_plugin(_place)

@@ -5,7 +5,8 @@ None means: not known, not logged or not measured; never 0.
 
 import msgspec
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 
 
 class CriterionFigure(msgspec.Struct, frozen=True):
@@ -174,3 +175,206 @@ class FailureGroup(msgspec.Struct, frozen=True):
     error_type: str
     count: int
     rows: list[JsonObject]
+
+
+# The conversations of a report, by column.
+
+Detail = dict[str, JsonValue]
+"""Transcript and scores of one conversation, as one entry of a chunk."""
+
+
+class Conversations(msgspec.Struct, frozen=True):
+    """All conversations in reading order, by column; texts of `int` columns are places in `names`.
+
+    Attributes:
+        id: Ids of the conversations.
+        version: Places of the versions.
+        eval_id: Eval cases.
+        language: Places of languages; -1: not stated.
+        tags: Places of tags.
+        verdict: PASS, FAIL or None.
+        reason: Why there is no verdict.
+        ended: How it ended.
+        worst: Place of the worst criterion's name; -1: none failed.
+        worst_turn: Its 0-based turn; None: the whole conversation.
+        why: One line on what is wrong.
+        harm: What decides the order, at least 0.
+        harm_term: What the harm consists of.
+        cluster_label: What conversations of the same cluster have in common.
+        cluster: Places of clusters; -1: none.
+        turns: Number of turns.
+        tool_calls: Number of tool calls.
+        tool_errors: Number of calls with an error.
+        destructive_calls: Number of destructive calls.
+        seconds: Sum of the turns' latencies.
+        tokens_in: Tokens of prompts.
+        tokens_out: Tokens of answers.
+        time: Start.
+        source: Places of files or topics; -1: unknown.
+        position: Line or record in it.
+        passed: Places of the names of the criteria that passed.
+        failed: Places of the names of the criteria that failed.
+        unscored: Places of the names of the criteria without a value.
+        whole: Places of the names of the criteria with a score of the whole conversation.
+        by_turn: Places of the names of the criteria with scores of turns.
+        labels: Places of the labels of its scores.
+        tools: Places of the names of the called tools.
+        chunk: Place of the chunk with transcript and scores; -1: left out of the report.
+        is_random: Whether it belongs to the random sample of a report with few transcripts, or to a report
+            with all of them.
+    """
+
+    id: list[str]
+    version: list[int]
+    eval_id: list[str | None]
+    language: list[int]
+    tags: list[list[int]]
+    verdict: list[str | None]
+    reason: list[str | None]
+    ended: list[str | None]
+    worst: list[int]
+    worst_turn: list[int | None]
+    why: list[str | None]
+    harm: list[float]
+    harm_term: list[str | None]
+    cluster_label: list[str | None]
+    cluster: list[int]
+    turns: list[int | None]
+    tool_calls: list[int | None]
+    tool_errors: list[int | None]
+    destructive_calls: list[int | None]
+    seconds: list[float | None]
+    tokens_in: list[int | None]
+    tokens_out: list[int | None]
+    time: list[str | None]
+    source: list[int]
+    position: list[int | None]
+    passed: list[list[int]]
+    failed: list[list[int]]
+    unscored: list[list[int]]
+    whole: list[list[int]]
+    by_turn: list[list[int]]
+    labels: list[list[int]]
+    tools: list[list[int]]
+    chunk: list[int]
+    is_random: list[bool]
+
+
+# A report as a whole: what the page holds, apart from transcripts and scores.
+
+
+class ReportRun(msgspec.Struct, frozen=True):
+    """One run of the report.
+
+    Attributes:
+        run_id: Id of the run.
+        directory: Where its files are, as given.
+        create_time: Start of the run, RFC 3339.
+        exit_status: Exit status of the run.
+        problems: Why the run failed.
+        counts: Numbers of records, conversations and results, as in `run.json`.
+        criteria: Criterion -> its fields.
+        judge: Backend, model, usage and cost of the judge, as in `run.json`.
+        has_conversations: Whether it wrote `conversations-*`.
+        has_transcripts: Whether the run wrote what was said.
+        sampled_out: Conversations about which the judge was not asked.
+        gaps: What was asked for and not measured at all, one sentence each.
+    """
+
+    run_id: str
+    directory: str
+    create_time: str
+    exit_status: int
+    problems: list[str]
+    counts: JsonObject
+    criteria: dict[str, JsonObject]
+    judge: JsonObject
+    has_conversations: bool
+    has_transcripts: bool
+    sampled_out: int
+    gaps: list[str]
+
+
+class ReportVersion(msgspec.Struct, frozen=True):
+    """One app version of one run: a column of the tables.
+
+    Attributes:
+        name: A short name, unique in the report.
+        app_version: The full name; None: the logs do not state it.
+        run: Place of its run.
+        conversations: Number of conversations.
+        turns: Number of turns.
+        passed: Conversations with the verdict PASS.
+        failed: Conversations with the verdict FAIL.
+        undecided: Conversations without a verdict.
+    """
+
+    name: str
+    app_version: str | None
+    run: int
+    conversations: int
+    turns: int
+    passed: int
+    failed: int
+    undecided: int
+
+
+class Sentence(msgspec.Struct, frozen=True):
+    """One statement of the first screen.
+
+    Attributes:
+        text: The sentence.
+        tone: What is said of a difference (`better`, `worse`, `cannot tell`, ...), `neutral`, `note`, or
+            `problem`: the result cannot be relied on.
+        criterion: The criterion it is about; None: the run.
+    """
+
+    text: str
+    tone: str
+    criterion: str | None = None
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything on the page but transcripts and scores, which are in chunks.
+
+    Attributes:
+        report_id: Id that the chunks of the report carry, too.
+        runs: The runs.
+        versions: The columns.
+        sentences: The first screen, problems first.
+        coverage: One sentence per run that balances records, conversations and scores.
+        comparisons: The first version with each other one.
+        criteria: Rows of the table of criteria.
+        slices: Rows of the grid of slices.
+        tools: Figures of tools.
+        curves: Distributions.
+        unscored: What was not scored, by reason.
+        failures: Failures and findings, by kind.
+        names: Texts that columns name by place.
+        read_first: Places of the conversations to read first, at most three of a cluster.
+        conversations: All conversations.
+        chunks: Number of chunks.
+        inline_chunks: How many of them the page itself holds; the others are files beside it.
+        omitted: Conversations whose transcripts were left out.
+        sample_seed: Seed of the sample of a report with few transcripts; None: all are there.
+    """
+
+    report_id: str
+    runs: list[ReportRun]
+    versions: list[ReportVersion]
+    sentences: list[Sentence]
+    coverage: list[Sentence]
+    comparisons: list[Comparison]
+    criteria: list[CriterionRow]
+    slices: list[Slice]
+    tools: list[ToolFigure]
+    curves: list[Curve]
+    unscored: list[Unscored]
+    failures: list[FailureGroup]
+    names: list[str]
+    read_first: list[int]
+    conversations: Conversations
+    chunks: int
+    inline_chunks: int
+    omitted: int
+    sample_seed: str | None

@@ -1,14 +1,151 @@
 """The run that results and rows belong to, and the document about it."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from hashlib import blake2b
 from typing import Literal
+from zlib import crc32
 
 import msgspec
+from msgspec import Struct
 
-from turnwise.schemas.input_files import InputFiles
-from turnwise.schemas.tools import ToolSetting
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import ToolSetting
+from turnwise.schemas.jsonio import JsonObject
+
+# Durations and keys of a stream: sessions, windows, lateness.
+
+_ROUNDED_UP = 1 / 64
+
+
+class StreamRules(Struct, frozen=True):
+    """Durations of a stream, in seconds.
+
+    Attributes:
+        session_gap: Gap after which a conversation counts as ended, in event time.
+        window: Length of the metrics' windows, in event time.
+        allowed_lateness: Time after its end during which a window accepts conversations, and after its
+            closing during which a conversation accepts events, in event time.
+        pane_every: Interval of an open window's metrics, in whole seconds of processing time.
+        slots: Number of keys for all conversations; None: one key per conversation. Engines that visit all
+            keys at every step need few keys.
+    """
+
+    session_gap: float = 600.0
+    window: float = 3600.0
+    allowed_lateness: float = 86_400.0
+    pane_every: int = 60
+    slots: int | None = None
+
+    @property
+    def closing_step(self) -> float:
+        """Step to which session deadlines are rounded up, so that many close together."""
+        return self.session_gap * _ROUNDED_UP
+
+    @property
+    def longest_wait(self) -> float:
+        """Maximum time between the last event and the closing of a conversation."""
+        return self.session_gap + 2 * self.closing_step
+
+    @property
+    def window_lateness(self) -> float:
+        """Time after its end during which a window accepts changes.
+
+        It includes the closing delay of a conversation, and another one at the end of the stream.
+        """
+        return self.allowed_lateness + 2 * self.longest_wait
+
+    def key(self, name: str) -> str:
+        """Returns the state key of a conversation."""
+        return name if self.slots is None else f"slot-{crc32(name.encode('utf-8', 'replace')) % self.slots}"
+
+
+# Progress of this process, for the live display.
+
+
+class Progress(Struct):
+    """Counts of this process so far.
+
+    Attributes:
+        conversations: Scored.
+        turns: Scored.
+        held: Records that wait in open sessions.
+    """
+
+    conversations: int = 0
+    turns: int = 0
+    held: int = 0
+
+
+PROGRESS = Progress()
+
+
+# The input files of a run, as they were when it started.
+
+MOST_LISTED = 200
+"""Files that are listed one by one."""
+_SHOWN = 3
+
+
+class InputFile(msgspec.Struct, frozen=True, order=True):
+    """One file.
+
+    Attributes:
+        name: Path or address.
+        size: Bytes.
+        changed: Time of the last change, RFC 3339 in UTC.
+    """
+
+    name: str
+    size: int
+    changed: str
+
+
+class InputFiles(msgspec.Struct, frozen=True):
+    """All files.
+
+    Attributes:
+        count: Their number.
+        bytes: The sum of their sizes.
+        digest: Digest over names, sizes and times of all files.
+        files: The files by name; None: there are more than `MOST_LISTED`.
+    """
+
+    count: int
+    bytes: int
+    digest: str
+    files: list[InputFile] | None
+
+
+def input_files(files: Iterable[InputFile]) -> InputFiles:
+    """Returns what is recorded of files; one that several paths name counts once."""
+    found = sorted(set(files))
+    text = json.dumps([msgspec.structs.astuple(file) for file in found])
+    digest = blake2b(text.encode(), digest_size=16).hexdigest()
+    total = sum(file.size for file in found)
+    return InputFiles(len(found), total, digest, found if len(found) <= MOST_LISTED else None)
+
+
+def files_changed(before: InputFiles, now: InputFiles) -> str:
+    """Says how files differ from those of an earlier run, in one line; "": they do not."""
+    if before.digest == now.digest:
+        return ""
+    if before.files is None or now.files is None:
+        return f"{now.count:,} files of {now.bytes:,} bytes, not those {before.count:,} of {before.bytes:,}"
+    old = {file.name: file for file in before.files}
+    new = {file.name: file for file in now.files}
+    kinds: Mapping[str, list[str]] = {
+        "new": [name for name in new if name not in old],
+        "changed": [name for name in new if name in old and new[name] != old[name]],
+        "gone": [name for name in old if name not in new],
+    }
+    return "; ".join(f"{len(names)} {kind} ({_shown(names)})" for kind, names in kinds.items() if names)
+
+
+def _shown(names: list[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
 
 RUN_FILE = "run.json"
 

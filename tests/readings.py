@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnwise.pipeline.io.files import file_records
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation, join_session, parse_record
 from turnwise.transforms.formats.reading import LogReader

@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from turnwise.schemas.case import EvalCase, UserFact
+from turnwise.schemas.config import PromptGeneration
 from turnwise.schemas.conversation import (
+    Citation,
     Conversation,
     Expectation,
     ExpectedTurn,
+    GroundedAnswer,
+    Record,
+    Reference,
     Rubric,
     ToolCall,
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.grounded import Citation, GroundedAnswer, Reference
-from turnwise.schemas.judge_config import PromptGeneration
-from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.ask import JudgeSample, Question
 from turnwise.transforms.judging.prompts.reply import asked_schema

@@ -32,7 +32,7 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import open_store
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.gating.checks import check_gate
 from turnwise.transforms.scoring.config import build_criteria, parse_config

@@ -28,12 +28,9 @@ from turnwise.pipeline.cli.store.command import COMMANDS, store_parser
 from turnwise.pipeline.cli.tools import judge_check_parser
 from turnwise.pipeline.service.mcp.tools import TOOLS
 from turnwise.pipeline.service.serve import add_serve_arguments
-from turnwise.schemas.alert import AlertRule
-from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.failure import Stage
-from turnwise.schemas.gate_config import GATE_RULES
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import GATE_RULES, AlertRule, EvalConfig, JudgeConfig
 from turnwise.schemas.rows import TABLES
+from turnwise.schemas.score import Stage
 from turnwise.transforms.formats.registry import log_formats
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 

@@ -39,7 +39,7 @@ ALLOWED = {
     "ces_evaluation": {"transforms/tools/targets/formats.py"},
     "discovery_engine": {"transforms/formats/discovery_engine/conversations.py"},
     # Files and keys of that name, and the default of --output_format.
-    "avro": {"schemas/avro_schema.py"},
+    "avro": {"schemas/rows.py"},
     "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py", "pipeline/cli/main.py"},
     "jsonl": {"pipeline/settings/outputs.py"},
     # Where the declaration of a tool comes from.

@@ -22,16 +22,17 @@ if TYPE_CHECKING:
         Conversation,
         ExpectedOutcome,
         ExpectedTurn,
+        Problem,
+        Record,
         TimedSpan,
         ToolCall,
+        ToolDeclaration,
         ToolResponse,
         Turn,
         Usage,
     )
-    from turnwise.schemas.conversation_row import ConversationRow
-    from turnwise.schemas.grounded import Problem
-    from turnwise.schemas.record import Record
     from turnwise.schemas.rows import (
+        ConversationRow,
         FailureRow,
         MetricsByAppVersionRow,
         MetricsBySliceRow,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
         ScoreRow,
     )
     from turnwise.schemas.score import Score
-    from turnwise.schemas.tools import ToolDeclaration
     from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
     from turnwise.transforms.formats.registry import EventReader, Format, register_format
     from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Question
@@ -121,16 +121,17 @@ _MODULES = {
         "Conversation",
         "ExpectedOutcome",
         "ExpectedTurn",
+        "Problem",
+        "Record",
         "TimedSpan",
         "ToolCall",
+        "ToolDeclaration",
         "ToolResponse",
         "Turn",
         "Usage",
     ),
-    "schemas.conversation_row": ("ConversationRow",),
-    "schemas.grounded": ("Problem",),
-    "schemas.record": ("Record",),
     "schemas.rows": (
+        "ConversationRow",
         "FailureRow",
         "MetricsByAppVersionRow",
         "MetricsBySliceRow",
@@ -139,7 +140,6 @@ _MODULES = {
         "ScoreRow",
     ),
     "schemas.score": ("Score",),
-    "schemas.tools": ("ToolDeclaration",),
     "transforms.criteria.base": ("JudgedCriterion", "MeasuredCriterion"),
     "transforms.formats.registry": ("EventReader", "Format", "register_format"),
     "transforms.judging.ask": ("Ask", "JudgeModelOptions", "JudgeSample", "Question"),

@@ -17,10 +17,8 @@ from turnwise.pipeline.report.terminal import versions_of
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.failure import RAISED, Failure, record_failure
-from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
-from turnwise.schemas.score_row import plain_rows
+from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, plain_rows
+from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.comparison.versions import compared_versions
 from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.reading import CaseReader, LogReader

@@ -15,8 +15,8 @@ from turnwise.pipeline.python.inputs import (
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import Failure
 from turnwise.schemas.rows import FailureRow
+from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.metrics.rows import failure_rows

@@ -6,8 +6,9 @@ from msgspec import Struct, field
 
 from turnwise.pipeline.api.table import Table
 from turnwise.pipeline.io.terminal import counted
-from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import (
+    ConversationRow,
     FailureRow,
     MetricsByAppVersionRow,
     MetricsBySliceRow,
@@ -15,7 +16,6 @@ from turnwise.schemas.rows import (
     ResultRow,
     ScoreRow,
 )
-from turnwise.schemas.values import JsonObject
 
 
 class RunResult(Struct, frozen=True):

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Protocol
 
-from turnwise.schemas.failure import RAISED
+from turnwise.schemas.score import RAISED
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation, score_selected

@@ -18,8 +18,7 @@ from turnwise.pipeline.settings.run import (
     run_info,
     with_fail_on,
 )
-from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, EvalConfig, JudgeConfig
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.gating.checks import check_gate

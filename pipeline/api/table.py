@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from turnwise.pipeline.io.arrow import arrow_schema
-from turnwise.schemas.columns import Column, columns, json_columns, with_json_texts
-from turnwise.schemas.rows import TABLES
+from turnwise.schemas.rows import TABLES, Column, arrow_schema, columns, json_columns, with_json_texts
 
 if TYPE_CHECKING:
     import pandas

@@ -13,9 +13,9 @@ from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.report.counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import COUNTS, OF_RUN, CountingDoFn
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.judge_turns import JudgeTurns

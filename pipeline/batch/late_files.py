@@ -7,8 +7,7 @@ from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import counted
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.input_files import files_changed
-from turnwise.schemas.run import RunDocument
+from turnwise.schemas.run import RunDocument, files_changed
 
 
 class Again(NamedTuple):

@@ -9,8 +9,8 @@ from apache_beam.transforms.window import GlobalWindows
 
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.shards import STOPPING
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
 from turnwise.transforms.beam.steps import FAILURES, Joined
 from turnwise.transforms.formats.events import ConversationEvent

@@ -32,8 +32,8 @@ from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import complain, complain_at_length
 from turnwise.pipeline.report.live import show_progress
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.database_urls import is_store_url
-from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.schemas.jsonio import is_store_url
+from turnwise.schemas.run import PROGRESS
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.worker import PATIENCE_S, WAITING, close_judges
 

@@ -49,9 +49,8 @@ from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_acces
 from turnwise.pipeline.settings.run import RunSettings, try_judge
 from turnwise.pipeline.settings.staging import try_staging
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_store_url
-from turnwise.schemas.input_files import InputFiles
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local, is_store_url
+from turnwise.schemas.run import InputFiles
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.worker import open_judge
 

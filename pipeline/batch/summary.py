@@ -26,11 +26,9 @@ from turnwise.pipeline.report.terminal import versions_of
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import shown_url
-from turnwise.schemas.input_files import InputFiles
+from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.schemas.run import RUN_FILE, time_text
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.run import RUN_FILE, InputFiles, time_text
 from turnwise.transforms.comparison.versions import compared_versions
 
 _WIDTH = 110

@@ -31,7 +31,7 @@ from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.registry import error_text
-from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.schemas.run import PROGRESS
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.worker import close_judges
 

@@ -14,9 +14,8 @@ from turnwise.pipeline.settings.cores import usable_cores
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_sqlite_url, is_store_url
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
+from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.events import ConversationEvent, may_hold_events
 from turnwise.transforms.formats.parsing import parse_record
 from turnwise.transforms.formats.reading import LogReader

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from turnwise.schemas.calibration import parse_label
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.label import parse_label
 from turnwise.transforms.decisions.calibration.labels import LabelLine
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from turnwise.pipeline.io.run_reader import CALIBRATION_FILE, RunDirectory
 from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local
 
 
 def calibration_json(found: Calibration) -> bytes:

@@ -9,7 +9,7 @@ from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.plugins import load_plugins
+from turnwise.schemas.registry import load_plugins
 
 _WIDTH = 120
 _HIGHEST_COST = 1e9

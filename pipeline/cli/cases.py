@@ -13,9 +13,9 @@ from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.plugins import load_plugins
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.proto.filters import Condition, FilterError, parse_filter
+from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
+from turnwise.schemas.registry import load_plugins
+from turnwise.schemas.score import Failure
 from turnwise.transforms.case_making.query import check_fields, meets
 from turnwise.transforms.case_making.sample import CandidateSample
 from turnwise.transforms.decisions.cases import Candidate

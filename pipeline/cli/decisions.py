@@ -15,7 +15,7 @@ from turnwise.pipeline.io.terminal import complain, say
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.plugins import load_plugins
+from turnwise.schemas.registry import load_plugins
 from turnwise.transforms.comparison.side import ComparedSide
 
 _BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")

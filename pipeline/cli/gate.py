@@ -15,8 +15,8 @@ from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.plugins import load_plugins
 from turnwise.schemas.gate import GateReport
+from turnwise.schemas.registry import load_plugins
 
 
 def gate_parser() -> OptionParser:

@@ -18,9 +18,9 @@ from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.extension.plugins import load_plugins
-from turnwise.schemas.failure import Failure
 from turnwise.schemas.inspection import FileInspection, Inspection
+from turnwise.schemas.registry import load_plugins
+from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.formats.any_record import AnyReader
 from turnwise.transforms.formats.registry import check_log_format

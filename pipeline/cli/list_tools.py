@@ -13,11 +13,10 @@ from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ToolCall
-from turnwise.schemas.extension.plugins import load_plugins
-from turnwise.schemas.failure import Failure, IncompleteReadError
-from turnwise.schemas.tools import UNKNOWN, ToolEffect
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall, ToolEffect
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.registry import load_plugins
+from turnwise.schemas.score import Failure, IncompleteReadError
 from turnwise.transforms.effects.tool_catalog import (
     ToolCatalog,
     ToolSettings,

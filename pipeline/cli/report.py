@@ -12,9 +12,9 @@ from turnwise.pipeline.report_html.compared import compare_versions
 from turnwise.pipeline.report_html.page import is_report
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.plugins import load_plugins
-from turnwise.schemas.paths import is_local
-from turnwise.schemas.report.document import Report
+from turnwise.schemas.jsonio import is_local
+from turnwise.schemas.registry import load_plugins
+from turnwise.schemas.report import Report
 
 
 def report_runs(argv: Sequence[str]) -> int:

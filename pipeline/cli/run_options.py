@@ -30,8 +30,8 @@ from turnwise.pipeline.settings.stream import RawStreamOptions
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.kinds import input_kind
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_store_url
-from turnwise.schemas.extension.plugins import is_file, load_plugins
+from turnwise.schemas.jsonio import is_store_url
+from turnwise.schemas.registry import is_file, load_plugins
 
 # Beam's DirectRunner would first try to download another engine.
 _IN_PROCESS = "FnApiRunner"

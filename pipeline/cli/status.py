@@ -9,7 +9,7 @@ from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.plugins import load_plugins
+from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.text.times import time_seconds
 

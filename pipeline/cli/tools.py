@@ -11,11 +11,11 @@ from turnwise.pipeline.cli.arguments import add_judge_arguments, add_paths, add_
 from turnwise.pipeline.io.terminal import complain, counted, say
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.extension.plugins import load_plugins
+from turnwise.schemas.registry import load_plugins
 
 if TYPE_CHECKING:
     from turnwise.pipeline.settings.run import RunSettings
-    from turnwise.schemas.judge_check import JudgeCheck
+    from turnwise.schemas.calibration import JudgeCheck
     from turnwise.transforms.criteria.base import Criterion
 
 

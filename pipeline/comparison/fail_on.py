@@ -5,8 +5,7 @@ from typing import Literal
 
 from turnwise.pipeline.io.terminal import counted
 from turnwise.pipeline.report.comparison import failed_text
-from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.difference import Undecided
+from turnwise.schemas.comparison import Comparison, Undecided
 from turnwise.schemas.gate import GATE_PROBLEM
 from turnwise.transforms.decisions.comparison.words import run_places
 

@@ -9,8 +9,7 @@ from turnwise.pipeline.io.finished_run import FinishedRun
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import printable
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.rows import ConversationRow, ScoreRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.comparison.columns import columns_of
 from turnwise.transforms.comparison.errors import add_errors, raised_errors

@@ -9,11 +9,10 @@ from turnwise.pipeline.io.any_files import read_files, whole_items
 from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.database_urls import is_store_url
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local, is_store_url
+from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RUN_FILE
+from turnwise.schemas.score import Failure
 from turnwise.transforms.decisions.cases import Candidate, logged_candidate, row_candidate
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 
 from turnwise.pipeline.conversion.convert import add_lost
 from turnwise.pipeline.conversion.output import RecordFile, record_file
-from turnwise.schemas.conversion import Conversion
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.inspection import Conversion
+from turnwise.schemas.score import Failure
 from turnwise.transforms.case_making.make import TO_APPROVE, made_case
 from turnwise.transforms.case_making.sample import CandidateSample, distinct_names
 from turnwise.transforms.conversion.convert import Converted, converted

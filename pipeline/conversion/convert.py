@@ -6,10 +6,9 @@ from typing import TypeAlias
 
 from turnwise.pipeline.conversion.output import RecordFile, record_file
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.conversion import Conversion, NotConverted
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.inspection import Conversion, NotConverted
+from turnwise.schemas.score import Failure
 from turnwise.transforms.conversion.convert import Converted, converted
 from turnwise.transforms.formats.any_record import FoundCase
 from turnwise.transforms.formats.parsing import LoggedConversation

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.paths import is_local
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json, is_local
 from turnwise.transforms.tools.conversion import Target
 
 

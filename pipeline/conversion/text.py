@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from turnwise.pipeline.io.terminal import counted, printable, wrapped
-from turnwise.schemas.conversion import Conversion
+from turnwise.schemas.inspection import Conversion
 
 _SHOWN = 5
 _LONGEST = 2_000

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from turnwise.pipeline.gating.lost import lost_names
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.rows import FailureRow, ScoreRow
+from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
 from turnwise.transforms.comparison.errors import add_errors, raised_errors
 from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.decisions.comparison.collect import Summary, collect

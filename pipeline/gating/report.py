@@ -6,8 +6,8 @@ from turnwise.pipeline.gating.lost import lost_names, lost_rows
 from turnwise.pipeline.gating.reading import conversation_rows
 from turnwise.pipeline.io.terminal import LONGEST_PLACE, names_text
 from turnwise.schemas.gate import GateCheck, GatedConversation, LostRecord, RuleResult, RuleStatus
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of
 from turnwise.transforms.review.choice import cluster_sizes, to_read

@@ -8,10 +8,9 @@ from pydantic_core import from_json
 from turnwise.pipeline.io.any_files import read_files, whole_items
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
-from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.mapping import MappingConfig
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.config import EvalConfig, MappingConfig
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.any_record import AnyReader
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.tools.inspection import suggested_mapping, unread_keys

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from turnwise.pipeline.io.records import SUFFIXES
 from turnwise.pipeline.io.walking import files_at
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local
 
 _ADK, _HISTORY, _SESSIONS = ".adk", "eval_history", "session.db"
 _CASES, _RESULT, _SESSION = (".evalset.json", ".test.json"), ".evalset_result.json", ".session.json"

@@ -8,7 +8,7 @@ from turnwise.pipeline.io.agent_folder import without_configs
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
 from turnwise.pipeline.store.urls import shown_place
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase, ReadRecord
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation

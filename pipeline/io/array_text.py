@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from gzip import GzipFile
 from typing import BinaryIO, NamedTuple
 
-from turnwise.schemas.failure import KEPT_RECORD_BYTES
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
+from turnwise.schemas.score import KEPT_RECORD_BYTES
 
 _BLOCK = 1 << 18
 _SPACE = " \t\n\r"

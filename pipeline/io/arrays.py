@@ -6,9 +6,8 @@ from gzip import GzipFile
 from typing import BinaryIO, NamedTuple
 
 from turnwise.pipeline.io.array_text import ArrayPart, ArrayText
-from turnwise.schemas.failure import IncompleteReadError
-from turnwise.schemas.jsonio import dump_json, key_twice
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue, dump_json, key_twice
+from turnwise.schemas.score import IncompleteReadError
 
 
 class ArrayFault(NamedTuple):

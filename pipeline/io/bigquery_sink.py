@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
 from turnwise.pipeline.io.bigquery.client import told
 from turnwise.pipeline.io.changes import RefusedRow, StreamChange
 from turnwise.pipeline.io.warehouse.bigquery_tables import (
@@ -27,10 +26,9 @@ from turnwise.pipeline.io.warehouse.change_tables import (
 )
 from turnwise.pipeline.io.warehouse.waiting import Waiting
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.schemas.columns import WAREHOUSE_TABLES
-from turnwise.schemas.failure import Stage
-from turnwise.schemas.rows import FailureRow
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import WAREHOUSE_TABLES, FailureRow, arrow_rows, arrow_schema
+from turnwise.schemas.score import Stage
 
 if TYPE_CHECKING:
     from google.cloud.bigquery_storage_v1 import BigQueryWriteClient

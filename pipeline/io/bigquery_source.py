@@ -7,10 +7,9 @@ from turnwise.pipeline.io.bigquery.client import REQUEST_SECONDS, one_line, open
 from turnwise.pipeline.io.bigquery.query import RowsQuery, prepare_query
 from turnwise.pipeline.io.records import oversized_error
 from turnwise.pipeline.io.row_values import plain_row
-from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, record_failure
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, record_failure
 
 if TYPE_CHECKING:
     from google.cloud.bigquery import QueryJob

@@ -14,8 +14,8 @@ from turnwise.pipeline.io.input_files import list_inputs
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import CesConfig, ConfigError
-from turnwise.schemas.failure import Failure, record_failure
-from turnwise.schemas.record import Receipt, Record
+from turnwise.schemas.conversation import Receipt, Record
+from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.formats.reading import CaseReader
 from turnwise.transforms.matching.cases import CaseIndex
 from turnwise.transforms.streaming.match import CurrentCases

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.database_urls import is_store_url
-from turnwise.schemas.failure import Failure, Stage
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import is_store_url
+from turnwise.schemas.score import Failure, Stage
 from turnwise.transforms.formats.parsing import distinct_case, parse_case
 from turnwise.transforms.formats.reading import CaseReader
 

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 
 from turnwise.pipeline.io.parquet_files import check_parquet, parquet_texts
 from turnwise.pipeline.io.sqlite_files import SQLITE_MAGIC, check_sessions, session_texts
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue, dump_json
 
 Texts: TypeAlias = Iterator[tuple[str, bytes]]
 """Names, each ending in `.json`, and JSON texts: a document or an array each."""

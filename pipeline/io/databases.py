@@ -8,9 +8,7 @@ from sqlalchemy import text
 
 from turnwise.pipeline.io.session_tables import Database, listed_tables, session_reader
 from turnwise.pipeline.store.engine import connected
-from turnwise.schemas.database_urls import shown_url
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json, shown_url
 
 _TABLES = text(
     "SELECT table_name, column_name FROM information_schema.columns "

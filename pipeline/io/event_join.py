@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from turnwise.pipeline.io.event_spool import EventSpool
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.groups import named_events
 from turnwise.transforms.formats.parsing import LoggedConversation, join_session

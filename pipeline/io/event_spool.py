@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.events import ConversationEvent
 
 _CREATE = """

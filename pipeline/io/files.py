@@ -22,10 +22,9 @@ from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_sqlite_url, is_store_url
-from turnwise.schemas.failure import Failure, IncompleteReadError, Stage, record_failure
-from turnwise.schemas.paths import is_local
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
+from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata

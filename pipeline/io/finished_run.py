@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from turnwise.schemas.calibration import Calibration
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunDocument
-from turnwise.schemas.values import JsonObject
 
 
 class FinishedRun(Protocol):

@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 from turnwise.pipeline.io.files import file_patterns, remote_files
 from turnwise.pipeline.io.walking import Unreadable, files_at
 from turnwise.pipeline.settings.options import is_bigquery
-from turnwise.schemas.database_urls import is_store_url
-from turnwise.schemas.input_files import InputFile, InputFiles, input_files
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local, is_store_url
+from turnwise.schemas.run import InputFile, InputFiles, input_files
 
 
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from turnwise.pipeline.settings.extras import check_google
-from turnwise.schemas.paths import is_local as is_local
+from turnwise.schemas.jsonio import is_local
 
 RUN_FOLDER = re.compile(r"run-(\d{8}T\d{6}Z)-[0-9a-f]{8}")
 """The name of the folder that holds the tables of one execution of a run, with its start."""

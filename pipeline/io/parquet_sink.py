@@ -24,9 +24,9 @@ from turnwise.pipeline.io.staging import (
 )
 from turnwise.pipeline.io.warehouse.hive import partition
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local
+from turnwise.schemas.rows import DATE, WAREHOUSE_TABLES
 
 
 def dataset_folder(url: str) -> str:

@@ -6,8 +6,8 @@ from typing import BinaryIO, NamedTuple
 
 from turnwise.pipeline.io.files import SHORTENED, SizedPath, listed_files, opened, unread_rest
 from turnwise.pipeline.io.records import holds_lines, line_records, named_as_lines
-from turnwise.schemas.failure import Failure, IncompleteReadError
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure, IncompleteReadError
 
 _RANGES = 64
 """Number of ranges into which the files of a run on other machines are divided."""

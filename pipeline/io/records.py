@@ -13,10 +13,9 @@ from pydantic_core import from_json
 from turnwise.pipeline.io.arrays import ArrayFault, array_elements
 from turnwise.pipeline.io.containers import Texts, container
 from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
-from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure, IncompleteReadError, record_failure
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, IncompleteReadError, record_failure
 from turnwise.transforms.formats.messages.streams import events_of
 from turnwise.transforms.formats.reading import FIRST_ELEMENTS, is_one_file, is_one_record
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow, ScoreRow
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.scoring.verdict import STATUS
 
 

@@ -17,9 +17,8 @@ from turnwise.pipeline.io.run_writer import (
     write_run_file,
 )
 from turnwise.pipeline.io.sinks.base import document_content, table_content
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.rows import TABLES, MetricsByAppVersionRow
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import TABLES, ConversationRow, MetricsByAppVersionRow
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.review.choice import ReadingList

@@ -25,8 +25,8 @@ from turnwise.pipeline.io.run_end import (
 from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES, folder_name, partial_path
 from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, row_writer
 from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
-from turnwise.schemas.paths import is_local
-from turnwise.schemas.score_row import plain_rows
+from turnwise.schemas.jsonio import is_local
+from turnwise.schemas.rows import plain_rows
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.inspected import InspectedDoFn
 

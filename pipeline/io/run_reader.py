@@ -20,10 +20,10 @@ from turnwise.pipeline.io.run_tables import SHARD, table_files
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import JsonObject, is_local, short_repr
 from turnwise.schemas.rows import (
     TABLES,
+    ConversationRow,
     FailureRow,
     MetricsByAppVersionRow,
     MetricsBySliceRow,
@@ -32,7 +32,6 @@ from turnwise.schemas.rows import (
     ScoreRow,
 )
 from turnwise.schemas.run import RUN_FILE, RunDocument
-from turnwise.schemas.values import JsonObject, short_repr
 
 REPORT_FILE = "report.html"
 CALIBRATION_FILE = "calibration.json"

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.states import Broken
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.registry import error_text
-from turnwise.schemas.values import JsonObject
 
 
 class RunRecord(NamedTuple):

@@ -32,9 +32,8 @@ from turnwise.pipeline.io.listing import (
 from turnwise.pipeline.io.run_reader import REPORT_DATA
 from turnwise.pipeline.io.sinks.base import document_content, file_formats
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.run import RUN_FILE, RunInfo
-from turnwise.schemas.values import JsonObject
 
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
 AGGREGATED = "aggregated_metrics"

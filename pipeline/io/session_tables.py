@@ -5,7 +5,7 @@ from itertools import groupby
 from json import loads
 from typing import NamedTuple, TypeAlias
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.adk.tables import session_record
 from turnwise.transforms.formats.messages.messages_base import OTHER_BRANCHES
 

@@ -16,8 +16,8 @@ from msgspec import Struct
 from turnwise.pipeline.io.files import SizedPath, listed_files
 from turnwise.pipeline.io.ranges import FileRange, divided_files, measure
 from turnwise.pipeline.io.sources import FileSource, ReadingRangesFn, ReadRecords
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import COUNTS
 from turnwise.transforms.beam.steps import FAILURES
 

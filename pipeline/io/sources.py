@@ -28,8 +28,8 @@ from turnwise.pipeline.io.ranges import (
     number_lines,
     range_records,
 )
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
 from turnwise.transforms.beam.steps import FAILURES
 

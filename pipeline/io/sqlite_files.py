@@ -10,8 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from turnwise.pipeline.io.session_tables import Database, listed_tables, session_reader
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 

@@ -16,11 +16,18 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column, columns, json_columns, with_json_texts
-from turnwise.schemas.paths import is_local
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, is_local
+from turnwise.schemas.rows import (
+    DATE,
+    WAREHOUSE_TABLES,
+    Column,
+    arrow_rows,
+    arrow_schema,
+    columns,
+    json_columns,
+    with_json_texts,
+)
 
 VERSION = "app_version"
 _BYTES_OF_TEXT = 32 * 1024 * 1024

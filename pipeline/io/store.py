@@ -33,8 +33,8 @@ from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import timestamp_nanos
-from turnwise.schemas.values import JsonObject
 
 _LOG = logging.getLogger(__name__)
 _ROWS = 500

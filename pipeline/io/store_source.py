@@ -10,8 +10,8 @@ from turnwise.pipeline.store.cases import store_records
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_store_url
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import is_store_url
 
 
 class _ReadStoreFn(beam.DoFn):

@@ -14,10 +14,9 @@ from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.states import COMPLETED
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow, ResultRow, ScoreRow
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunDocument
-from turnwise.schemas.values import JsonObject
 
 _OF_CONVERSATION = ("run_id", "conversation_id", "eval_id", "app_version")
 _OF_SCORE = (

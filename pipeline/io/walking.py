@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local
 from turnwise.transforms.text.patterns import path_glob_matches
 
 _KINDS = {

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.io.terminal import complain
-from turnwise.schemas.judge_check import CheckCost
-from turnwise.schemas.judge_config import TokenPrices
+from turnwise.schemas.calibration import CheckCost
+from turnwise.schemas.config import TokenPrices
 from turnwise.transforms.judge_check.questions import CheckedQuestion
 from turnwise.transforms.judge_check.votes import vote_on
 from turnwise.transforms.judging.ask import Ask

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from turnwise.pipeline.io.terminal import columns, counted, padded, printable
-from turnwise.schemas.judge_check import CheckCost, CheckedCriterion, CheckFigure, JudgeCheck
+from turnwise.schemas.calibration import CheckCost, CheckedCriterion, CheckFigure, JudgeCheck
 from turnwise.transforms.judge_check.perturbed import PERTURBATIONS
 
 _GAP = "  "

@@ -12,9 +12,8 @@ from msgspec import Struct
 from turnwise.pipeline.io.cases import Cases, case_records, read_cases
 from turnwise.pipeline.io.files import UNREAD_FILES, file_patterns, listed_files, named_records
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import Failure, record_failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.groups import named_events
 from turnwise.transforms.formats.parsing import (

@@ -14,7 +14,7 @@ from turnwise.schemas.calibration import (
     OutcomeAgreement,
     ThresholdAdvice,
 )
-from turnwise.schemas.difference import Bounds
+from turnwise.schemas.comparison import Bounds
 
 _NARROWEST = 40
 _GROUPS_SHOWN = 12

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
-from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Side
-from turnwise.schemas.difference import VersionDifference
+from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Side, VersionDifference
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
 from turnwise.transforms.scoring.verdict import STATUS
 

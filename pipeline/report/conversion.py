@@ -9,10 +9,8 @@ from turnwise.pipeline.conversion.convert import add_differences, add_lost
 from turnwise.pipeline.conversion.output import record_file
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.conversion import Conversion
-from turnwise.schemas.rows import ScoreRow
-from turnwise.schemas.transcript import Transcript
+from turnwise.schemas.inspection import Conversion
+from turnwise.schemas.rows import ConversationRow, ScoreRow, Transcript
 from turnwise.transforms.conversion.convert import scored
 from turnwise.transforms.decisions.cases import recorded_turns, transcript_conversation
 from turnwise.transforms.tools.conversion import RunOfConversation, Target

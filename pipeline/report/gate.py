@@ -20,12 +20,10 @@ from turnwise.pipeline.io.run_reader import RunDirectory, open_run, written_run
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.config import AllPassRule, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.gate import GATE_PROBLEM, GateReport
-from turnwise.schemas.gate_config import AllPassRule, GateConfig, NotWorseRule
-from turnwise.schemas.rows import FailureRow, ScoreRow
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
 from turnwise.transforms.decisions.gate.measured import NO_BASELINE, BaselineState, baseline_state
 from turnwise.transforms.decisions.gate.rules import apply_rules
 from turnwise.transforms.gating.baseline import mark_missing

@@ -6,8 +6,8 @@ from turnwise.pipeline.io.terminal import counted
 from turnwise.pipeline.report.counts import RunCounts
 from turnwise.pipeline.report.terminal import balance_text
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.failure import IncompleteReadError
 from turnwise.schemas.rows import MetricsByAppVersionRow
+from turnwise.schemas.score import IncompleteReadError
 
 _INCOMPLETE = f": {IncompleteReadError.__name__}"
 

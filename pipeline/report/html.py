@@ -7,7 +7,7 @@ from turnwise.pipeline.io.finished_run import FinishedRun
 from turnwise.pipeline.io.run_reader import REPORT_DATA
 from turnwise.pipeline.report_html.page import chunk_script, packed, page
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.report.document import Report
+from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.report.collect import RunRows
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
 from turnwise.transforms.decisions.report.figures import Compared

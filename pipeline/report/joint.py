@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.scoring.joint.counting import INAPPLICABLE, VERDICTS, verdict_counts
 from turnwise.transforms.scoring.joint.figures import (
     cascade_counts,

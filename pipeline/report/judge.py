@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from turnwise.pipeline.report.flips import flips_document, flips_text
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
 from turnwise.transforms.judging.limits.shares import BUDGET, stated_limits
 from turnwise.transforms.scoring.joint.counting import INAPPLICABLE

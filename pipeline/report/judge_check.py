@@ -8,8 +8,8 @@ from turnwise.pipeline.judge_check.asking import estimated_cost, vote_on_all
 from turnwise.pipeline.judge_check.draw import Drawn, draw
 from turnwise.pipeline.judge_check.text import estimate_line
 from turnwise.pipeline.settings.run import RunSettings, try_judge
+from turnwise.schemas.calibration import CheckCost, CheckedCriterion, JudgeCheck
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_check import CheckCost, CheckedCriterion, JudgeCheck
 from turnwise.transforms.tools.judge_check import check_problems, criterion_figures
 
 ONE_MODEL = "judge-check checks one model: name it with --judge_model"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.schemas.run import PROGRESS
 
 _FIRST_AFTER = 3.0
 _EVERY = 1.0

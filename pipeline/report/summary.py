@@ -15,8 +15,8 @@ from turnwise.pipeline.report.terminal import (
     version_table,
 )
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.schemas.values import JsonObject
 
 
 class Figures(NamedTuple):

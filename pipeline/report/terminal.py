@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, counted, padded, printable
 from turnwise.pipeline.report.counts import RunCounts
+from turnwise.schemas.conversation import UNKNOWN
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.schemas.tools import UNKNOWN
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
 from turnwise.transforms.decisions.comparison.sentences import decimals

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from turnwise.pipeline.report_html.modules import join_modules
-from turnwise.schemas.report.document import Report
+from turnwise.schemas.report import Report
 from turnwise.transforms.reporting.exact import exact_json
 
 _FRONT_END = files("turnwise.pipeline.report") / "page"

@@ -19,12 +19,12 @@ from turnwise.pipeline.store.evaluations import (
     read_revisions,
     replace_evaluation,
 )
-from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.history_tools import RestoreEvaluationRequest
 from turnwise.schemas.ces.names import checked_name, is_id
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
-from turnwise.schemas.proto.updates import updated_content, written_fields
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.tools import RestoreEvaluationRequest
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.proto.masks import updated_content, written_fields
 
 _MOST_ATTEMPTS = 100
 

@@ -13,9 +13,9 @@ from turnwise.pipeline.service.version_verdict import ComparedPair
 from turnwise.pipeline.store.database import EVALUATIONS, key_text
 from turnwise.pipeline.store.results import EvaluationFigures, version_id
 from turnwise.pipeline.store.summaries import Summaries
-from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest
 from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.ces.tools import CompareAppVersionsRequest
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.metrics.state import Sums, add_sums
 from turnwise.transforms.statistics.proportions import wilson_interval

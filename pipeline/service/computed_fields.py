@@ -16,8 +16,8 @@ from turnwise.pipeline.store.results import (
 )
 from turnwise.pipeline.store.summaries import RunKey, Summaries, UnsummarisedError, counted_runs
 from turnwise.schemas.ces.names import app_of
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import nanos_timestamp
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.aggregates import aggregated_metrics
 
 LAST_COMPLETED = "lastCompletedResult"

@@ -18,16 +18,16 @@ from turnwise.pipeline.store.rows import (
     verdict_counts,
 )
 from turnwise.pipeline.store.runs import run_state, run_states, unread_runs
-from turnwise.schemas.ces.conversation_tools import (
+from turnwise.schemas.ces.names import checked_name
+from turnwise.schemas.ces.tools import (
     ConversationBrief,
     ConversationScore,
     GetConversationRequest,
     ListConversationsToReadRequest,
     RecordedConversation,
 )
-from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.review.choice import MOST_READ
 from turnwise.transforms.review.why import one_line
 

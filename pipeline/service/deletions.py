@@ -8,7 +8,7 @@ from turnwise.pipeline.service.writing import change_by, check_etag
 from turnwise.pipeline.store.evaluations import find_evaluation, remove_evaluation
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.resources import DeleteEvaluationRequest
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 
 def delete_evaluation(service: Service, request: DeleteEvaluationRequest) -> JsonObject:

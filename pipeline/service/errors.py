@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from turnwise.schemas.proto.filters import FilterError
-from turnwise.schemas.proto.masks import MaskError
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.proto.masks import FilterError, MaskError
 from turnwise.schemas.proto.message import WireError
-from turnwise.schemas.values import JsonObject
 
 HTTP_CODES = {
     "INVALID_ARGUMENT": 400,

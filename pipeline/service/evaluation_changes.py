@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from turnwise.pipeline.service.lists import Paging, next_token
 from turnwise.pipeline.store.pages import Position
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 _RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}
 

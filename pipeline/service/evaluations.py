@@ -14,7 +14,7 @@ from turnwise.pipeline.store.evaluations import COLUMNS, find_evaluation, stored
 from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.resources import ListEvaluationsRequest
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 
 def get_evaluation(service: Service, name: str, computed: Collection[str] = COMPUTED) -> JsonObject:

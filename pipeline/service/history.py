@@ -7,10 +7,10 @@ from turnwise.pipeline.service.lists import next_token, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.evaluations import StoredRevision, read_revisions
 from turnwise.pipeline.store.pages import Position
-from turnwise.schemas.ces.history_tools import ListEvaluationRevisionsRequest
 from turnwise.schemas.ces.names import checked_name
+from turnwise.schemas.ces.tools import ListEvaluationRevisionsRequest
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import nanos_timestamp
-from turnwise.schemas.values import JsonObject
 
 
 def list_evaluation_revisions(service: Service, request: ListEvaluationRevisionsRequest) -> JsonObject:

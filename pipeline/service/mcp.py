@@ -9,22 +9,24 @@ from turnwise.pipeline.service.run_comparison import compare_evaluation_runs
 from turnwise.pipeline.service.runs import list_run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend import get_criterion_trend
-from turnwise.schemas.ces.comparison_tools import (
+from turnwise.schemas.ces.tools import (
     CompareAppVersionsRequest,
     CompareAppVersionsResponse,
     CompareEvaluationRunsRequest,
     CompareEvaluationRunsResponse,
-)
-from turnwise.schemas.ces.conversation_tools import (
     GetConversationRequest,
+    GetCriterionTrendRequest,
+    GetCriterionTrendResponse,
+    GetFailuresRequest,
+    GetFailuresResponse,
     ListConversationsToReadRequest,
     ListConversationsToReadResponse,
+    ListEvaluationRunsRequest,
+    ListRunSummariesResponse,
     RecordedConversation,
+    RunFailure,
 )
-from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, ListRunSummariesResponse
-from turnwise.schemas.ces.tools import GetFailuresRequest, GetFailuresResponse, RunFailure
-from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest, GetCriterionTrendResponse
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 
 def _list_runs(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:

@@ -8,9 +8,9 @@ from pydantic.alias_generators import to_camel
 from turnwise.pipeline.service.errors import invalid, message_error
 from turnwise.pipeline.service.rest.method import RestMethod
 from turnwise.pipeline.service.validation import check_lists
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.masks import mask_fields
 from turnwise.schemas.proto.message import Message, WireError
-from turnwise.schemas.values import JsonObject, JsonValue
 
 _FLAGS: Mapping[str, JsonValue] = {"true": True, "false": False}
 

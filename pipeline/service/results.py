@@ -15,9 +15,9 @@ from turnwise.pipeline.store.results import find_result, has_results
 from turnwise.schemas.ces.names import ANY, app_of, checked_name
 from turnwise.schemas.ces.resources import ListEvaluationResultsRequest
 from turnwise.schemas.ces.tools import GetFailuresRequest, RunFailure
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.rows import FailureRow
-from turnwise.schemas.values import JsonObject
 
 
 def get_evaluation_result(service: Service, name: str) -> JsonObject:

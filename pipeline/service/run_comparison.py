@@ -17,9 +17,9 @@ from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.run_counts import count_by_evaluation
 from turnwise.pipeline.store.runs import RunState
 from turnwise.pipeline.store.summaries import Summaries
-from turnwise.schemas.ces.comparison_tools import CompareEvaluationRunsRequest
 from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.ces.tools import CompareEvaluationRunsRequest
+from turnwise.schemas.jsonio import JsonObject
 
 
 class _StoredRuns(NamedTuple):

@@ -17,9 +17,9 @@ from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
 from turnwise.pipeline.store.runs import RunState
 from turnwise.pipeline.store.states import Broken
 from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest, RunSummary
+from turnwise.schemas.ces.tools import ListEvaluationRunsRequest, RunSummary
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import nanos_timestamp
-from turnwise.schemas.values import JsonObject
 
 RUN_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
 """What `run_summaries` reads."""

@@ -10,7 +10,7 @@ from turnwise.pipeline.service.token import TOKEN
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_store_url, shown_url
+from turnwise.schemas.jsonio import is_store_url, shown_url
 
 
 class ServeOptions(Struct, frozen=True):

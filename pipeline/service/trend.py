@@ -19,8 +19,8 @@ from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.runs import RunState, is_empty
 from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.ces.tools import GetCriterionTrendRequest
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.scoring.verdict import STATUS
 
 _SHOWN = 20

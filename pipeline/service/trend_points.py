@@ -1,8 +1,8 @@
 """Tells the figures of a criterion in a run, or why there are none."""
 
 from turnwise.pipeline.store.metrics import VersionMetric
-from turnwise.schemas.ces.trend_tools import TrendPoint
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.ces.tools import TrendPoint
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.means import SampleMoments, mean_interval
 

@@ -3,10 +3,9 @@
 import orjson
 
 from turnwise.pipeline.service.errors import ServiceError, field_errors, invalid
-from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.results import Evaluation
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.transforms.formats.ces_cases import eval_case
 
 MAX_BYTES = 4 * 1024 * 1024

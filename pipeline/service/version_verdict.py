@@ -14,10 +14,9 @@ from turnwise.pipeline.store.runs import RunsStamp, runs_stamp
 from turnwise.pipeline.store.summaries import Summaries, UnsummarisedError
 from turnwise.pipeline.store_comparison.rows import SideKind
 from turnwise.pipeline.store_comparison.side_records import SideName
-from turnwise.schemas.comparison import Comparison, CriterionComparison, Side
+from turnwise.schemas.comparison import Comparison, CriterionComparison, Side, Undecided
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.difference import Undecided
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.comparison.compare import CompareOptions, compare
 from turnwise.transforms.comparison.side import ComparedSide
 from turnwise.transforms.scoring.verdict import STATUS

@@ -10,8 +10,8 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend import get_criterion_trend
 from turnwise.pipeline.service.web.html import Html, el, page
 from turnwise.pipeline.service.web.parts import between, link, navigation, number, older, percent, table
-from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.ces.tools import GetCriterionTrendRequest
+from turnwise.schemas.jsonio import JsonObject
 
 _PAGE = 30
 _HEADS = ("Run", "Day", "App version", "Pass rate", "Mean", "Scored", "Unscored", "Errors")

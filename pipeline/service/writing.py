@@ -11,8 +11,8 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import ConflictError
 from turnwise.pipeline.store.evaluations import EvaluationChange, find_by_display_name
 from turnwise.schemas.ces.names import app_of
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import shown
-from turnwise.schemas.values import JsonObject
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from turnwise.pipeline.settings.extras import check_google
 from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local
 from turnwise.transforms.scoring.config import parse_config
 
 

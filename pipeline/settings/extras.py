@@ -9,8 +9,7 @@ from urllib.parse import quote
 
 from turnwise.pipeline.settings.options import is_bigquery, parse_address
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_sqlite_url, is_store_url, shown_url
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url, shown_url
 
 _MODULES = {
     "turnwise[gcp]": (

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnwise.pipeline.settings.raw_options import RawJudgeOptions
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges.none import NONE

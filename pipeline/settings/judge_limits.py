@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_postgresql_url
+from turnwise.schemas.jsonio import is_postgresql_url
 from turnwise.transforms.judging.limits.shares import BUDGET, stated_limits
 
 _CPUS = re.compile(r"custom-(\d+)-\d+|-(\d+)$")

@@ -22,11 +22,9 @@ from turnwise.pipeline.settings.judge import DEFAULT_CACHE
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.settings.workers import check_package
 from turnwise.pipeline.store.urls import is_loopback
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_postgresql_url, is_sqlite_url, is_store_url, shown_url
-from turnwise.schemas.extension.plugins import is_file
-from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.config import ConfigError, JudgeConfig
+from turnwise.schemas.jsonio import is_local, is_postgresql_url, is_sqlite_url, is_store_url, shown_url
+from turnwise.schemas.registry import is_file
 from turnwise.transforms.judging.judges_base import Access, JudgeKind, find_judge
 from turnwise.transforms.judging.routes import Routes
 

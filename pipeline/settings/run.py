@@ -18,9 +18,8 @@ from turnwise.pipeline.settings.raw_options import RawOptions
 from turnwise.pipeline.settings.stream import RawStreamOptions, StreamSettings, check_stream
 from turnwise.pipeline.store.urls import absolute_url, shown_place
 from turnwise.schemas.ces.names import is_name
-from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.schemas.database_urls import is_store_url
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, EvalConfig, JudgeConfig
+from turnwise.schemas.jsonio import is_store_url
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.schemas.run import StreamRules
 
 
 class StreamSettings(Struct, frozen=True):

@@ -8,7 +8,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local
 
 _SETUP_FILES = ("setup.py", "pyproject.toml")
 _BESIDE = ("setup.py", "setup.cfg", "pyproject.toml", "requirements*.txt", "requirements*.in")

@@ -7,10 +7,8 @@ from sqlalchemy import Connection, select
 
 from turnwise.pipeline.store.database import EVALUATIONS
 from turnwise.pipeline.store.engine import shared_store
-from turnwise.schemas.database_urls import shown_url
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import JsonObject, dump_json, shown_url
 
 
 def store_records(url: str, app: str) -> Iterator[Record]:

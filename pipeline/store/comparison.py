@@ -22,8 +22,8 @@ from turnwise.pipeline.store_comparison.records import RecordColumns, columns_of
 from turnwise.pipeline.store_comparison.rows import ComparedRecord, SideKind, stored_records
 from turnwise.pipeline.store_comparison.side_records import SideName, SideReader, read_records
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow, ScoreRow
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.comparison.columns import ConversationColumns, columns_of
 from turnwise.transforms.comparison.errors import raised_errors
 from turnwise.transforms.comparison.side import ComparedSide

@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemy
 from turnwise.pipeline.store.database import SCHEMA_VERSION, create_tables, stored_version
 from turnwise.pipeline.store.urls import StoreError, driver_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import shown_url
+from turnwise.schemas.jsonio import shown_url
 
 T = TypeVar("T")
 

@@ -8,8 +8,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from turnwise.pipeline.store.database import EVALUATIONS, HISTORY, TAGS, key_text
 from turnwise.schemas.ces.names import app_of
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 
 
 class StoredEvaluation(NamedTuple):

@@ -27,8 +27,7 @@ from turnwise.pipeline.store.only_app import place_in_only_app
 from turnwise.pipeline.store.run_counts import count_rows
 from turnwise.pipeline.store.states import COMPLETED, RUNNING, Broken
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 
 _PIECE = 2_000
 _SECOND = 10**9

@@ -8,9 +8,8 @@ from turnwise.pipeline.store.database import FAILURE_ROWS, key_text
 from turnwise.pipeline.store.executions import Execution, run_key, write_rows
 from turnwise.pipeline.store.naming import marked, run_name
 from turnwise.pipeline.store.run_counts import REPLACED
-from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.rows import FailureRow
-from turnwise.schemas.values import JsonObject
 
 # A record can have several failures at these stages, which differ only in the message.
 _SEVERAL_A_RECORD = ("parse", "parse_case")

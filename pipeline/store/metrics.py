@@ -10,8 +10,7 @@ from turnwise.pipeline.store.executions import Execution, run_key
 from turnwise.pipeline.store.naming import marked, run_name
 from turnwise.pipeline.store.results import version_id
 from turnwise.schemas.ces.names import app_in
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 
 _COPIED = (
     *("level", "unit", "count", "scored", "unscored", "errors", "mean", "mean_low", "mean_high", "stddev"),

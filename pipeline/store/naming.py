@@ -3,9 +3,8 @@
 from hashlib import sha256
 
 from turnwise.schemas.ces.names import app_in, evaluation_id, id_of, is_name
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.rows import FailureRow, ResultRow, ScoreRow
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow
 
 LOCAL_APP = "projects/local/locations/local/apps/default"
 """Default app of results and failures that name none."""

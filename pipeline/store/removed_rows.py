@@ -8,8 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Connection, Table, func, select, update
 
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, EXECUTIONS, RESULT_ROWS
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 
 REMOVED = "removed_rows"
 """Key of the document: column of `run_executions` -> number of rows."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import duration_nanos
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.metrics.state import SumPart
 
 _PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}

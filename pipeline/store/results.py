@@ -10,9 +10,8 @@ from turnwise.pipeline.store.database import EVALUATIONS, RESULT_ROWS, RESULTS, 
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.pipeline.store.runs import is_counted
 from turnwise.schemas.ces.names import app_of, parent_of
-from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import timestamp_nanos
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces.aggregates import VersionSums
 from turnwise.transforms.metrics.state import Sums, add_parts
 

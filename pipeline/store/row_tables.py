@@ -18,7 +18,7 @@ from turnwise.pipeline.store.metrics import metric_columns
 from turnwise.pipeline.store.naming import app_of_row, full_result
 from turnwise.pipeline.store.results import ScoredAgainst, result_columns
 from turnwise.pipeline.store.rows import conversation_columns, score_columns
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 
 def _result(row: Any, execution: Execution, nanos: int) -> JsonObject:

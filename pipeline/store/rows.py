@@ -12,11 +12,9 @@ from turnwise.pipeline.store.database import CONVERSATIONS, SCORES, key_text, pl
 from turnwise.pipeline.store.executions import run_key
 from turnwise.pipeline.store.naming import app_of_row, run_name
 from turnwise.pipeline.store.results import version_id
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
-from turnwise.schemas.rows import ScoreRow
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.rows import ConversationRow, ScoreRow
 from turnwise.transforms.review.choice import MOST_OF_A_CLUSTER, MOST_READ, to_read
 
 _MOST_CONSIDERED = 10_000

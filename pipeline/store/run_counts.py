@@ -5,7 +5,7 @@ import json
 from sqlalchemy import ColumnElement, Connection, Table, case, func, or_, select
 
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, FAILURE_ROWS, RESULT_ROWS
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")
 """Stages at which a failure without a criterion is a lost record, case or conversation."""

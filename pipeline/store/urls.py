@@ -3,10 +3,7 @@
 from ipaddress import ip_address
 from pathlib import Path
 
-from turnwise.schemas.database_urls import SCHEMES as SCHEMES
-from turnwise.schemas.database_urls import is_sqlite_url as is_sqlite_url
-from turnwise.schemas.database_urls import is_store_url as is_store_url
-from turnwise.schemas.database_urls import shown_url as shown_url
+from turnwise.schemas.jsonio import is_sqlite_url, is_store_url, shown_url
 
 
 class StoreError(OSError):

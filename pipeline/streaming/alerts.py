@@ -14,8 +14,7 @@ from msgspec.structs import asdict
 
 from turnwise.pipeline.settings.extras import HOW_TO, check_extra
 from turnwise.pipeline.streaming.alerts.file import AlertFile
-from turnwise.schemas.alert import Alert
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import Alert, ConfigError
 from turnwise.schemas.jsonio import dump_json
 
 _TOPIC = re.compile(r"pubsub:(projects/[^/\s]+/topics/[^/\s]+)")

@@ -20,8 +20,8 @@ from turnwise.pipeline.streaming.inputs.kinds import input_kind
 from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
 from turnwise.pipeline.streaming.inputs.pubsub import pubsub_name
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.failure import Failure, record_failure
-from turnwise.schemas.record import Arrival, Record
+from turnwise.schemas.conversation import Arrival, Record
+from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.steps import FAILURES
 

@@ -10,8 +10,9 @@ from apache_beam.transforms.window import TimestampedValue
 
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Arrival
+from turnwise.schemas.conversation import Arrival
+from turnwise.schemas.run import StreamRules
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.alerts import RaiseAlerts
 from turnwise.transforms.beam.sessions import AssembleConversations, RecordContent
 from turnwise.transforms.beam.stream import ScoreArrivals
@@ -19,7 +20,6 @@ from turnwise.transforms.beam.windows import Counted, CountedLookup, CountOnce, 
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.match import CASE_FAILURES, CaseLookup, MatchArrivals, ReportOnce, no_cases
 from turnwise.transforms.streaming.name_groups import NameStreamGroups
 from turnwise.transforms.streaming.outcome import RecordOutcome, failed_outcome

@@ -8,7 +8,7 @@ from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.run_writer import SINGLE_FILES
 from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.score_row import plain_rows
+from turnwise.schemas.rows import plain_rows
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
 from turnwise.transforms.streaming.windowed import WindowMetrics

@@ -2,19 +2,19 @@
 
 from pydantic import Field
 
-from turnwise.schemas.proto.fields import (
+from turnwise.schemas.jsonio import no_items
+from turnwise.schemas.proto.message import (
     Bytes,
     Duration,
     Implicit,
     Int32,
+    Message,
     OpenEnum,
     Repeated,
     Struct,
     Text,
     Timestamp,
 )
-from turnwise.schemas.proto.message import Message
-from turnwise.schemas.values import no_items
 
 
 class Span(Message):

@@ -1,26 +1,43 @@
 """Scripts of golden cases and settings of scenario cases."""
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 from pydantic import Field
+from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.ces.conversation import (
     AgentTransfer,
     CesToolCall,
     CesToolResponse,
+    Chunk,
     ConversationMessage,
     Span,
 )
 from turnwise.schemas.ces.metric_settings import (
+    EvaluationMetricsConfig,
+    EvaluationMetricsThresholds,
     ExpectationLevelMetricsThresholds,
     HallucinationMetricBehavior,
     HallucinationMetricsConfig,
     SemanticSimilarityMetricsConfig,
+    SessionInput,
     TurnLevelMetricsThresholds,
 )
-from turnwise.schemas.ces.run_settings import ScenarioExecutionMode
-from turnwise.schemas.ces.sessions import SessionInput
-from turnwise.schemas.proto.fields import Bool, Implicit, Int32, OpenEnum, Repeated, Struct, Text
-from turnwise.schemas.proto.message import Message
-from turnwise.schemas.values import no_items
+from turnwise.schemas.ces.run import ScenarioExecutionMode
+from turnwise.schemas.jsonio import JsonObject, no_items
+from turnwise.schemas.proto.message import (
+    Bool,
+    Implicit,
+    Int32,
+    Message,
+    OpenEnum,
+    Repeated,
+    Struct,
+    Text,
+    Timestamp,
+    WireError,
+)
 
 
 class ComparisonType(OpenEnum):
@@ -203,3 +220,157 @@ class Scenario(Message):
     """Names of the expectations on the whole conversation."""
     scenario_execution_mode: Implicit[ScenarioExecutionMode] = ScenarioExecutionMode(0)
     """Quality or speed of the simulation."""
+
+
+# Eval cases as they are read for scoring, without their results.
+
+
+class CaseContent(Message):
+    """An evaluation without what is computed of its results."""
+
+    PACKAGE = Message.PACKAGE
+    ONEOFS = (("golden", "scenario"),)
+    NEEDS_ONE = True
+    REQUIRED = ("display_name",)
+    IDENTIFIER = "name"
+    RANGES = (("tags", 0, 100),)
+    OUTPUT_ONLY: ClassVar[frozenset[str]] = frozenset(
+        {
+            "aggregatedMetrics",
+            "createTime",
+            "createdBy",
+            "etag",
+            "evaluationDatasets",
+            "evaluationRuns",
+            "invalid",
+            "lastCompletedResult",
+            "lastTenResults",
+            "lastUpdatedBy",
+            "updateTime",
+        }
+    )
+    """JSON names of the fields of an Evaluation that only the service sets."""
+
+    golden: Golden | None = None
+    """A script of user inputs and of what is expected after each."""
+    scenario: Scenario | None = None
+    """A task that a simulated user pursues."""
+    name: Text = ""
+    """projects/P/locations/L/apps/A/evaluations/E. It never changes."""
+    display_name: Text = ""
+    """Name for people, unique in the app."""
+    description: Text = ""
+    """Free text."""
+    tags: Repeated[Text] = Field(default_factory=no_items)
+    """Labels to select evaluations by."""
+    evaluation_datasets: Repeated[Text] = Field(default_factory=no_items)
+    """Names of the datasets that hold the evaluation."""
+    create_time: Timestamp | None = None
+    """When it was created."""
+    created_by: Text = ""
+    """Who created it."""
+    update_time: Timestamp | None = None
+    """When it was last changed."""
+    last_updated_by: Text = ""
+    """Who last changed it."""
+    evaluation_runs: Repeated[Text] = Field(default_factory=no_items)
+    """Names of the runs that have a result of it."""
+    etag: Text = ""
+    """Version of the content. An update that sends an older one is refused."""
+    invalid: Bool = False
+    """Whether it refers to a deleted tool, toolset or agent."""
+    evaluation_metrics_threshold_override: EvaluationMetricsThresholds | None = None
+    """Thresholds of this evaluation in place of the app's."""
+    evaluation_metrics_config_override: EvaluationMetricsConfig | None = None
+    """Metrics of this evaluation in place of the app's."""
+
+
+class CaseToScore(CaseContent):
+    """A case as it is read for scoring: its results are not."""
+
+    PROTO = "Evaluation"
+    PACKAGE = "turnwise"
+
+    aggregated_metrics: JsonObject | None = None
+    """AggregatedMetrics in JSON."""
+    last_completed_result: JsonObject | None = None
+    """An EvaluationResult in JSON."""
+    last_ten_results: Repeated[JsonObject] = Field(default_factory=no_items)
+    """EvaluationResults in JSON."""
+
+
+# Validates CES eval cases beyond the wire format: ranges of thresholds and required values.
+
+
+def check_evaluation(evaluation: CaseContent) -> None:
+    """Raises WireError if a case has no checkable content or a threshold outside its range."""
+    check_thresholds(evaluation.evaluation_metrics_threshold_override)
+    if evaluation.golden is not None:
+        _check_golden(evaluation.golden)
+    if evaluation.scenario is not None:
+        _check_scenario(evaluation.scenario)
+
+
+def check_thresholds(thresholds: EvaluationMetricsThresholds | None) -> None:
+    """Raises WireError if a threshold is outside its range."""
+    golden = thresholds.golden_evaluation_metrics_thresholds if thresholds else None
+    if golden is not None:
+        _check_ranges(golden.turn_level_metrics_thresholds)
+        _check_ranges(golden.expectation_level_metrics_thresholds)
+
+
+def _check_ranges(message: Message | None) -> None:
+    for field, low, high in () if message is None else message.RANGES:
+        value = getattr(message, field)
+        if value is not None and high is not None and not low <= value <= high:
+            raise WireError(f"{to_camel(field)}: {value:g} does not lie between {low} and {high}")
+
+
+def _check_golden(golden: Golden) -> None:
+    if not golden.turns:
+        raise WireError("Evaluation.golden.turns: at least one turn is needed")
+    _check_texts(golden.evaluation_expectations, "Evaluation.golden.evaluationExpectations")
+    for i, turn in enumerate(golden.turns):
+        _check_turn(turn, f"Evaluation.golden.turns[{i}]")
+
+
+def _check_turn(turn: GoldenTurn, path: str) -> None:
+    _check_ranges(turn.turn_level_metrics_thresholds_override)
+    if not turn.steps:
+        raise WireError(f"{path}.steps: at least one step is needed")
+    for i, step in enumerate(turn.steps):
+        if all(getattr(step, name) is None for name in GoldenStep.ONEOFS[0]):
+            raise WireError(f"{path}.steps[{i}]: is empty; userInput, agentTransfer or expectation is needed")
+        if step.expectation is not None:
+            _check_condition(step.expectation, f"{path}.steps[{i}].expectation")
+            _check_ranges(step.expectation.expectation_level_metrics_thresholds_override)
+
+
+def _check_condition(expectation: GoldenExpectation, path: str) -> None:
+    call, said = expectation.tool_call, expectation.agent_response
+    if call is not None and not (call.tool or call.toolset_tool or call.display_name):
+        raise WireError(f"{path}.toolCall: the tool is needed")
+    if expectation.updated_variables is not None and not expectation.updated_variables:
+        raise WireError(f"{path}.updatedVariables: at least one variable is needed")
+    if said is not None and not any(map(_has_content, said.chunks)):
+        raise WireError(f"{path}.agentResponse: a chunk that is not empty is needed")
+
+
+def _has_content(chunk: Chunk) -> bool:
+    """Returns whether a chunk has content other than blank text."""
+    words = (chunk.text, chunk.transcript)
+    stated = [text for text in words if text is not None]
+    return any(text.strip() for text in stated) if stated else bool(chunk.to_value())
+
+
+def _check_texts(texts: Sequence[str], path: str) -> None:
+    for i, text in enumerate(texts):
+        if not text.strip():
+            raise WireError(f"{path}[{i}]: is empty")
+
+
+def _check_scenario(scenario: Scenario) -> None:
+    if not scenario.task.strip() and not any(rubric.strip() for rubric in scenario.rubrics):
+        raise WireError("Evaluation.scenario: a task or rubrics are needed")
+    _check_texts(scenario.rubrics, "Evaluation.scenario.rubrics")
+    _check_texts(scenario.evaluation_expectations, "Evaluation.scenario.evaluationExpectations")

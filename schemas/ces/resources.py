@@ -2,11 +2,9 @@
 
 from pydantic import Field
 
-from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.proto.fields import Bool, FieldMask, Int32, Repeated, Text
-from turnwise.schemas.proto.message import Message
-from turnwise.schemas.values import no_items
+from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.jsonio import no_items
+from turnwise.schemas.proto.message import MESSAGE_TYPES, Bool, FieldMask, Int32, Message, Repeated, Text
 
 
 class UpdateEvaluationRequest(Message):
@@ -123,3 +121,11 @@ class ListEvaluationResultsResponse(Message):
     """The results."""
     next_page_token: Text = ""
     """pageToken of the next page; absent: this is the last."""
+
+
+# All messages by name. Importing this module registers them for `google.protobuf.Any`.
+
+# Importing a module registers its messages; these import all others.
+
+MESSAGES: dict[str, type[Message]] = {message.PROTO: message for message in MESSAGE_TYPES.values()}
+"""Message classes by their names inside their packages, such as "EvaluationResult.GoldenResult"."""

@@ -1,9 +1,24 @@
 """Judgements, latencies and errors inside a result."""
 
+from pydantic import Field
+
 from turnwise.schemas.ces.conversation import ToolsetTool
 from turnwise.schemas.ces.metric_settings import HIGHEST_SIMILARITY
-from turnwise.schemas.proto.fields import Duration, Float32, Implicit, Int32, OpenEnum, Text, Timestamp
-from turnwise.schemas.proto.message import Message
+from turnwise.schemas.jsonio import no_items
+from turnwise.schemas.proto.message import (
+    AnyMessage,
+    Duration,
+    Float32,
+    Implicit,
+    Int32,
+    Int64,
+    Map,
+    Message,
+    OpenEnum,
+    Repeated,
+    Text,
+    Timestamp,
+)
 
 
 class EvaluationErrorType(OpenEnum):
@@ -176,3 +191,243 @@ class TaskCompletionResult(Message):
     """Label of the score."""
     explanation: Text = ""
     """Reason of the judge."""
+
+
+# google.rpc.Status, and the messages it commonly carries.
+
+
+class RpcMessage(Message):
+    """Base of the messages of google.rpc."""
+
+    PACKAGE = "google.rpc"
+
+
+class ErrorInfo(RpcMessage):
+    """Cause of an error, for programs."""
+
+    reason: Text = ""
+    domain: Text = ""
+    metadata: Map[Text] = Field(default_factory=dict)
+
+
+class RetryInfo(RpcMessage):
+    """When to try again."""
+
+    retry_delay: Duration | None = None
+
+
+class DebugInfo(RpcMessage):
+    """Where it went wrong."""
+
+    stack_entries: Repeated[Text] = Field(default_factory=no_items)
+    detail: Text = ""
+
+
+class QuotaViolation(RpcMessage):
+    """One exceeded quota."""
+
+    PROTO = "QuotaFailure.Violation"
+
+    subject: Text = ""
+    description: Text = ""
+    api_service: Text = ""
+    quota_metric: Text = ""
+    quota_id: Text = ""
+    quota_dimensions: Map[Text] = Field(default_factory=dict)
+    quota_value: Int64 = 0
+    future_quota_value: Int64 | None = None
+
+
+class QuotaFailure(RpcMessage):
+    """Quotas that were exceeded."""
+
+    violations: Repeated[QuotaViolation] = Field(default_factory=no_items)
+
+
+class PreconditionViolation(RpcMessage):
+    """One unmet precondition."""
+
+    PROTO = "PreconditionFailure.Violation"
+
+    type: Text = ""
+    subject: Text = ""
+    description: Text = ""
+
+
+class PreconditionFailure(RpcMessage):
+    """Preconditions that were not met."""
+
+    violations: Repeated[PreconditionViolation] = Field(default_factory=no_items)
+
+
+class LocalizedMessage(RpcMessage):
+    """A text for people."""
+
+    locale: Text = ""
+    message: Text = ""
+
+
+class FieldViolation(RpcMessage):
+    """One wrong field."""
+
+    PROTO = "BadRequest.FieldViolation"
+
+    field: Text = ""
+    description: Text = ""
+    reason: Text = ""
+    localized_message: LocalizedMessage | None = None
+
+
+class BadRequest(RpcMessage):
+    """Fields of a request that were wrong."""
+
+    field_violations: Repeated[FieldViolation] = Field(default_factory=no_items)
+
+
+class RequestInfo(RpcMessage):
+    """The request that failed."""
+
+    request_id: Text = ""
+    serving_data: Text = ""
+
+
+class ResourceInfo(RpcMessage):
+    """The resource it was about."""
+
+    resource_type: Text = ""
+    resource_name: Text = ""
+    owner: Text = ""
+    description: Text = ""
+
+
+class HelpLink(RpcMessage):
+    """One link."""
+
+    PROTO = "Help.Link"
+
+    description: Text = ""
+    url: Text = ""
+
+
+class Help(RpcMessage):
+    """Links to help."""
+
+    links: Repeated[HelpLink] = Field(default_factory=no_items)
+
+
+class Status(RpcMessage):
+    """An error of an API."""
+
+    code: Int32 = 0
+    """Code of google.rpc.Code."""
+    message: Text = ""
+    """Message for developers."""
+    details: Repeated[AnyMessage] = Field(default_factory=no_items)
+    """Further details."""
+
+
+# Averages and counts over many results.
+
+
+class ToolMetrics(Message):
+    """Counts of one tool."""
+
+    PROTO = "AggregatedMetrics.ToolMetrics"
+
+    tool: Text = ""
+    """Name of the tool."""
+    pass_count: Int32 = 0
+    """Expected calls that passed."""
+    fail_count: Int32 = 0
+    """Expected calls that failed."""
+
+
+class SemanticSimilarityMetrics(Message):
+    """Mean semantic similarity."""
+
+    PROTO = "AggregatedMetrics.SemanticSimilarityMetrics"
+    RANGES = (("score", 0, HIGHEST_SIMILARITY),)
+
+    score: Float32 = 0.0
+    """Mean score."""
+
+
+class HallucinationMetrics(Message):
+    """Mean hallucination score."""
+
+    PROTO = "AggregatedMetrics.HallucinationMetrics"
+    RANGES = (("score", 0, 1),)
+
+    score: Float32 = 0.0
+    """Mean score; 1: all is justified."""
+
+
+class ToolCallLatencyMetrics(Message):
+    """Mean latency of one tool."""
+
+    PROTO = "AggregatedMetrics.ToolCallLatencyMetrics"
+
+    tool: Text = ""
+    """Name of the tool."""
+    average_latency: Duration | None = None
+    """Mean latency of its calls."""
+
+
+class TurnLatencyMetrics(Message):
+    """Mean latency of turns."""
+
+    PROTO = "AggregatedMetrics.TurnLatencyMetrics"
+
+    average_latency: Duration | None = None
+    """Mean latency."""
+
+
+class MetricsByTurn(Message):
+    """Figures of one turn index."""
+
+    PROTO = "AggregatedMetrics.MetricsByTurn"
+
+    turn_index: Int32 = 0
+    """Index of the turn, from 0."""
+    tool_metrics: Repeated[ToolMetrics] = Field(default_factory=no_items)
+    """By tool."""
+    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = Field(default_factory=no_items)
+    """Semantic similarity; one entry."""
+    hallucination_metrics: Repeated[HallucinationMetrics] = Field(default_factory=no_items)
+    """Hallucination; one entry."""
+    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = Field(default_factory=no_items)
+    """Latency by tool."""
+    turn_latency_metrics: Repeated[TurnLatencyMetrics] = Field(default_factory=no_items)
+    """Latency of turns; one entry."""
+
+
+class MetricsByAppVersion(Message):
+    """Figures of one app version."""
+
+    PROTO = "AggregatedMetrics.MetricsByAppVersion"
+
+    app_version_id: Text = ""
+    """Last part of the version's name."""
+    tool_metrics: Repeated[ToolMetrics] = Field(default_factory=no_items)
+    """By tool."""
+    semantic_similarity_metrics: Repeated[SemanticSimilarityMetrics] = Field(default_factory=no_items)
+    """Semantic similarity; one entry."""
+    hallucination_metrics: Repeated[HallucinationMetrics] = Field(default_factory=no_items)
+    """Hallucination; one entry."""
+    tool_call_latency_metrics: Repeated[ToolCallLatencyMetrics] = Field(default_factory=no_items)
+    """Latency by tool."""
+    turn_latency_metrics: Repeated[TurnLatencyMetrics] = Field(default_factory=no_items)
+    """Latency of turns; one entry."""
+    pass_count: Int32 = 0
+    """Results that passed."""
+    fail_count: Int32 = 0
+    """Results that failed."""
+    metrics_by_turn: Repeated[MetricsByTurn] = Field(default_factory=no_items)
+    """The same by index of the turn."""
+
+
+class AggregatedMetrics(Message):
+    """Figures of a case or a dataset over all their runs."""
+
+    metrics_by_app_version: Repeated[MetricsByAppVersion] = Field(default_factory=no_items)
+    """One entry per app version that has results."""

@@ -3,9 +3,10 @@
 from pydantic import Field
 
 from turnwise.schemas.ces.conversation import AgentTransfer, CesToolCall, CesToolResponse, ConversationMessage
-from turnwise.schemas.ces.evaluation import CesUserFact, GoldenExpectation, ScenarioExpectation
+from turnwise.schemas.ces.evaluation import CaseContent, CesUserFact, GoldenExpectation, ScenarioExpectation
 from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.ces.result import (
+    AggregatedMetrics,
     CesSpanLatency,
     CesToolCallLatency,
     EvaluationErrorInfo,
@@ -14,24 +15,24 @@ from turnwise.schemas.ces.result import (
     HallucinationResult,
     OverallToolInvocationResult,
     SemanticSimilarityResult,
+    Status,
     TaskCompletionResult,
     UserGoalSatisfactionResult,
 )
-from turnwise.schemas.ces.run_settings import EvaluationConfig, EvaluationPersona, GoldenRunMethod
-from turnwise.schemas.ces.status import Status
-from turnwise.schemas.proto.fields import (
+from turnwise.schemas.ces.run import EvaluationConfig, EvaluationPersona, GoldenRunMethod
+from turnwise.schemas.jsonio import no_items
+from turnwise.schemas.proto.message import (
     Bool,
     Duration,
     Float32,
     Implicit,
+    Message,
     OpenEnum,
     Repeated,
     Struct,
     Text,
     Timestamp,
 )
-from turnwise.schemas.proto.message import Message
-from turnwise.schemas.values import no_items
 
 
 class ToolInvocationResult(Message):
@@ -257,3 +258,17 @@ class EvaluationResult(Message):
     """Settings that applied."""
     golden_run_method: Implicit[GoldenRunMethod] = GoldenRunMethod(0)
     """How the golden was replayed."""
+
+
+# Evaluations (eval cases).
+
+
+class Evaluation(CaseContent):
+    """A test case of an app: a golden (a script) or a scenario (a task for a simulated user)."""
+
+    aggregated_metrics: AggregatedMetrics | None = None
+    """Averages and counts over all its results, by app version."""
+    last_completed_result: EvaluationResult | None = None
+    """The newest completed result."""
+    last_ten_results: Repeated[EvaluationResult] = Field(default_factory=no_items)
+    """The ten newest results; only if requested."""

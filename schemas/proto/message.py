@@ -9,25 +9,38 @@ A message class lists its fields by their proto names, with types of `turnwise.s
 """
 
 import builtins
+import importlib
 import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from enum import IntEnum
+from functools import cache
 from keyword import kwlist
-from typing import Any, ClassVar, Self
+from math import isfinite
+from operator import not_
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
 
+import msgspec
 from pydantic import (
     BaseModel,
     ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
+    Strict,
+    StringConstraints,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails
+from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
-from turnwise.schemas.proto.fields import ParseState
-from turnwise.schemas.proto.scalars import shown
-from turnwise.schemas.proto.struct import MAX_DEPTH
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.proto import scalars
+from turnwise.schemas.proto.scalars import read_double, shown
 
 _PYTHON_WORDS = frozenset((*kwlist, *dir(builtins), "ignore_unknown_fields"))
 """Names that Google's Python classes write with an appended underscore: `to_dict` writes `type_`."""
@@ -210,3 +223,353 @@ def describe_problem(root: str, problem: ErrorDetails) -> str:
     cause = problem.get("ctx", {}).get("error", problem["msg"])
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in problem["loc"])
     return f"{root}{''.join(steps)}: {_one_line(_COMPLAINTS.get(problem['type'], cause))}"
+
+
+# Reads messages leniently and reports the unreadable values.
+
+M = TypeVar("M", bound=Message)
+
+_ROUNDS = 20
+
+
+class ReadProblems(NamedTuple):
+    """Problems of a message, one line each with the path.
+
+    Attributes:
+        unreadable: Values that are omitted or replaced.
+        unknown: Unknown enum values; they are kept.
+    """
+
+    unreadable: list[str]
+    unknown: list[str]
+
+
+def read_lenient(
+    kind: type[M], value: JsonValue, label: str, placeholders: Mapping[str, JsonValue]
+) -> tuple[M, ReadProblems]:
+    """Reads a message leniently; unreadable values count as absent.
+
+    A list element that is no message counts as an empty one, so that indexes into the list stay valid.
+
+    Args:
+        kind: The message's class.
+        value: Parsed JSON; it is not modified.
+        label: First part of all paths.
+        placeholders: JSON name of a field -> replacement for an unreadable value of that field.
+
+    Raises:
+        WireError: It is no object, or still invalid after 20 rounds of removing values.
+    """
+    unreadable: list[str] = []
+    for _ in range(_ROUNDS):
+        try:
+            message = kind.model_validate(value, context=ParseState(lenient=True, keeps_names=True))
+        except ValidationError as error:
+            problems = error.errors(include_url=False, include_input=False)
+            if not isinstance(value, dict) or not all(problem["loc"] for problem in problems):
+                raise WireError(describe_error(label, error)) from None
+            value = deepcopy(value) if not unreadable else value
+            unreadable += [describe_problem(label, problem) for problem in problems]
+            _replace(value, problems, placeholders)
+        else:
+            return message, ReadProblems(unreadable, list(_unknown_values(message, label)))
+    raise WireError(unreadable[-1])
+
+
+def _replace(
+    value: JsonObject, problems: Sequence[ErrorDetails], placeholders: Mapping[str, JsonValue]
+) -> None:
+    dropped: dict[int, tuple[list[JsonValue], set[int]]] = {}
+    for problem in problems:
+        holder, key = _find(value, problem["loc"])
+        if isinstance(holder, dict):
+            name = str(problem["loc"][-1])
+            if name in placeholders and holder.get(key) != placeholders[name]:
+                holder[key] = placeholders[name]
+            else:
+                holder.pop(key, None)
+        elif isinstance(key, int):
+            if problem["type"] == "value_error" and holder[key] != {} and _holds_messages(holder, problem):
+                holder[key] = {}
+            else:
+                dropped.setdefault(id(holder), (holder, set()))[1].add(key)
+    for holder, keys in dropped.values():
+        holder[:] = [item for i, item in enumerate(holder) if i not in keys]
+
+
+def _holds_messages(holder: Sequence[JsonValue], problem: ErrorDetails) -> bool:
+    """Returns whether the invalid list element is a message, not a scalar."""
+    return isinstance(holder[int(problem["loc"][-1])], dict) or "a message must be" in problem["msg"]
+
+
+def _find(value: JsonObject, path: Sequence[int | str]) -> tuple[JsonValue, JsonValue]:
+    """Returns the container of a path's last existing step, and the key in it."""
+    holder: JsonValue = None
+    key: JsonValue = None
+    inner: JsonValue = value
+    for step in path:
+        place = step if isinstance(inner, list) else _spelling(inner, str(step))
+        if place is None:
+            break
+        holder, key, inner = inner, place, inner[place]
+    return holder, key
+
+
+def _spelling(value: JsonValue, name: str) -> str | None:
+    """Returns the key of a field in an object, the last one of two spellings; None: it is absent."""
+    keys: Iterable[JsonValue] = reversed(value) if isinstance(value, dict) else ()
+    return next((key for key in keys if isinstance(key, str) and _camel(key) == _camel(name)), None)
+
+
+def _camel(key: str) -> str:
+    return key.replace("_", "").lower()
+
+
+def _unknown_values(value: object, path: str) -> Iterator[str]:
+    """Yields the unknown enum values below a path."""
+    if isinstance(value, Message):
+        for name, field in type(value).model_fields.items():
+            yield from _unknown_values(getattr(value, name), f"{path}.{field.alias or name}")
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _unknown_values(item, f"{path}[{i}]")
+    elif isinstance(value, OpenEnum) and not value.is_known:
+        yield f"{path}: {value.name!r} is no value of {type(value).__name__}"
+
+
+# Field types of protobuf messages, as pydantic annotations.
+
+T = TypeVar("T")
+
+
+class ParseState(msgspec.Struct):
+    """State of one parse.
+
+    Attributes:
+        lenient: Whether values are accepted that only Python's protobuf parser accepts.
+        depth: Nesting depth of messages.
+        keeps_names: Whether unknown enum names are kept (up to 100 characters).
+    """
+
+    lenient: bool
+    depth: int = 0
+    keeps_names: bool = False
+
+
+def _is_lenient(info: ValidationInfo) -> bool:
+    return info.context is not None and info.context.lenient
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """How pydantic reads a value, and prints it.
+
+    `PlainValidator` and `PlainSerializer` do the same, and inspect their functions again for every field.
+
+    Attributes:
+        read: Returns the value that a JSON value stands for.
+        write: Returns the JSON value; None: it is the value.
+    """
+
+    read: Callable[[JsonValue, ValidationInfo], Any]
+    write: Callable[[Any], JsonValue] | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Returns the schema in place of that of the annotated type."""
+        writing = self.write and core_schema.plain_serializer_function_ser_schema(self.write)
+        return core_schema.with_info_plain_validator_function(self.read, serialization=writing)
+
+
+def _reading(
+    read: Callable[[JsonValue, bool], Any], write: Callable[[Any], JsonValue] | None = None
+) -> Reading:
+    return Reading(lambda value, info: read(value, _is_lenient(info)), write)
+
+
+def _read_int(bits: int) -> Callable[[JsonValue, bool], int]:
+    return lambda value, is_lenient: scalars.read_int(value, bits, is_lenient)
+
+
+def _read_struct(value: JsonValue, info: ValidationInfo) -> JsonObject:
+    return read_struct(value, info.context.depth + 1 if info.context else 1)
+
+
+def _print_float(value: float) -> float | str:
+    if isfinite(value):
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def _is_positive_zero(value: float) -> bool:
+    return repr(value) == "0.0"
+
+
+# The empty pattern makes pydantic decode the text, which refuses unpaired surrogates.
+Text = Annotated[str, StringConstraints(strict=True, pattern=""), Field(exclude_if=not_)]
+Bool = Annotated[bool, Strict(), Field(exclude_if=not_)]
+Int32 = Annotated[int, _reading(_read_int(32)), Field(exclude_if=not_)]
+Int64 = Annotated[int, _reading(_read_int(64), str), Field(exclude_if=not_)]
+Double = Annotated[float, _reading(scalars.read_double, _print_float), Field(exclude_if=_is_positive_zero)]
+Float32 = Annotated[float, _reading(scalars.read_float32, _print_float), Field(exclude_if=_is_positive_zero)]
+"""A float32, stored as its shortest decimal."""
+Bytes = Annotated[str, _reading(scalars.read_bytes), Field(exclude_if=not_)]
+"""Bytes, stored as standard base64 text."""
+Timestamp = Annotated[str, _reading(scalars.read_timestamp)]
+Duration = Annotated[str, _reading(scalars.read_duration)]
+FieldMask = Annotated[str, _reading(scalars.read_field_mask)]
+Struct = Annotated[JsonObject, Reading(_read_struct)]
+"""Any JSON object; its numbers are doubles."""
+Implicit = Annotated[T, Field(exclude_if=not_)]
+Repeated = Annotated[list[T], Field(exclude_if=not_)]
+Map = Annotated[dict[Text, T], Field(exclude_if=not_)]
+
+_NO_NUMBER = -(2**31)
+_LONGEST_NAME = 100
+
+
+class OpenEnum(IntEnum):
+    """A proto3 enum: 0 is the default, and unknown numbers are preserved."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "OpenEnum | None":
+        return cls._unknown(value, str(value)) if isinstance(value, int) else None
+
+    @classmethod
+    def _unknown(cls, number: int, name: str) -> Self:
+        unknown = int.__new__(cls, number)
+        unknown._name_ = name
+        unknown._value_ = number
+        return unknown
+
+    @classmethod
+    def _read(cls, value: JsonValue, info: ValidationInfo) -> Self:
+        named = cls.__members__.get(value) if isinstance(value, str) else value
+        if isinstance(named, cls):
+            return named
+        try:
+            return cls(scalars.read_enum_number(value, _is_lenient(info)))
+        except ValueError:
+            if info.context is not None and info.context.keeps_names and isinstance(value, str):
+                return cls._unknown(_NO_NUMBER, value[:_LONGEST_NAME])
+            raise ValueError(f"{scalars.shown(value)} is no value of {cls.__name__}") from None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the value is defined in the enum."""
+        return self.name in type(self).__members__
+
+    def _print(self) -> str | int:
+        return int(self) if self.name == str(int(self)) else self.name
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Reads names, numbers and numeric strings; prints the name, or the number of an unknown value."""
+        return core_schema.with_info_plain_validator_function(
+            cls._read, serialization=core_schema.plain_serializer_function_ser_schema(cls._print)
+        )
+
+
+# Reads google.protobuf.Any: messages that state their type.
+
+_VALUES: dict[str, Any] = {
+    "google.protobuf.BoolValue": Bool,
+    "google.protobuf.BytesValue": Bytes,
+    "google.protobuf.DoubleValue": Double,
+    "google.protobuf.Duration": Duration,
+    "google.protobuf.FieldMask": FieldMask,
+    "google.protobuf.FloatValue": Float32,
+    "google.protobuf.Int32Value": Int32,
+    "google.protobuf.Int64Value": Int64,
+    "google.protobuf.StringValue": Text,
+    "google.protobuf.Struct": Struct,
+    "google.protobuf.Timestamp": Timestamp,
+}
+
+
+@cache
+def _adapter(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_VALUES[name])
+
+
+def _read_any(value: JsonValue, info: ValidationInfo) -> JsonObject:
+    """Returns `@type` with the message's fields, or with `value` for a well-known type."""
+    if not isinstance(value, dict):
+        raise ValueError("an Any must be a JSON object")
+    if not value:
+        return {}
+    url = value.get("@type")
+    if not isinstance(url, str):
+        raise ValueError('"@type" is missing')
+    try:
+        return {"@type": url} | _read_content(url.rpartition("/")[2], value, info)
+    except ValidationError as error:
+        raise ValueError(describe_error(url, error)) from None
+
+
+def _read_content(name: str, value: JsonObject, info: ValidationInfo) -> JsonObject:
+    if name in _VALUES:
+        adapter = _adapter(name)
+        if value.keys() != {"@type", "value"}:
+            raise ValueError(f'"@type" and "value" are needed for a {name}')
+        return {"value": adapter.dump_python(adapter.validate_python(value["value"], context=info.context))}
+    if name not in MESSAGE_TYPES:
+        # Seldom needed, and 0.1 s of work: a module per part of the domain.
+        importlib.import_module("turnwise.schemas.ces.resources")
+    if name not in MESSAGE_TYPES:
+        raise ValueError(f"unknown message type {name!r}")
+    fields = {key: item for key, item in value.items() if key != "@type"}
+    return MESSAGE_TYPES[name].model_validate(fields, context=info.context).to_value()
+
+
+AnyMessage = Annotated[JsonObject, Reading(_read_any)]
+"""Any message with a message class, as its canonical JSON object."""
+
+
+# Reads google.protobuf.Struct: any JSON object, with numbers as doubles.
+
+MAX_DEPTH = 100
+"""Maximum nesting depth of messages; a `Struct`, its lists and its values count as messages."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def read_struct(value: JsonValue, depth: int = 1) -> JsonObject:
+    """Returns a copy of a JSON object with its numbers as doubles.
+
+    Args:
+        value: The object; nulls inside it are preserved.
+        depth: Nesting depth of the object.
+
+    Raises:
+        ValueError: It is no object, holds a value that is no JSON, or nests deeper than 100 messages.
+    """
+    if not isinstance(value, dict):
+        raise ValueError(f"{shown(value)} is not a JSON object")
+    _check_depth(depth)
+    return {_unicode(key): _struct_value(item, depth + 1) for key, item in value.items()}
+
+
+def _struct_value(value: JsonValue, depth: int) -> JsonValue:
+    _check_depth(depth)
+    if isinstance(value, str):
+        return value if value.isascii() else _unicode(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return read_double(value)
+    if isinstance(value, list):
+        _check_depth(depth + 1)
+        return [_struct_value(item, depth + 2) for item in value]
+    return read_struct(value, depth + 1)
+
+
+def _check_depth(depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"messages nest deeper than {MAX_DEPTH}")
+
+
+def _unicode(text: JsonValue) -> str:
+    if not isinstance(text, str):
+        raise ValueError(f"{shown(text)} is not a string")
+    if not text.isascii() and _SURROGATE.search(text):
+        raise ValueError(f"{shown(text)} holds an unpaired surrogate")
+    return text

@@ -12,7 +12,7 @@ import struct
 from datetime import date
 from functools import lru_cache
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 
 _BILLION = 1_000_000_000
 _EPOCH_DAY = date(1970, 1, 1).toordinal()

@@ -1,20 +1,20 @@
 """Generates JSON Schemas of proto3 JSON messages for MCP tools."""
 
+import ast
+import inspect
+import sys
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
+from itertools import pairwise
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.proto import fields as proto_fields
-from turnwise.schemas.proto.any import AnyMessage
-from turnwise.schemas.proto.descriptions import field_description
-from turnwise.schemas.proto.fields import OpenEnum
-from turnwise.schemas.proto.message import Message
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.proto import message as proto_fields
+from turnwise.schemas.proto.message import AnyMessage, Message, OpenEnum
 
 SchemaUse = Literal["answer", "request", "update"]
 """What a message is for. Only requests have required fields.
@@ -185,3 +185,36 @@ def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObjec
     names = ("minItems", "maxItems") if schema.get("type") == "array" else ("minimum", "maximum")
     whole = _FLOATS[schema["$ref"].rpartition("/")[2]]["anyOf"][0] if "$ref" in schema else schema
     return {**whole, **{key: bound for key, bound in zip(names, own, strict=True) if bound is not None}}
+
+
+# Reads the descriptions of fields: the docstrings below them in the classes of messages.
+
+
+def field_description(message: type[Message], field: str) -> str:
+    """Returns the description of a field.
+
+    Raises:
+        LookupError: The field has none.
+    """
+    for kind in message.__mro__:
+        text = _descriptions(kind.__module__).get((kind.__name__, field))
+        if text:
+            return text
+    raise LookupError(f"{message.__name__}.{field} has no docstring")
+
+
+@cache
+def _descriptions(module: str) -> dict[tuple[str, str], str]:
+    """Returns the docstrings of a module's fields by class and field."""
+    if not module.startswith("turnwise."):
+        return {}
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {
+        (kind.name, field.target.id): " ".join(text.value.value.split())
+        for kind in tree.body
+        if isinstance(kind, ast.ClassDef)
+        for field, text in pairwise(kind.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+        if isinstance(text.value.value, str)
+    }

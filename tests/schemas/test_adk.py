@@ -3,14 +3,16 @@ from pydantic import ValidationError
 
 from turnwise.schemas.adk import (
     AdkEvalCase,
+    AdkSession,
     AdkSessionInput,
     Content,
     EvalSet,
+    EvalSetResult,
+    EvalStatus,
     Invocation,
     InvocationEvents,
     read_log,
 )
-from turnwise.schemas.adk.results import AdkSession, EvalSetResult, EvalStatus
 
 USER = {"parts": [{"text": "q"}]}
 

@@ -1,6 +1,6 @@
 import pytest
 
-from turnwise.schemas.arguments import decoded_arguments
+from turnwise.schemas.conversation import decoded_arguments
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.ces.messages import MESSAGES
-from turnwise.schemas.proto import any as proto_any
-from turnwise.schemas.proto import fields as proto_fields
+from turnwise.schemas.ces.resources import MESSAGES
+from turnwise.schemas.proto import message as proto_any
+from turnwise.schemas.proto import message as proto_fields
 from turnwise.schemas.proto.message import MESSAGE_TYPES
 from turnwise.schemas.proto.scalars import nanos_duration, nanos_timestamp
 

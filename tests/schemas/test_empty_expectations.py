@@ -5,7 +5,7 @@ import json
 import pytest
 
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from turnwise.schemas.label import LabelDraw, parse_label
+from turnwise.schemas.calibration import LabelDraw, parse_label
 
 PLAIN = {"conversation_id": "c1", "criterion": "safety_v1"}
 DRAW = {"seed": 7, "size": 3, "of": 5}

@@ -6,8 +6,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.rows import ScoreRow
-from turnwise.schemas.score_row import MadeScoreRow, plain_rows, score_lines
+from turnwise.schemas.rows import MadeScoreRow, ScoreRow, plain_rows, score_lines
 
 
 class Label(str):

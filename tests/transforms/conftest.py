@@ -3,8 +3,7 @@ import asyncio
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation

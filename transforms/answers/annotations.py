@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.conversation import Turn
-from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import Citation, GroundedAnswer, GroundedClaim, Turn
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.text.offsets import TextRange, Utf8Text
 
 LISTED = 200

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.schemas.conversation import Turn
-from turnwise.schemas.grounded import GroundedAnswer, Problem
+from turnwise.schemas.conversation import GroundedAnswer, Problem, Turn
 from turnwise.transforms.answers.annotations import Mark, Marks, marks_of
 
 MISSING_TEXT = "MissingText"

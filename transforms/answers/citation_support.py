@@ -7,8 +7,8 @@ answer with the cited sources.
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from turnwise.schemas.grounded import GroundedAnswer
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import GroundedAnswer
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.answers.annotations import Mark, Marks
 from turnwise.transforms.judging.prompts import reference_text
 from turnwise.transforms.judging.prompts.sections import MAX_SECTION

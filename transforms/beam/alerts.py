@@ -11,13 +11,13 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 from msgspec.structs import replace
 
-from turnwise.schemas.alert import Alert, AlertRule
+from turnwise.schemas.config import Alert, AlertRule
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.alert_rules import evaluate_rule
 from turnwise.transforms.streaming.coders import MessagePackCoder
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 MAX_WINDOWS = 1000

@@ -11,8 +11,8 @@ from apache_beam.transforms.window import BoundedWindow
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from turnwise.schemas.failure import RAISED
 from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score import RAISED
 from turnwise.transforms.beam.counters import COUNTS
 from turnwise.transforms.beam.scoring import ROWS, STATISTICS, TO_READ, BundleSums, Emitter, ScoringDoFn
 from turnwise.transforms.beam.steps import FAILURES

@@ -7,7 +7,7 @@ import apache_beam as beam
 from apache_beam.pvalue import DoOutputsTuple, PCollection
 
 from turnwise.schemas.case import CaseKey
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
 from turnwise.transforms.beam.steps import FAILURES
 from turnwise.transforms.formats.parsing import LoggedConversation

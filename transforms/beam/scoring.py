@@ -8,13 +8,10 @@ from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.failure import RAISED, Failure, record_failure
-from turnwise.schemas.rows import ResultRow
-from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score_row import MadeScoreRow
+from turnwise.schemas.rows import ConversationRow, MadeScoreRow, ResultRow
+from turnwise.schemas.run import PROGRESS, RunInfo
+from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
-from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.beam.steps import FAILURES
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.criteria.calls.base import UsesToolEffects

@@ -12,15 +12,14 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 
-from turnwise.schemas.failure import RAISED, Failure, record_failure
-from turnwise.schemas.record import Receipt, Record
+from turnwise.schemas.conversation import Receipt, Record
+from turnwise.schemas.run import PROGRESS, StreamRules
+from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import Session
 from turnwise.transforms.streaming.session_state import ClosedLookup, Sessions, none_earlier
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.groups import named_events

@@ -8,8 +8,8 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.utils.timestamp import Timestamp
 
-from turnwise.schemas.failure import Failure
 from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.judge_turns import JudgeFn
 from turnwise.transforms.beam.scoring import MeasuringDoFn, ScoringDoFn
 from turnwise.transforms.beam.sessions import Ignored, LostConversation

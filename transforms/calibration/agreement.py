@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from turnwise.schemas.calibration import ConfusionCounts, LabelFigure, NumberAgreement, OutcomeAgreement
-from turnwise.schemas.difference import Bounds
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.calibration.correction import confusion
 from turnwise.transforms.decisions.calibration.labels import LabelledScore
 from turnwise.transforms.statistics.agreement import (

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from turnwise.schemas.calibration import CalibrationGroup, Corrected
-from turnwise.schemas.difference import Bounds
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.calibration.sampling import FEWEST_CASES, FEWEST_EFFECTIVE, RandomPart
 from turnwise.transforms.calibration.scores import JudgedScore
 from turnwise.transforms.statistics.agreement import Confusion

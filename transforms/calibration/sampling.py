@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from turnwise.schemas.label import LabelDraw
+from turnwise.schemas.calibration import LabelDraw
 from turnwise.transforms.calibration.scores import JudgedScore
 from turnwise.transforms.decisions.calibration.labels import LabelledScore, last_number
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from turnwise.schemas.calibration import LabelFigure, ThresholdAdvice
-from turnwise.schemas.difference import Bounds
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.calibration.agreement import case_mean
 from turnwise.transforms.calibration.scores import Ruler
 from turnwise.transforms.decisions.calibration.labels import LabelledScore

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from operator import ge, gt, le, lt
 
-from turnwise.schemas.proto.filters import Condition, FieldComparison, FilterError, Junction
+from turnwise.schemas.jsonio import JsonValue
+from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction
 from turnwise.schemas.proto.scalars import shown
-from turnwise.schemas.values import JsonValue
 from turnwise.transforms.text.patterns import glob_matches
 
 Facts = Mapping[str, JsonValue]

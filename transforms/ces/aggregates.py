@@ -11,8 +11,8 @@ Kinds of sums: `tool` counts (PASS, FAIL) of a tool; `semantic`, `hallucination`
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import float32, nanos_duration
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.metrics.state import Sums, add_sums
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from turnwise.schemas.case import CaseThresholds
 from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome, Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.ces.items import Statement
 from turnwise.transforms.criteria.ces.similarity import LABELS

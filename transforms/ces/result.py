@@ -8,10 +8,10 @@ import msgspec
 
 from turnwise.schemas.ces.names import evaluation_id
 from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import nanos_duration
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Outcome, Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces import messages
 from turnwise.transforms.ces.hallucinations import engine_scores, judged_hallucination
 from turnwise.transforms.ces.judgements import NAMES, UNJUDGED, Judgements, hallucination_gates

@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ToolCall, ToolResponse
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.ces import messages
 from turnwise.transforms.ces.hallucinations import judged_hallucination
 from turnwise.transforms.ces.judgements import Judgements

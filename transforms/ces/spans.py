@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from turnwise.schemas.conversation import TimedSpan
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import nanos_duration, read_timestamp
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.metrics.state import SumPart
 
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
-from turnwise.schemas.comparison import CriterionComparison
-from turnwise.schemas.difference import Bounds, CorrectedDifference
+from turnwise.schemas.comparison import Bounds, CorrectedDifference, CriterionComparison
 from turnwise.transforms.comparison.side import ComparedSide
 from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.proportions import estimated_difference

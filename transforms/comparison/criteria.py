@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from turnwise.schemas.comparison import CriterionComparison
-from turnwise.schemas.difference import JudgeNoise, TurnDifference, VersionDifference
+from turnwise.schemas.comparison import CriterionComparison, JudgeNoise, TurnDifference, VersionDifference
 from turnwise.transforms.comparison.measures import CriterionMeasure, value_direction
 from turnwise.transforms.comparison.ratios import quantile_ratios
 from turnwise.transforms.comparison.undecided import lasting_word, three_readings

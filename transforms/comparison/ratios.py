@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from turnwise.schemas.difference import QuantileRatio
+from turnwise.schemas.comparison import QuantileRatio
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.words import bounds_of
 from turnwise.transforms.decisions.comparison.estimates import Setup

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from turnwise.schemas.comparison import RulerChange
-from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.run import RunDocument
-from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.comparison.applied import applied_thresholds
 from turnwise.transforms.comparison.side import ComparedSide
 from turnwise.transforms.scoring.verdict import STATUS

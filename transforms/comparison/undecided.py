@@ -5,7 +5,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from turnwise.schemas.difference import ComparisonWord, Undecided, UndecidedReading
+from turnwise.schemas.comparison import ComparisonWord, Undecided, UndecidedReading
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.runs import Bools
 from turnwise.transforms.comparison.words import bounds_of, word_for

@@ -1,6 +1,6 @@
 """Words for differences, from adjusted p-values and intervals."""
 
-from turnwise.schemas.difference import Bounds, ComparisonWord, VersionDifference
+from turnwise.schemas.comparison import Bounds, ComparisonWord, VersionDifference
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.decisions.comparison.estimates import Estimate, Setup
 from turnwise.transforms.statistics.decision import DifferenceEvidence, word

@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedOutcome, Turn
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.conversion.differences import Differences
 from turnwise.transforms.matching.recorded import contained_case, played_case, recorded_case
 from turnwise.transforms.tools.conversion import Codec, RunOfConversation, Target

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from turnwise.schemas.conversation import Turn
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 
 
 def plain(item: msgspec.Struct) -> JsonObject:

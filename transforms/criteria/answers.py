@@ -6,10 +6,9 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from turnwise.schemas.grounded import SafetyRating
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import SafetyRating
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.annotations import listed, was_skipped
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair

@@ -4,8 +4,8 @@ from math import isnan
 from numbers import Real
 from typing import Any
 
-from turnwise.schemas.harm import CRITERION_HARMS
-from turnwise.schemas.values import short_repr
+from turnwise.schemas.jsonio import short_repr
+from turnwise.schemas.score import CRITERION_HARMS
 
 UNITS = ("score", "seconds", "count")
 GATES = ("at_least", "at_most")

@@ -9,11 +9,10 @@ from typing import ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, field_validator
 
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.judge_config import PromptGeneration
+from turnwise.schemas.config import PromptGeneration
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.registry import Registry
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.attributes import ATTRIBUTES, attribute_fault
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt
 from turnwise.transforms.judging.prompts.sections import Section, fill_task

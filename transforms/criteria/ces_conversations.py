@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Outcome, Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.ces.items import JudgedRubric, with_items
 from turnwise.transforms.judging.ask import Ask, Question

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from turnwise.schemas.conversation import ExpectedTurn
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.effects.wording import value_text
 from turnwise.transforms.judging.ask import Ask, Question

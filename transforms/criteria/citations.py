@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.annotations import listed, marks_of, was_skipped
 from turnwise.transforms.answers.citation_support import CitedSource, Grounds, Support
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn

@@ -5,9 +5,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.calls.base import UsesToolEffects
 from turnwise.transforms.effects.call_values import argument_paths

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from turnwise.schemas.conversation import Expectation, ToolCall, ToolResponse
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.effects.statements.spoken_text import SpokenText
 from turnwise.transforms.effects.wording import call_text, value_text

@@ -6,8 +6,8 @@ from functools import partial
 from unicodedata import normalize
 
 from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonValue
 from turnwise.transforms.effects.wording import call_text, clipped_value, value_text
 from turnwise.transforms.matching.sample import MISSING_TURN, TurnPair
 

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
+from turnwise.schemas.jsonio import short_repr
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import short_repr
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair
 

@@ -4,8 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.criteria.base import RestsOn, turn_mismatch
 from turnwise.transforms.judging.ask import Ask, Question

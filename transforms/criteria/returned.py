@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 from pydantic_core import from_json, to_json
 
+from turnwise.schemas.jsonio import JsonObject, short_repr
 from turnwise.schemas.score import Outcome, Score
-from turnwise.schemas.values import JsonObject, short_repr
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.reasons import why_overall, why_unpaired
 from turnwise.transforms.matching.sample import Sample, TurnPair

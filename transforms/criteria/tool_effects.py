@@ -6,11 +6,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.tools import UNKNOWN
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import UNKNOWN, ExpectedTurn, ToolCall
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.calls.base import LeavesOpen, OpenScore, UsesToolEffects
 from turnwise.transforms.effects.actor_calls import ActorCall

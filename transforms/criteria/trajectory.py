@@ -8,8 +8,8 @@ from typing import ClassVar, TypeVar
 from pydantic import Field, StrictBool, field_validator
 
 from turnwise.schemas.conversation import ToolCall, Turn
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, turn_mismatch
 from turnwise.transforms.criteria.reasons import calls_apart, calls_text
 from turnwise.transforms.effects.failures import has_failed

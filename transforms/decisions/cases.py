@@ -7,10 +7,8 @@ from typing import Any, cast
 from msgspec import Struct, field
 
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, ToolResponse, Turn
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.transcript import ExpectedPart, Transcript, TranscriptCall, TranscriptTurn
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.rows import ConversationRow, ExpectedPart, Transcript, TranscriptCall, TranscriptTurn
 from turnwise.transforms.matching.ending import broke_off
 from turnwise.transforms.matching.sample import MISSING_TURN
 

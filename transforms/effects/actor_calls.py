@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.catalog import is_toggle, words_of
 from turnwise.transforms.effects.equivalence import equivalent, key_of
 from turnwise.transforms.effects.prose import may_be_reworded

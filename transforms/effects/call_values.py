@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.mentions import MONEY_NAMES
 from turnwise.transforms.text.function_words import FUNCTION_WORDS, word_set
 from turnwise.transforms.text.values import CURRENCY_CODES, plain

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec import Struct, field, structs
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.equivalence import Prose, equivalent, pair_equivalent
 from turnwise.transforms.matching.arguments import (
     ArgumentMatcher,

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
-from turnwise.schemas.tools import GUESS, UNKNOWN, InferredEffect, ToolEffect
+from turnwise.schemas.conversation import GUESS, UNKNOWN, InferredEffect, ToolEffect
 from turnwise.transforms.effects import foreign_verbs as foreign
 from turnwise.transforms.effects import verbs
 

@@ -6,10 +6,8 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.tools import UNKNOWN
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall, ToolResponse
+from turnwise.schemas.jsonio import JsonObject, json_structure
 from turnwise.transforms.effects.actor_calls import without_repeats
 from turnwise.transforms.effects.call_values import CallValue, ValueVerdict, leaves, values_text
 from turnwise.transforms.effects.failures import has_failed

@@ -5,8 +5,7 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Literal
 
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue, json_structure
 from turnwise.transforms.effects.prose import (
     compare_structured,
     compare_texts,

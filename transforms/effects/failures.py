@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from turnwise.schemas.conversation import ToolResponse
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.effects.catalog import words_of
 from turnwise.transforms.text.cleaning import is_bad_status, plain_key, states_failure
 from turnwise.transforms.text.function_words import word_set

@@ -5,9 +5,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ToolCall
-from turnwise.schemas.tools import UNKNOWN, Effect, ToolDeclaration, ToolEffect, ToolSetting
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.conversation import (
+    UNKNOWN,
+    Conversation,
+    Effect,
+    ToolCall,
+    ToolDeclaration,
+    ToolEffect,
+    ToolSetting,
+)
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.effects.catalog import infer_effect, words_of
 from turnwise.transforms.text.patterns import glob_matches
 

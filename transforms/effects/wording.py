@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TypeVar
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.actor_calls import ActorCall
 from turnwise.transforms.effects.calls import ArgumentComparison, OpenPair
 from turnwise.transforms.effects.pairing import Matching, Pair

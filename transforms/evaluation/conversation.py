@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.rows import ResultRow
+from turnwise.schemas.rows import ConversationRow, MadeScoreRow, ResultRow
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score_row import MadeScoreRow
 from turnwise.transforms.ces.result import evaluation_result, result_message
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import MeasuredCriterion

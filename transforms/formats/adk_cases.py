@@ -17,7 +17,7 @@ from turnwise.schemas.adk import (
 )
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import APP_DETAILS, GROUNDING, ExpectedTurn, Rubric, ToolCall, Turn
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.adk import content as adk_content
 from turnwise.transforms.formats.adk.content import (
     AdkUnread,

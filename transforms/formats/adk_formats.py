@@ -5,8 +5,8 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.adk import event
 from turnwise.transforms.formats.adk.legacy import legacy_cases
 from turnwise.transforms.formats.adk.results import eval_result_conversations

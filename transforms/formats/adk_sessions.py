@@ -3,10 +3,18 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from turnwise.schemas.adk import Content, Invocation, InvocationEvent, InvocationEvents, Part, read_log
-from turnwise.schemas.adk.results import AdkEvent, AdkSession
+from turnwise.schemas.adk import (
+    AdkEvent,
+    AdkSession,
+    Content,
+    Invocation,
+    InvocationEvent,
+    InvocationEvents,
+    Part,
+    read_log,
+)
 from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.formats.adk.content import AdkUnread, parts_of, unread_event
 from turnwise.transforms.formats.adk.end import by_user, is_final, session_end
 from turnwise.transforms.formats.adk.history import history

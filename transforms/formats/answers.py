@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from turnwise.schemas import grounded
+from turnwise.schemas import conversation as grounded
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.discovery_engine import (
+    Answer,
     AnswerReference,
     AnswerSafetyRating,
     AnswerStep,
@@ -18,11 +19,9 @@ from turnwise.schemas.discovery_engine import (
     StructuredDocumentInfo,
     UnstructuredDocumentInfo,
 )
-from turnwise.schemas.discovery_engine.answer import Answer
-from turnwise.schemas.proto.fields import OpenEnum
-from turnwise.schemas.proto.lenient import ReadProblems
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.proto.message import OpenEnum, ReadProblems
 from turnwise.schemas.proto.scalars import timestamp_nanos
-from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.unread import Unread, snake
 
 PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}

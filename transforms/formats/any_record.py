@@ -8,8 +8,8 @@ from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.failure import RAISED, Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import RAISED, Failure
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.messages.values import without_nulls
 from turnwise.transforms.formats.parsing import LoggedConversation, parse_case, parse_record

@@ -14,7 +14,7 @@ from turnwise.schemas.conversation import (
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.canonical.expected import add_unread_expectations, read_fields, unread_work
 from turnwise.transforms.formats.canonical.strict import strict_case
 from turnwise.transforms.formats.endings import (
@@ -63,7 +63,7 @@ def read_conversation(data: bytes) -> Conversation:
     """Parses a record; turns are numbered by their position.
 
     Invalid records are repaired: null lists and null fields count as absent, ids may be
-    numbers, arguments JSON texts (`turnwise.schemas.arguments`), usage in OpenAI's spelling and error marks
+    numbers, arguments JSON texts (`turnwise.schemas.conversation`), usage in OpenAI's spelling and error marks
     of any shape, declared tools of any form, the end in tau2's words; expected actions that the user is to
     make are separated, and durations that are no finite number in range, and tokens with a negative number,
     are omitted with a finding.

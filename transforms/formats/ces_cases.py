@@ -5,24 +5,25 @@ from typing import Any, Literal
 import msgspec
 
 from turnwise.schemas import case as canonical
-from turnwise.schemas.ces.case_content import CaseContent, CaseToScore
 from turnwise.schemas.ces.evaluation import (
+    CaseContent,
+    CaseToScore,
     Golden,
     GoldenExpectation,
     GoldenTurn,
     Scenario,
     ScenarioExpectation,
+    check_evaluation,
 )
-from turnwise.schemas.ces.limits import check_evaluation
 from turnwise.schemas.ces.metric_settings import (
     EvaluationMetricsThresholds,
     ExtraToolCallBehavior,
     HallucinationMetricBehavior,
+    SessionInput,
 )
-from turnwise.schemas.ces.sessions import SessionInput
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Rubric, TurnThresholds
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.ces_conversations import message_text, tool_call, tool_response
 from turnwise.transforms.matching.arguments import check_directives
 

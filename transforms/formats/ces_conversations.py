@@ -5,9 +5,9 @@ from typing import Literal
 
 from turnwise.schemas import conversation as canonical
 from turnwise.schemas.ces import conversation as ces
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
-from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.ces.end import session_end
 from turnwise.transforms.formats.endings import UNKNOWN, record_end
 from turnwise.transforms.formats.spellings import length, spelt

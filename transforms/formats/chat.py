@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat.message import (
     SKIPPED_ROLES,
     answer_value,

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.agents.chain import blocks_of, chain, content_of, message_id, segments
 from turnwise.transforms.formats.agents.notices import typed_command, users_blocks
 from turnwise.transforms.formats.endings import End

@@ -1,8 +1,7 @@
 """Session logs of Codex (`rollout-*.jsonl`) and the events of `codex exec --json`."""
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.agents.codex_events import add_item, add_usage, is_typed, marked
 from turnwise.transforms.formats.endings import End
 from turnwise.transforms.formats.messages.dialogue import Dialogue

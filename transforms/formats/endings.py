@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from turnwise.schemas.conversation import Ended
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.spellings import error_mark
 
 ENDED, DETAIL, TERMINATION = "ended", "ended_detail", "termination_reason"

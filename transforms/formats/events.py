@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 from pydantic_core import from_json
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import RAISED
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.problems import checked, is_foreseen, unforeseen, with_turns
 from turnwise.transforms.formats.registry import AUTO, FORMATS, EventReader, time_by

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.formats.unread import snake
 
 Extra = Mapping[type[msgspec.Struct], Mapping[str, Any]]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 
 NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
 _SPAN_KEYS = (

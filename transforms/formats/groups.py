@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.failure import RAISED, Failure, record_failure
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.formats.events import ConversationEvent, event_reader, unforeseen_event
 from turnwise.transforms.formats.lending import Lent, NoConversation
 from turnwise.transforms.formats.problems import is_foreseen

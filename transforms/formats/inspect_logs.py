@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end
 from turnwise.transforms.formats.messages.blocks import as_blocks
 from turnwise.transforms.formats.messages.dialogue import Dialogue

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
-from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
-from turnwise.schemas.mapping import MappingConfig
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.config import MappingConfig
+from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import UNKNOWN, End, stated_end
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.registry import FORMATS, formats_in_order
 from turnwise.transforms.formats.unread import snake
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue, json_structure
 from turnwise.transforms.formats.spellings import failure_mark
 from turnwise.transforms.formats.unread import UNREAD, Unread
 from turnwise.transforms.matching.responses import pair_responses

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import KEPT_RECORD_BYTES, RAISED, Failure, record_failure
-from turnwise.schemas.record import Receipt, Record
+from turnwise.schemas.conversation import Conversation, Receipt, Record
+from turnwise.schemas.score import KEPT_RECORD_BYTES, RAISED, Failure, record_failure
 from turnwise.transforms.formats.events import ConversationEvent, add_clashes, distinct, in_order, join_events
 from turnwise.transforms.formats.lending import NoConversation
 from turnwise.transforms.formats.problems import checked, with_turns

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from turnwise.schemas.mapping import MappingConfig, states_no_calls
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.config import MappingConfig, states_no_calls
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.unread import may_hold_work
 
 FIELDS = (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.messages.values import as_object, decoded, stated

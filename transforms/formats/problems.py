@@ -10,10 +10,9 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import RAISED
-from turnwise.schemas.jsonio import key_twice
+from turnwise.schemas.jsonio import JsonObject, JsonValue, key_twice
 from turnwise.schemas.proto.scalars import shown
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.score import RAISED
 
 T = TypeVar("T")
 _WITHOUT_TURNS = ("agent_error", "limit", "environment_error")

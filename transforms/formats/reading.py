@@ -9,11 +9,9 @@ from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import RAISED
-from turnwise.schemas.jsonio import dump_json, json_structure
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.mapped import MAPPING, PART
 from turnwise.transforms.formats.mapped.choice import mapped_format, part_event, takes_rows

@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.formats.chat.format import is_message
 from turnwise.transforms.formats.foreign import NEXT_STEP, foreign_format
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of

@@ -9,13 +9,11 @@ from msgspec import Struct
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig, EvalConfig, TracesConfig
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import RAISED
-from turnwise.schemas.mapping import MappingConfig
-from turnwise.schemas.record import Record
+from turnwise.schemas.config import CesConfig, DiscoveryEngineConfig, EvalConfig, MappingConfig, TracesConfig
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.lending import Lent
 from turnwise.transforms.text.times import time_seconds, value_time
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 
 _NO_LETTER = re.compile(r"[^a-z]")
 _END = re.compile(r"u?u?id$|key$")

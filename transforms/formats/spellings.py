@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import msgspec
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.arguments import decoded_arguments
-from turnwise.schemas.conversation import Milliseconds
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Milliseconds, decoded_arguments
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.text.cleaning import states_failure
 

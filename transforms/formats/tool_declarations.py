@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import get_args
 
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.tools import Effect, ToolDeclaration
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Effect, ToolDeclaration
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.messages.values import stated
 
 _METHODS: dict[str, Effect] = {

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
-from turnwise.schemas.grounded import Problem
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Problem, ToolCall, ToolResponse, Turn
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.matching.responses import without_call
 
 UNREAD = "UnreadPart"

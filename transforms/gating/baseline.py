@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.comparison import Comparison, CriterionComparison
-from turnwise.schemas.difference import Bounds
+from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison
 from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.comparison.pairing import match

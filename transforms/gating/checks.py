@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.gate_config import AllPassRule, BoundRule, GateConfig
+from turnwise.schemas.config import AllPassRule, BoundRule, ConfigError, GateConfig
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.decisions.gate.measured import scale_of
 from turnwise.transforms.scoring.verdict import STATUS

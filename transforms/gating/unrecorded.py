@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from turnwise.schemas.case import CaseKey
-from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.rows import ConversationRow
 
 
 def unrecorded_cases(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import Failure
 from turnwise.schemas.inspection import CriterionUse, FileInspection, Noted
+from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.formats.any_record import FoundCase, ReadRecord
 from turnwise.transforms.formats.events import ConversationEvent

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.effects.wording import call_text, value_text
 from turnwise.transforms.matching.responses import pair_responses
 

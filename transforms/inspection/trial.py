@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.case import EvalCase, UserFact
-from turnwise.schemas.conversation import Conversation, Expectation, Rubric
+from turnwise.schemas.conversation import Conversation, Expectation, Record, Rubric
 from turnwise.schemas.inspection import Applies
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
 from turnwise.transforms.matching.cases import inline_case

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import JudgeSample, Prompt, Question
 from turnwise.transforms.matching.sample import Sample

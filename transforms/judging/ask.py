@@ -7,8 +7,8 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.judge_config import Cascade, JudgeConfig, Panel
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.config import Cascade, JudgeConfig, Panel
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.flips import VerdictsOf
 
 NO_JUDGE = "no judge configured"

@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from turnwise.schemas.failure import RAISED
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 from turnwise.schemas.registry import error_text
+from turnwise.schemas.score import RAISED
 from turnwise.transforms.judging.ask import JudgeSample, Question, R, known_sum
 from turnwise.transforms.judging.backends.base import (
     MAX_CANDIDATES,

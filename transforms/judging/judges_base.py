@@ -6,8 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.registry import Registry, hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.backends.base import Backend

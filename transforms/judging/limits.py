@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from math import inf
 
-from turnwise.schemas.judge_config import JudgeConfig, TokenPrices
+from turnwise.schemas.config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.limits.counts import JudgeUsage
 from turnwise.transforms.judging.places.base import NO_LIMITS, NOTHING, Amounts, ReplyPlace
 

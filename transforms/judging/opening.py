@@ -1,7 +1,7 @@
 """Opens places by their addresses."""
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_postgresql_url, shown_url
+from turnwise.schemas.jsonio import is_postgresql_url, shown_url
 from turnwise.transforms.judging.places.base import PATIENCE_S, ReplyPlace
 from turnwise.transforms.judging.places.sqlite import SqlitePlace
 

@@ -10,7 +10,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import shown_url
+from turnwise.schemas.jsonio import shown_url
 from turnwise.transforms.judging.places.base import Amounts, PlaceError, ReplyRow, spending
 
 # psycopg also warns of a connection that broke; what was lost is told once, by its error.

@@ -3,10 +3,16 @@
 import json
 from collections.abc import Iterable, Sequence
 
-from turnwise.schemas.conversation import APP_DETAILS, GROUNDING, Conversation, ToolCall, ToolResponse, Turn
-from turnwise.schemas.grounded import Reference
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import (
+    APP_DETAILS,
+    GROUNDING,
+    Conversation,
+    Reference,
+    ToolCall,
+    ToolResponse,
+    Turn,
+)
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.judging.prompts.search import found_by_search
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.matching.expectations import turn_texts

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 from pydantic import BaseModel
 
-from turnwise.schemas.judge_config import JudgeConfig, generation_settings
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.config import JudgeConfig, generation_settings
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.ask import JudgeModelOptions, Question
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
 from turnwise.transforms.judging.prompts.reply import asked_schema

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.judges_base import JUDGES, JudgeKind
 
 _OF_ONE_API = ("project", "location", "base_url", "api_key_secret")

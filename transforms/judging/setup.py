@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.cache import ReplyCache

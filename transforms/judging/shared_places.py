@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local
 
 _LAYOUT = 1
 _BUSY_S = 30.0

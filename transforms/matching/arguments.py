@@ -9,10 +9,9 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from turnwise.schemas.jsonio import same_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, same_json
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
-from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.text.patterns import check_pattern, pattern_found
 
 _LONGEST_TYPE = 100

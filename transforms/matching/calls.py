@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.matching.arguments import frozen, is_directive, parameter_score, same_value
 from turnwise.transforms.matching.assignment import best_assignment, equal_matches
 from turnwise.transforms.text.subsequence import common_subsequence

@@ -7,9 +7,8 @@ import msgspec
 
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.ces.names import app_in
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, Rubric, Turn
-from turnwise.schemas.failure import Failure, record_failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Rubric, Turn
+from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.own_turns import joined_turns
 from turnwise.transforms.matching.packed_case import PackedCase
 from turnwise.transforms.matching.sample import Sample, stated_case

@@ -7,8 +7,8 @@ import msgspec
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, ToolResponse, Turn
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Outcome
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.matching.arguments import (
     ParameterScore,
     met_parameters,

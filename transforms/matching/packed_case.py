@@ -5,7 +5,7 @@ import zlib
 from typing import Any, NamedTuple
 
 from turnwise.schemas.case import CaseKey, EvalCase
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 
 _FASTEST = 1
 

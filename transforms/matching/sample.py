@@ -7,9 +7,8 @@ from functools import cached_property
 import msgspec
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.matching.alignment import align
 from turnwise.transforms.matching.case_digest import case_digest
 from turnwise.transforms.matching.expectations import (

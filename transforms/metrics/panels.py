@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import TypeAlias
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.scoring.evaluate import CriterionScores
 from turnwise.transforms.scoring.joint.counting import verdict_letters

@@ -5,8 +5,8 @@ from math import fsum
 
 from msgspec import Struct, field
 
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Outcome
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.statistics.proportions import wilson_interval
 
 MOST_CASES = 10_000

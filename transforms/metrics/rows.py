@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 from msgspec.structs import asdict
 
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import (
     FailureRow,
+    MadeScoreRow,
     MetricRow,
     MetricsByAppVersionRow,
     MetricsBySliceRow,
@@ -14,8 +15,7 @@ from turnwise.schemas.rows import (
     ResultRow,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score_row import MadeScoreRow
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.flips import Flips
 from turnwise.transforms.matching.sample import Sample

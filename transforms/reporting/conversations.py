@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.report.conversations import Conversations, Detail
+from turnwise.schemas.report import Conversations, Detail
+from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.report.collect import AnyRow, Entry, VersionKey, turns_of
 from turnwise.transforms.reporting.calls import call_pairs, expected_calls
 from turnwise.transforms.reporting.exact import exact_json

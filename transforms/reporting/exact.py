@@ -3,7 +3,7 @@
 import json
 import re
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 
 _LARGEST = 2**53 - 1
 _TAG = "$integer"

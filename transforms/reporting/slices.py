@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from turnwise.schemas.conversation_row import ConversationRow
 from turnwise.schemas.report import Slice, SliceFigure
+from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey, turns_of
 from turnwise.transforms.scoring.verdict import STATUS
 from turnwise.transforms.statistics.multiplicity import benjamini_hochberg

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.calls import ArgumentComparison, Difference
 from turnwise.transforms.effects.wording import call_text, value_text
 from turnwise.transforms.matching.arguments import arguments_match

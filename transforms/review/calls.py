@@ -5,9 +5,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
-from turnwise.schemas.conversation import TimedSpan, ToolCall, ToolResponse, Turn
-from turnwise.schemas.tools import UNKNOWN
-from turnwise.schemas.transcript import ExpectedCall, TranscriptCall
+from turnwise.schemas.conversation import UNKNOWN, TimedSpan, ToolCall, ToolResponse, Turn
+from turnwise.schemas.rows import ExpectedCall, TranscriptCall
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool, calls_tools
 from turnwise.transforms.matching.calls import tool_identity

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.text.times import time_seconds
 
 MOST_READ = 10

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation
-from turnwise.schemas.transcript import ExpectedPart
+from turnwise.schemas.rows import ExpectedPart
 from turnwise.transforms.effects.wording import call_text, value_text
 from turnwise.transforms.review.calls import CallEffects, expected_calls
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from turnwise.schemas.harm import HARM_WEIGHTS
+from turnwise.schemas.score import HARM_WEIGHTS
 from turnwise.transforms.review.problems import ReviewProblem
 
 _DECIMALS = 3

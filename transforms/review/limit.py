@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.transcript import MOST_BYTES, LeftOut, Transcript, TranscriptTurn
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue, dump_json
+from turnwise.schemas.rows import MOST_BYTES, LeftOut, Transcript, TranscriptTurn
 
 
 class _TranscriptLimits(NamedTuple):

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.harm import HARM_TERMS, HarmTerm
-from turnwise.schemas.score import Score
+from turnwise.schemas.score import HARM_TERMS, HarmTerm, Score
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met

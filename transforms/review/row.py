@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypedDict, cast
 
 from turnwise.schemas.conversation import Turn
-from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.tool_catalog import ToolCatalog
 from turnwise.transforms.matching.sample import Sample, stated_task

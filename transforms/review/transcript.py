@@ -6,8 +6,8 @@ from typing import cast
 import msgspec
 
 from turnwise.schemas.conversation import Turn
-from turnwise.schemas.transcript import MOST_BYTES, ExpectedPart, Transcript, TranscriptCall, TranscriptTurn
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
+from turnwise.schemas.rows import MOST_BYTES, ExpectedPart, Transcript, TranscriptCall, TranscriptTurn
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.review.calls import CallEffects, MadeCalls, expected_calls, user_calls
 from turnwise.transforms.review.expected import add_expectations, expected_of_whole

@@ -6,10 +6,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from turnwise.schemas.alert import AlertRule
-from turnwise.schemas.config import ConfigError, EvalConfig, load_json_object
-from turnwise.schemas.judge_config import snake_case
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.config import AlertRule, ConfigError, EvalConfig, load_json_object, snake_case
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
 from turnwise.transforms.judging.judges_base import find_judge

@@ -6,8 +6,7 @@ from functools import partial
 
 import msgspec
 
-from turnwise.schemas.failure import RAISED, Failure, record_failure
-from turnwise.schemas.score import Score
+from turnwise.schemas.score import RAISED, Failure, Score, record_failure
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.calls.base import LeavesOpen, OpenScore
 from turnwise.transforms.criteria.ces.items import ComparedValue, items_of

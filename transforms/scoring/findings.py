@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from turnwise.schemas.conversation import Turn
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.grounded import Problem
+from turnwise.schemas.conversation import Problem, Turn
+from turnwise.schemas.score import Failure
 from turnwise.transforms.answers.checks import found_problems
 from turnwise.transforms.matching.sample import Sample
 

@@ -6,8 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
-from turnwise.schemas.gate_config import STATUS
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import STATUS, JudgeConfig
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.criteria.calls.base import LeavesOpen
 from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch

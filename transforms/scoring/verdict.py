@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.grounded import FAILED
+from turnwise.schemas.conversation import FAILED
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.ending import broke_off, end_text, end_unclear
 from turnwise.transforms.matching.sample import TurnPair, unanswered_state

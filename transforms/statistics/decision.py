@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from turnwise.schemas.difference import ComparisonWord
+from turnwise.schemas.comparison import ComparisonWord
 from turnwise.transforms.statistics.interval import Interval
 
 

@@ -3,7 +3,7 @@
 from hashlib import sha256
 from typing import NamedTuple
 
-from turnwise.schemas.alert import Alert, AlertRule, ScoreLevel
+from turnwise.schemas.config import Alert, AlertRule, ScoreLevel
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally

@@ -9,7 +9,7 @@ from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.sessions import RecordContent

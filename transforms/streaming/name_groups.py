@@ -7,12 +7,12 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import TimestampedValue
 
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.sessions import RecordContent, SessionsFn
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.groups import named_events
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import Session
 from turnwise.transforms.streaming.session_state import ClosedLookup, Sessions, none_earlier
 

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.failure import Failure, Stage
-from turnwise.schemas.record import Receipt, Record
-from turnwise.schemas.rows import FailureRow, ResultRow
-from turnwise.schemas.score_row import MadeScoreRow
+from turnwise.schemas.conversation import Receipt, Record
+from turnwise.schemas.rows import ConversationRow, FailureRow, MadeScoreRow, ResultRow
+from turnwise.schemas.score import Failure, Stage
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation
 from turnwise.transforms.metrics.rows import failure_rows
 from turnwise.transforms.metrics.state import MetricsState

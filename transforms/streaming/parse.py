@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Arrival, Record
+from turnwise.schemas.conversation import Arrival, Record
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.steps import EVENTS, GROUPED, ParsingDoFn
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation

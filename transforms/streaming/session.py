@@ -7,12 +7,11 @@ import msgspec
 from msgspec.structs import replace
 from pydantic_core import from_json
 
-from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.conversation import Closing, Conversation, Receipt, Record
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.record import Closing, Receipt, Record
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.formats.events import ConversationEvent, in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.streaming.durations import StreamRules
 
 MAX_EVENTS = 2_000
 MAX_BYTES = 16 * 1024 * 1024

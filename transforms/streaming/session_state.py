@@ -7,12 +7,11 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import RAISED
-from turnwise.schemas.record import Receipt, Record
+from turnwise.schemas.conversation import Conversation, Receipt, Record
+from turnwise.schemas.run import StreamRules
+from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import (
     ClosedSession,
     LateEventError,

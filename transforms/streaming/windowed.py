@@ -11,11 +11,11 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec
 from apache_beam.transforms.window import FixedWindows
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.metrics import MetricsFn, StateCoder
 from turnwise.transforms.metrics.rows import RowWindow
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.durations import StreamRules
 
 
 class WindowMetrics(NamedTuple):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 
 _ERROR_KEYS = frozenset(("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror"))
 _SUCCESS_KEYS = frozenset(("success", "succeeded", "successful", "ok", "issuccess"))

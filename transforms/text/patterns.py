@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from turnwise.schemas.values import short_repr
+from turnwise.schemas.jsonio import short_repr
 
 _MOST_MEMORY = 1 << 20
 """Bytes for a compiled pattern; RE2 refuses larger ones, such as nested repetitions of many characters."""

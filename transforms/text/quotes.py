@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from unicodedata import normalize
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.text.sanitize import HIDDEN, sanitize, visible, visible_places
 
 _MARKS = str.maketrans("", "", "\\\"'`*_“”„‘’«»\u200c\u200d")

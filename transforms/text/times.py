@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pydantic.alias_generators import to_camel
 
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
-from turnwise.schemas.values import JsonObject, JsonValue
 
 # As seconds, the year 5138; as milliseconds, March 1973.
 _FIRST_MILLISECONDS = 1e11

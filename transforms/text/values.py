@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 
 _LONGEST_NUMBER = 40
 _LONGEST_KEPT = 256

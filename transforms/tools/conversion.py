@@ -7,9 +7,9 @@ from msgspec import Struct, field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.rows import ScoreRow
-from turnwise.schemas.values import JsonObject
 
 T = TypeVar("T", Conversation, EvalCase)
 

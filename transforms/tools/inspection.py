@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from turnwise.schemas.mapping import MappingConfig, named_keys
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.config import MappingConfig, named_keys
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.unread import snake
 
 _IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id",

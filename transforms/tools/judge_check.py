@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.difference import Bounds
-from turnwise.schemas.judge_check import CheckedCriterion, CheckFigure
+from turnwise.schemas.calibration import CheckedCriterion, CheckFigure
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.judge_check.perturbed import PERTURBATIONS
 from turnwise.transforms.judge_check.questions import CheckedQuestion
 from turnwise.transforms.judge_check.votes import ChangedVerdicts, Votes, changes

@@ -12,7 +12,7 @@ from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_store_url, shown_url
+from turnwise.schemas.jsonio import is_store_url, shown_url
 
 _COMMANDS: tuple[StoreCommand, ...] = (RUNS, PRUNE, DELETE, BACKUP, CHECK)
 COMMANDS = {each.name: each for each in _COMMANDS}

@@ -4,7 +4,7 @@ from turnwise.pipeline.io.bigquery.client import REQUEST_SECONDS, one_line, open
 from turnwise.pipeline.io.bigquery.query import PATIENCE, find_table
 from turnwise.pipeline.settings.options import RowsAddress, parse_address
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.input_files import InputFile
+from turnwise.schemas.run import InputFile
 
 _IDS = {"HOUR": "%Y%m%d", "DAY": "%Y%m%d", "MONTH": "%Y%m", "YEAR": "%Y"}
 _PARTITION = """

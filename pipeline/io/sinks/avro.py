@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
-from turnwise.schemas.avro_schema import avro_schema
-from turnwise.schemas.columns import json_columns, with_json_texts
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import avro_schema, json_columns, with_json_texts
 
 
 class AvroWriter:

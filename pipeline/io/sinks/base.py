@@ -14,10 +14,9 @@ from turnwise.pipeline.io.changes import ChangeWriter
 from turnwise.pipeline.io.run_record import RunRecord
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import shown_url
-from turnwise.schemas.failure import RAISED
+from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.registry import Registry, error_text, hook_errors
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.score import RAISED
 
 if TYPE_CHECKING:
     from apache_beam.pvalue import PCollection

@@ -6,9 +6,8 @@ from typing import Any, BinaryIO
 
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
 from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
-from turnwise.schemas.jsonio import dump_json, load_json
-from turnwise.schemas.score_row import score_lines
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json, load_json
+from turnwise.schemas.rows import score_lines
 
 _BLOCK = 256 * 1024
 _RESULTS, _SCORES = "results", "scores"

@@ -6,8 +6,7 @@ from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.store.states import Broken
 from turnwise.pipeline.store.urls import absolute_url
-from turnwise.schemas.database_urls import SCHEMES
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import SCHEMES, JsonObject
 
 
 def _open(place: SinkPlace) -> TableSink:

@@ -10,7 +10,6 @@ from uuid import uuid4
 
 from apache_beam.io.filesystems import FileSystems
 
-from turnwise.pipeline.io.arrow import arrow_schema
 from turnwise.pipeline.io.bigquery.client import told
 from turnwise.pipeline.io.sinks.base import TableSink
 from turnwise.pipeline.io.staging import (
@@ -32,8 +31,8 @@ from turnwise.pipeline.io.warehouse.bigquery_tables import (
     refused,
 )
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.schemas.columns import WAREHOUSE_TABLES
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.rows import WAREHOUSE_TABLES, arrow_schema
 
 if TYPE_CHECKING:
     from google.cloud.bigquery import Client, LoadJob, LoadJobConfig

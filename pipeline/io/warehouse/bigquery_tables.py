@@ -10,8 +10,8 @@ from turnwise.pipeline.io.staging import VERSION, staged_columns
 from turnwise.pipeline.io.warehouse.change_tables import CHANGES, stream_tables, view_statements
 from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.rows import DATE, WAREHOUSE_TABLES, Column
 
 if TYPE_CHECKING:
     from google.cloud.bigquery import Client, SchemaField

@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 
 from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.staging import staged_columns
-from turnwise.schemas.columns import DATE, WAREHOUSE_TABLES, Column, json_columns, with_json_texts
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import DATE, WAREHOUSE_TABLES, Column, json_columns, with_json_texts
 
 CHANGES = "stream_changes"
 CURRENT = "stream_current"

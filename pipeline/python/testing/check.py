@@ -11,8 +11,7 @@ from turnwise.pipeline.python.evaluate import finished, score_with_judge
 from turnwise.pipeline.python.inputs import CaseInput, ConversationInput
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.judging.backends.base import Backend

@@ -13,7 +13,7 @@ from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.formats.registry import AUTO
 from turnwise.transforms.matching.cases import CaseIndex, match_case

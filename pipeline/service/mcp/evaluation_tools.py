@@ -7,13 +7,6 @@ from turnwise.pipeline.service.mcp.tool import PAGE, Tool, seen
 from turnwise.pipeline.service.mcp.views import SUMMARY, read_view, without_details
 from turnwise.pipeline.service.results import get_evaluation_result, list_evaluation_results
 from turnwise.pipeline.service.service import Service
-from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.history_tools import (
-    EvaluationRevision,
-    ListEvaluationRevisionsRequest,
-    ListEvaluationRevisionsResponse,
-    RestoreEvaluationRequest,
-)
 from turnwise.schemas.ces.resources import (
     CreateEvaluationRequest,
     GetEvaluationResultRequest,
@@ -21,14 +14,18 @@ from turnwise.schemas.ces.resources import (
     ListEvaluationsResponse,
     UpdateEvaluationRequest,
 )
-from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.results import Evaluation, EvaluationResult
 from turnwise.schemas.ces.tools import (
+    EvaluationRevision,
     GetEvaluationTool,
     ListEvaluationResultsTool,
+    ListEvaluationRevisionsRequest,
+    ListEvaluationRevisionsResponse,
     ListEvaluationsTool,
+    RestoreEvaluationRequest,
     UpdateEvaluationTool,
 )
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 
 def _update_evaluation(service: Service, request: UpdateEvaluationTool) -> JsonObject:

@@ -23,13 +23,11 @@ from turnwise.pipeline.service.mcp.tool import Tool
 from turnwise.pipeline.service.mcp.tools import TOOLS
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import check_lists
-from turnwise.schemas.ces.aggregates import AggregatedMetrics
-from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.ces.result import AggregatedMetrics
+from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.message import Message, WireError
 from turnwise.schemas.proto.schema import message_schema
-from turnwise.schemas.values import JsonObject
 
 _INSTRUCTIONS = (
     "Evaluations (test cases of an app: goldens and scenarios) and their results, as in Google's CES API. "

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from turnwise.pipeline.service.mcp.views import View
 from turnwise.pipeline.service.service import Service
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.schema import SchemaUse
-from turnwise.schemas.values import JsonObject
 
 PAGE = 20
 """Entries of a page if the caller does not say."""

@@ -6,14 +6,11 @@ from typing import NamedTuple
 
 from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN
 from turnwise.pipeline.service.errors import field_errors
-from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.comparison_tools import CompareAppVersionsResponse
-from turnwise.schemas.ces.history_tools import EvaluationRevision
-from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.ces.tools import RunFailure
+from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.tools import CompareAppVersionsResponse, EvaluationRevision, RunFailure
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
 from turnwise.schemas.proto.message import Message
-from turnwise.schemas.values import JsonObject
 
 _DETAILS = ("goldenResult", "scenarioResult", "persona", "error", "config", "evaluationMetricsThresholds")
 _LARGE = {

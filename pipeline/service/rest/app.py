@@ -17,8 +17,7 @@ from turnwise.pipeline.service.rest.method import RestMethod
 from turnwise.pipeline.service.rest.table import find_method
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.validation import MAX_BYTES
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 
 _BELOW = "/v1beta/"
 _JSON = "application/json"

@@ -6,7 +6,6 @@ from turnwise.pipeline.service.deletions import delete_evaluation
 from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
 from turnwise.pipeline.service.rest.method import Empty, RestMethod, in_app
 from turnwise.pipeline.service.service import Service
-from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.resources import (
     CreateEvaluationRequest,
     DeleteEvaluationRequest,
@@ -14,8 +13,9 @@ from turnwise.schemas.ces.resources import (
     ListEvaluationsResponse,
     UpdateEvaluationRequest,
 )
+from turnwise.schemas.ces.results import Evaluation
 from turnwise.schemas.ces.tools import GetEvaluationWithResults
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 _ONE, _ALL = "evaluations/*", in_app("parent") + "/evaluations"
 

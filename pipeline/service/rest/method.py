@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from turnwise.pipeline.service.service import Service
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.message import Message
-from turnwise.schemas.values import JsonObject
 
 _TEMPLATE = re.compile(r"(.*)\{([\w.]+)=([^}]+)\}(.*)")
 

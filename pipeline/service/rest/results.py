@@ -9,7 +9,7 @@ from turnwise.schemas.ces.resources import (
     ListEvaluationResultsResponse,
 )
 from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 _ONE, _ALL = in_app("name", "evaluations/*/results/*"), in_app("parent", "evaluations/*") + "/results"
 

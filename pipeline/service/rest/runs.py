@@ -3,13 +3,9 @@
 from turnwise.pipeline.service.rest.method import RestMethod, in_app
 from turnwise.pipeline.service.runs import get_evaluation_run, list_evaluation_runs
 from turnwise.pipeline.service.service import Service
-from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
-from turnwise.schemas.ces.runs import (
-    EvaluationRun,
-    GetEvaluationRunRequest,
-    ListEvaluationRunsResponse,
-)
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.ces.run import EvaluationRun, GetEvaluationRunRequest, ListEvaluationRunsResponse
+from turnwise.schemas.ces.tools import ListEvaluationRunsRequest
+from turnwise.schemas.jsonio import JsonObject
 
 _ONE, _ALL = in_app("name", "evaluationRuns/*"), in_app("parent") + "/evaluationRuns"
 

@@ -8,8 +8,8 @@ from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.web.html import Html, el, joined, page
 from turnwise.pipeline.service.web.parts import UNKNOWN_FIGURE, between, navigation, number, percent, table
-from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.ces.tools import CompareAppVersionsRequest
+from turnwise.schemas.jsonio import JsonObject
 
 _PAGE = 100
 _SIDES = ("base", "candidate")

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from turnwise.pipeline.service.http import PAGES
 from turnwise.pipeline.service.web.html import Html, el, joined
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 UNKNOWN_FIGURE = "-"
 """Stands where a figure is not known; it is not 0."""

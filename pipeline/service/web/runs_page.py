@@ -11,8 +11,8 @@ from turnwise.pipeline.service.web.html import Html, el, page
 from turnwise.pipeline.service.web.parts import UNKNOWN_FIGURE, address, link, navigation, older, table
 from turnwise.pipeline.store.database import EVALUATIONS, RUNS
 from turnwise.pipeline.store.states import COMPLETED
-from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.ces.tools import ListEvaluationRunsRequest
+from turnwise.schemas.jsonio import JsonObject
 
 _PAGE = 50
 _HEADS = (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
-from turnwise.schemas.alert import Alert
+from turnwise.schemas.config import Alert
 from turnwise.schemas.jsonio import dump_json
 
 

@@ -10,9 +10,9 @@ from apache_beam.pvalue import PCollection
 from msgspec.structs import asdict
 
 from turnwise.pipeline.streaming.alerts import AlertError, AlertSink, open_alert_sink
-from turnwise.schemas.alert import Alert
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.config import Alert
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.inspected import InspectedDoFn
 
 _LOG = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from turnwise.pipeline.settings.outputs import SinkPlace
 from turnwise.pipeline.streaming.beam.shared_changes import WriteChanges
 from turnwise.pipeline.streaming.changes import outcome_change, window_change
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.score_row import score_lines
+from turnwise.schemas.rows import score_lines
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 from turnwise.transforms.streaming.outcome import RecordOutcome
 from turnwise.transforms.streaming.windowed import WindowMetrics

@@ -14,8 +14,8 @@ from turnwise.pipeline.streaming.inputs.watched import (
     WatchedFile,
     may_be_complete,
 )
-from turnwise.schemas.failure import Failure, IncompleteReadError
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure, IncompleteReadError
 
 _KINDS = {kind.__name__: kind for kind in (OversizedRecordError, IncompleteReadError)}
 

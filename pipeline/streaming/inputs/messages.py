@@ -4,8 +4,8 @@ from hashlib import blake2b
 
 from turnwise.pipeline.io.records import oversized_error
 from turnwise.pipeline.streaming.inputs.base import SourceRecord
-from turnwise.schemas.failure import KEPT_RECORD_BYTES
 from turnwise.schemas.proto.scalars import timestamp_nanos
+from turnwise.schemas.score import KEPT_RECORD_BYTES
 
 _LARGEST_POSITION = (1 << 63) - 1
 

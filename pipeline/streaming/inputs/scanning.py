@@ -9,7 +9,7 @@ from turnwise.pipeline.io.files import check_file
 from turnwise.pipeline.io.records import SUFFIXES
 from turnwise.pipeline.io.walking import Seen, glob_root, look_at, matches, name_problem, walk
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local
 
 _UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")
 

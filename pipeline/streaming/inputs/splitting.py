@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from turnwise.schemas.failure import KEPT_RECORD_BYTES
+from turnwise.schemas.score import KEPT_RECORD_BYTES
 
 
 class OversizedLine(bytes):

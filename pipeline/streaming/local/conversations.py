@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from turnwise.pipeline.streaming.local.database import disk_errors, open_reader
 from turnwise.pipeline.streaming.local.segments import RowRange, SegmentId
+from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.record import Record
 from turnwise.transforms.beam.windows import Counted
 from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.state import MetricsState

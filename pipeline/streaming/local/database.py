@@ -9,8 +9,7 @@ from pathlib import Path
 from zlib import crc32
 
 from turnwise.pipeline.io.run_writer import PROGRESS_FILE, RECEIVED_FILE, earlier_files
-from turnwise.schemas.run import RUN_FILE
-from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.schemas.run import RUN_FILE, StreamRules
 from turnwise.transforms.streaming.session_state import FORGOTTEN_SECONDS
 
 FORMAT = "3"

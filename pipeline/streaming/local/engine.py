@@ -18,8 +18,8 @@ from turnwise.pipeline.streaming.local.background import BackgroundThread
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.pipeline.streaming.local.watermark import Watermark
-from turnwise.schemas.failure import record_failure
-from turnwise.schemas.record import Arrival, Record
+from turnwise.schemas.conversation import Arrival, Record
+from turnwise.schemas.score import record_failure
 from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.streaming.outcome import failed_outcome
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from threading import Lock
 
-from turnwise.schemas.record import Arrival, Receipt
+from turnwise.schemas.conversation import Arrival, Receipt
 
 Place = tuple[str, int]
 """Source and position of a record."""

@@ -16,7 +16,7 @@ from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.engine import Engine
 from turnwise.pipeline.streaming.local.steps import Runtime
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.schemas.run import PROGRESS
 from turnwise.transforms.judging.progress import JUDGING
 
 _EVERY = 1.0

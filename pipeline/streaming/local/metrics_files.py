@@ -14,8 +14,8 @@ from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.pipeline.streaming.changes import gone_window, window_change
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.windowed import WindowMetrics
 from turnwise.transforms.text.times import rfc3339

@@ -53,8 +53,7 @@ from turnwise.pipeline.streaming.local.steps import (
 )
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import shown_url
-from turnwise.schemas.paths import is_local
+from turnwise.schemas.jsonio import is_local, shown_url
 from turnwise.schemas.run import RUN_FILE
 from turnwise.transforms.judging.progress import JUDGING
 from turnwise.transforms.metrics.rows import version_rows

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from turnwise.pipeline.streaming.local.database import run_of
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.score_row import score_lines
+from turnwise.schemas.rows import score_lines
 
 SCORES = "scores"
 TABLES = (SCORES, "results", "conversations", "failures")

@@ -13,10 +13,10 @@ from turnwise.pipeline.streaming.executor.events import Events, StreamEvent
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.storage import StreamStorage
-from turnwise.schemas.record import Arrival
+from turnwise.schemas.conversation import Arrival
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.windows import Counted
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.match import CurrentCases, no_cases
 from turnwise.transforms.streaming.outcome import RecordOutcome
 from turnwise.transforms.streaming.session import ClosedSession

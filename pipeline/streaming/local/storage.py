@@ -25,7 +25,7 @@ from turnwise.pipeline.streaming.local.counts import WindowSums, loss_counts, ou
 from turnwise.pipeline.streaming.local.database import disk_errors, open_database, prune
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
 from turnwise.pipeline.streaming.local.segments import TABLES, Committed, SegmentId, Segments, check_rows
-from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.streaming.outcome import (
     REPLACED,
     Contribution,

@@ -13,8 +13,7 @@ from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.input_files import InputFile
-from turnwise.schemas.run import RunInfo
+from turnwise.schemas.run import InputFile, RunInfo
 
 
 @pytest.fixture(autouse=True)

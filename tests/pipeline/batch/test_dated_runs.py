@@ -17,8 +17,7 @@ from tests.documentation import page
 from turnwise.pipeline.cli.dates import dates_of, run_dates
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.run_writer import locked
-from turnwise.schemas.input_files import MOST_LISTED
-from turnwise.schemas.run import RunDocument
+from turnwise.schemas.run import MOST_LISTED, RunDocument
 
 CONFIG = {"criteria": {"response_match_score": 0.5}}
 

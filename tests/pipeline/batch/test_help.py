@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from turnwise.pipeline.cli.arguments import add_arguments
-from turnwise.schemas.config import DEFAULT_CRITERIA
-from turnwise.schemas.judge_config import DEFAULT_MODEL
+from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL
 
 HEAVY = ("apache_beam", "numpy", "google.genai", "pyarrow", "pandas", "fastavro", "grpc", "nltk")
 UNUSED = ("turnwise.transforms.criteria", "turnwise.transforms.scoring", "turnwise.pipeline.batch.run")

@@ -39,7 +39,7 @@ def test_nothing_is_shown_without_a_terminal() -> None:
 MOVING = """
 import time
 from turnwise.pipeline.report.live import show_progress
-from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.schemas.run import PROGRESS
 PROGRESS.conversations = 1000
 with show_progress():
     for _ in range(46):

@@ -24,10 +24,10 @@ from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError, EvalConfig
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.schemas.rows import TABLES
 from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score import Failure
 from turnwise.transforms.scoring.config import build_criteria
 
 OUT = "objects://bucket/out"

@@ -13,7 +13,7 @@ from turnwise.pipeline.batch.parse_and_join import ParseAndJoin, ParseAndJoinFn
 from turnwise.pipeline.batch.pipelines import BeamOptions
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.event_spool import EventSpool
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.beam.steps import JoinSessions, NameGroups, ParseConversations
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LogReader

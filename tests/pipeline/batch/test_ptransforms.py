@@ -13,13 +13,10 @@ from msgspec.structs import replace
 from turnwise.pipeline.batch.pipelines import BeamOptions
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
-from turnwise.schemas.failure import KEPT_RECORD_BYTES, Failure
-from turnwise.schemas.record import Record
-from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, ToolCall, Turn
+from turnwise.schemas.rows import ScoreRow, plain_rows
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score import Score
-from turnwise.schemas.score_row import plain_rows
+from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, Score
 from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, ScoreTurns
 from turnwise.transforms.beam.steps import FAILURES, JoinSessions, ParseConversations, ParseEvalCases

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.tables import document_of
 from turnwise.pipeline.io.run_end import ConcludeFn, Finished, NameFilesFn, PublishFn
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 FOLDER = "run-20261121T022000Z-0123abcd"
 

@@ -11,9 +11,7 @@ import fastavro
 import pytest
 
 from tests.tables import files_of
-from turnwise.schemas.avro_schema import FOLDER, avro_schema, write_schemas
-from turnwise.schemas.columns import json_columns
-from turnwise.schemas.rows import TABLES
+from turnwise.schemas.rows import FOLDER, TABLES, avro_schema, json_columns, write_schemas
 
 SCORE_KEYS = [
     "run_id",

@@ -12,7 +12,7 @@ from tests.tables import file_of
 from turnwise.pipeline.io.sinks.base import table_rows
 from turnwise.pipeline.io.terminal import columns
 from turnwise.pipeline.report.reading import reading_text
-from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.review.choice import to_read
 
 COLUMNS = list(get_type_hints(ConversationRow))

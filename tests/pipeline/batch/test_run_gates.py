@@ -10,8 +10,7 @@ import pytest
 from turnwise.pipeline.report.gates import gate_problems
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.adk.response_match import ResponseMatch
 from turnwise.transforms.evaluation.conversation import evaluate_sample

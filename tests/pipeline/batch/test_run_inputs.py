@@ -18,8 +18,8 @@ import pytest
 
 from turnwise import evaluate
 from turnwise.pipeline.io.files import file_records, listed_files, read_records
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure
 
 CONFIG = {"criteria": {"response_match_score": 0.5, "turn_latency": {}}}
 LIMIT_MB = 1 / 64

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from tests.served import in_environment
-from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.record import Record
+from turnwise.schemas.config import EvalConfig, JudgeConfig
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.judging.ask import NO_JUDGE

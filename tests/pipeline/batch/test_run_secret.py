@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from turnwise.pipeline.cli.run_options import parse_options
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.backends.secrets import OVERRIDE, read_secret
 from turnwise.transforms.judging.judges import find_access
 

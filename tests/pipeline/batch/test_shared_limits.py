@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.asking import another_process, ask_about
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.opening import open_place
 from turnwise.transforms.judging.places.base import NO_LIMITS, Amounts, PlaceError
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge

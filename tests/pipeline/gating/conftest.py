@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.difference import Bounds
-from turnwise.schemas.rows import ScoreRow
+from turnwise.schemas.comparison import Bounds
+from turnwise.schemas.rows import ConversationRow, ScoreRow
 
 CONFIG = {"gate": {"rules": [{"rule": "coverage", "at_least": 0.9}]}}
 CRITERIA = {"tool_trajectory_avg_score": {"threshold": 1.0}, "turn_latency": {"threshold": None}}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from turnwise.pipeline.io.files import file_records
 from turnwise.pipeline.io.records import split_records
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure
 
 GOOD = [f'{{"conversation_id":"c{number}","note":"[{{,"}}' for number in range(1, 51)]
 WHOLE = ("[" + ", ".join(GOOD) + "]").encode()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.pipeline.io.event_spool import EventSpool
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.events import ConversationEvent
 
 TEXTS = st.text(max_size=8) | st.sampled_from(["\ud800", "a\0b", "\U0001f600"])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.readings import read_file, turns
 from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.config import CesConfig
+from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import key_twice
-from turnwise.schemas.record import Record
 from turnwise.transforms.formats.reading import CaseReader
 
 TURN = '{"user": "Hi", "agent": "Yo: 7"}'

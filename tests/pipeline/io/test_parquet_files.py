@@ -9,7 +9,7 @@ from pyarrow.parquet import write_table
 
 import turnwise
 from turnwise.pipeline.io.records import split_records
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.score import Failure
 
 LIMIT = 1 << 20
 RUNS = [

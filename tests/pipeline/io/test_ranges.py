@@ -17,8 +17,8 @@ from turnwise.pipeline.io.files import WORKER, read_records
 from turnwise.pipeline.io.ranges import FileRange, file_ranges, measure, number_lines, range_records
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.report.counts import run_counts
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure
 
 LIMIT = 12
 SPAN = b'{"resourceSpans": []}\n'

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from turnwise.pipeline.io.records import split_records
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.score import Failure
 
 LIMIT = 20
 

@@ -17,8 +17,8 @@ from turnwise.pipeline.io.files import WORKER, read_records
 from turnwise.pipeline.io.ranges import FileRange
 from turnwise.pipeline.io.shards import Shards, ShardSource, find_shards, put_shards, take_shards
 from turnwise.pipeline.io.sources import FileSource
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure
 
 LIMIT = 1 << 22
 WIDE = b'{"conversation_id": "%d", "turns": [], "labels": {"note": "' + b"x" * 5000 + b'"}}\n'

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.rows import FailureRow
+from turnwise.schemas.rows import ConversationRow, FailureRow
 
 Row = dict[str, Any]
 

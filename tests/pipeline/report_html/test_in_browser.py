@@ -14,8 +14,8 @@ from tests.tables import files_of
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.report.html import run_rows, write_report
-from turnwise.schemas.label import LabelDraw, parse_label
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.calibration import LabelDraw, parse_label
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.decisions.report.figures import Compared
 
 VIEWS = ("overview", "conversations", "conversation", "where", "figures", "missing", "judge", "labels")

@@ -13,8 +13,8 @@ from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest, CompareAppVersionsResponse
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareAppVersionsResponse
 
 BAD = "No, not at all, never"
 TWO = {"response_match_score": 0.8, "tool_trajectory_avg_score": 1.0}

@@ -17,11 +17,14 @@ from turnwise.pipeline.store.executions import Execution, complete, write_rows
 from turnwise.pipeline.store.failures import failure_columns, write_replaced
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
-from turnwise.schemas.ces.comparison_tools import CompareEvaluationRunsRequest, CompareEvaluationRunsResponse
-from turnwise.schemas.ces.conversation_tools import ListConversationsToReadRequest
-from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
-from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.ces.tools import (
+    CompareEvaluationRunsRequest,
+    CompareEvaluationRunsResponse,
+    GetCriterionTrendRequest,
+    ListConversationsToReadRequest,
+    ListEvaluationRunsRequest,
+)
+from turnwise.schemas.score import Failure
 from turnwise.transforms.metrics.rows import failure_rows
 
 APP = "projects/p/locations/l/apps/a"

@@ -14,8 +14,8 @@ from turnwise.pipeline.service.history import list_evaluation_revisions
 from turnwise.pipeline.service.results import get_evaluation_result
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.database import EVALUATIONS, TAGS
-from turnwise.schemas.ces.history_tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
 from turnwise.schemas.ces.resources import DeleteEvaluationRequest
+from turnwise.schemas.ces.tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
 
 
 def remove(service: Service, name: str, **fields: Any) -> Any:

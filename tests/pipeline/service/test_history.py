@@ -9,8 +9,8 @@ from turnwise.pipeline.service.changes import restore_evaluation, update_evaluat
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.history import list_evaluation_revisions
 from turnwise.pipeline.service.service import Service
-from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.history_tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
+from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
 
 SCENARIO = {"task": "book a flight", "rubrics": ["is polite"]}
 

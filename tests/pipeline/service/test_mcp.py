@@ -23,11 +23,10 @@ from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
 from turnwise.pipeline.store.engine import open_store
 from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.results import result_columns
-from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.resources import GetEvaluationResultRequest, UpdateEvaluationRequest
-from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.ces.results import Evaluation, EvaluationResult
 from turnwise.schemas.proto.schema import message_schema
+from turnwise.schemas.score import Failure
 from turnwise.transforms.metrics.rows import failure_rows
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}

@@ -16,8 +16,8 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.database import EVALUATIONS
 from turnwise.pipeline.store.engine import Store
 from turnwise.pipeline.store.evaluations import find_evaluation
-from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.results import Evaluation
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}, {"steps": [{"userInput": {"text": "bye"}}]}]}

@@ -16,16 +16,18 @@ from turnwise.pipeline.service.results import get_evaluation_result, get_failure
 from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
 from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.results import result_columns
-from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest, CompareAppVersionsResponse
 from turnwise.schemas.ces.resources import (
     CreateEvaluationRequest,
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,
 )
-from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.ces.tools import GetFailuresRequest
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.tools import (
+    CompareAppVersionsRequest,
+    CompareAppVersionsResponse,
+    GetFailuresRequest,
+)
+from turnwise.schemas.score import Failure
 from turnwise.transforms.metrics.rows import failure_rows
 
 

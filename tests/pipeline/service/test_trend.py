@@ -16,8 +16,8 @@ from turnwise.pipeline.store.failures import failure_columns
 from turnwise.pipeline.store.metrics import metric_columns
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import result_columns
-from turnwise.schemas.ces.trend_tools import GetCriterionTrendRequest, GetCriterionTrendResponse
-from turnwise.schemas.failure import Failure
+from turnwise.schemas.ces.tools import GetCriterionTrendRequest, GetCriterionTrendResponse
+from turnwise.schemas.score import Failure
 from turnwise.transforms.metrics.rows import failure_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.statistics.proportions import wilson_interval

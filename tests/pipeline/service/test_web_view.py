@@ -28,7 +28,7 @@ from turnwise.pipeline.service.web.stored_report import stored_report
 from turnwise.pipeline.store.database import CONVERSATION_ROWS
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.schemas.report.document import Report
+from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
 
 

@@ -12,7 +12,7 @@ from turnwise.pipeline.store.database import SCHEMA_VERSION, stored_version
 from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.urls import StoreError, driver_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.database_urls import is_store_url, shown_url
+from turnwise.schemas.jsonio import is_store_url, shown_url
 
 
 @pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])

@@ -40,8 +40,8 @@ from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.results import newest_results, read_figures, result_columns
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.side_records import SideName
-from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
+from turnwise.schemas.ces.results import Evaluation
 from turnwise.schemas.config import ConfigError
 
 APP = "projects/p/locations/l/apps/a"

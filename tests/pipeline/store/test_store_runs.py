@@ -27,9 +27,9 @@ from turnwise.pipeline.store.engine import Store, open_store
 from turnwise.pipeline.store.lost import last_run
 from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.rows import RunPart, conversations_to_read, names_of, scores_of, verdict_counts
-from turnwise.schemas.ces.comparison_tools import CompareAppVersionsRequest
 from turnwise.schemas.ces.resources import CreateEvaluationRequest, ListEvaluationResultsRequest
 from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 from turnwise.transforms.review.choice import cluster_sizes, to_read
 
 ROOT = Path(__file__).parents[3]
@@ -37,7 +37,7 @@ PLAIN = ("--judge", "none")
 NUMBERS = count()
 LOADED_LATE = (
     *("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg"),
-    *("jmespath", "turnwise.schemas.discovery_engine.answer", "turnwise.schemas.ces.results"),
+    *("jmespath", "turnwise.schemas.discovery_engine", "turnwise.schemas.ces.results"),
 )
 
 

@@ -25,8 +25,7 @@ from turnwise.pipeline.store.results import result_columns
 from turnwise.pipeline.store.rows import conversation_columns
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.side_records import SideName
-from turnwise.schemas.ces.conversation_tools import ListConversationsToReadRequest
-from turnwise.schemas.ces.run_tools import ListEvaluationRunsRequest
+from turnwise.schemas.ces.tools import ListConversationsToReadRequest, ListEvaluationRunsRequest
 from turnwise.transforms.comparison.compare import CompareOptions, compare
 
 APP = "projects/p/locations/l/apps/a"

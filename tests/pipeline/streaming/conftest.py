@@ -18,11 +18,11 @@ from tests import forked
 from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
-from turnwise.schemas.record import Arrival, Closing, Receipt, Record
-from turnwise.schemas.score_row import MadeScoreRow
+from turnwise.schemas.conversation import Arrival, Closing, Receipt, Record
+from turnwise.schemas.rows import MadeScoreRow
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
 
 ROOT = Path(__file__).parents[3]

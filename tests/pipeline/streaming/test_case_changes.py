@@ -14,7 +14,7 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.streaming.beam.shared_files import SharedFiles
 from turnwise.pipeline.streaming.build import build_stream
 from turnwise.schemas.config import CesConfig, EvalConfig
-from turnwise.schemas.record import Arrival
+from turnwise.schemas.conversation import Arrival
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.scoring.config import build_criteria
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.pipeline.settings.stream import StreamSettings
-from turnwise.transforms.streaming.durations import StreamRules
+from turnwise.schemas.run import StreamRules
 
 NEEDED = ["--input", "in", "--output", "out"]
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.events import in_order, join_events

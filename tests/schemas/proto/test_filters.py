@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.schemas.proto.filters import FieldComparison, FilterError, Junction, Negation, parse_filter
+from turnwise.schemas.proto.masks import FieldComparison, FilterError, Junction, Negation, parse_filter
 
 A, B, C = (FieldComparison(name, "=", "1") for name in "abc")
 

@@ -13,8 +13,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from turnwise.schemas.ces.aggregates import HallucinationMetrics, MetricsByTurn, ToolMetrics
-from turnwise.schemas.ces.cases import Evaluation
 from turnwise.schemas.ces.conversation import (
     AgentTransfer,
     CesConversation,
@@ -25,15 +23,17 @@ from turnwise.schemas.ces.conversation import (
     Span,
 )
 from turnwise.schemas.ces.evaluation import GoldenExpectation
-from turnwise.schemas.ces.messages import MESSAGES
+from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.ces.result import (
     EvaluationOutcome,
+    HallucinationMetrics,
+    MetricsByTurn,
     OverallToolInvocationResult,
     SemanticSimilarityResult,
+    ToolMetrics,
 )
-from turnwise.schemas.ces.results import EvaluationResult, ScenarioResult, TurnReplayResult
-from turnwise.schemas.proto.fields import Int32, Map
-from turnwise.schemas.proto.message import Message, WireError
+from turnwise.schemas.ces.results import Evaluation, EvaluationResult, ScenarioResult, TurnReplayResult
+from turnwise.schemas.proto.message import Int32, Map, Message, WireError
 from turnwise.schemas.proto.scalars import (
     duration_nanos,
     float32,

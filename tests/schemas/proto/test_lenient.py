@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.discovery_engine.answer import Answer, AnswerState
-from turnwise.schemas.discovery_engine.session import AnswerSession
-from turnwise.schemas.proto.lenient import read_lenient
-from turnwise.schemas.proto.message import WireError
+from turnwise.schemas.discovery_engine import Answer, AnswerSession, AnswerState
+from turnwise.schemas.proto.message import WireError, read_lenient
 
 OFFSETS = {"startIndex": -1, "endIndex": -1}
 GOOD = {"answerText": "a", "citations": [{"endIndex": "1", "sources": [{"referenceId": "0"}]}]}

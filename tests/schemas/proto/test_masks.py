@@ -12,10 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.ces.cases import Evaluation
-from turnwise.schemas.ces.results import EvaluationResult
-from turnwise.schemas.proto.masks import MaskError, all_but, mask_fields, parse_mask, select_fields
-from turnwise.schemas.proto.updates import updated_content, written_fields
+from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.proto.masks import (
+    MaskError,
+    all_but,
+    mask_fields,
+    parse_mask,
+    select_fields,
+    updated_content,
+    written_fields,
+)
 
 REFERENCE = Path(__file__).parents[3] / "../shared/reference/ces.md"
 NAME = "projects/p/locations/l/apps/a/evaluations/one"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from turnwise.schemas.conversation import Turn
-from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
+from turnwise.schemas.conversation import Citation, GroundedAnswer, GroundedClaim, Reference, Turn
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges.local import LocalJudge

@@ -1,9 +1,8 @@
 """Rows of conversations leave in lists, none twice and none lost, in order."""
 
-from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record, Turn
+from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.run import RunInfo
-from turnwise.schemas.score_row import plain_rows
 from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from turnwise.pipeline.report.calibration import calibration_text
-from turnwise.schemas.label import HumanLabel, LabelDraw
+from turnwise.schemas.calibration import HumanLabel, LabelDraw
 from turnwise.transforms.calibration.scores import CriterionKey, JudgedScore, Ruler
 from turnwise.transforms.calibration.thresholds import ErrorCosts
 from turnwise.transforms.decisions.calibration.calibrate import calibrate

@@ -2,7 +2,7 @@
 
 import pytest
 
-from turnwise.schemas.label import HumanLabel
+from turnwise.schemas.calibration import HumanLabel
 from turnwise.transforms.calibration.scores import Ruler, judged_scores
 from turnwise.transforms.decisions.calibration.labels import LabelLine, LabelProblems, joined_labels
 

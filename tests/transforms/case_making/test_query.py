@@ -1,6 +1,6 @@
 import pytest
 
-from turnwise.schemas.proto.filters import FilterError, parse_filter
+from turnwise.schemas.proto.masks import FilterError, parse_filter
 from turnwise.transforms.case_making.query import check_fields, meets
 
 FACTS = {

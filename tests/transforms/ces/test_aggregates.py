@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.pipeline.store.result_parts import result_parts
-from turnwise.schemas.ces.messages import MESSAGES
+from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.transforms.ces.aggregates import (
     VersionSums,
     aggregated_metrics,

@@ -8,8 +8,15 @@ from google.protobuf import json_format
 
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
-from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
+from turnwise.schemas.conversation import (
+    Citation,
+    ExpectedTurn,
+    GroundedAnswer,
+    GroundedClaim,
+    Reference,
+    ToolCall,
+    Turn,
+)
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.hallucinations import justification
 from turnwise.transforms.ces.result import evaluation_result, result_message

@@ -10,18 +10,18 @@ from google.protobuf import json_format
 import turnwise
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.ces.messages import MESSAGES
+from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import (
     Conversation,
     Expectation,
     ExpectedTurn,
+    Record,
     Rubric,
     ToolCall,
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.ces.result import evaluation_result, result_message

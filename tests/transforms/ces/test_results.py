@@ -8,19 +8,19 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.schemas.case import CaseThresholds, EvalCase, UserFact
-from turnwise.schemas.ces.messages import MESSAGES
+from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import (
     Conversation,
     Expectation,
     ExpectedTurn,
+    Record,
     Rubric,
     TimedSpan,
     ToolCall,
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.record import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.messages import tool_call, tool_reference, tool_response
 from turnwise.transforms.ces.result import evaluation_result, result_message, result_name

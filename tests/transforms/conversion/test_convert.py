@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 
 import turnwise
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.ces.cases import Evaluation
+from turnwise.schemas.ces.results import Evaluation
 from turnwise.schemas.conversation import (
     Conversation,
     ExpectedTurn,

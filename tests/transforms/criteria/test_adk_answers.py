@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.hallucinations import HallucinationsReply, SentenceVerdict
 from turnwise.transforms.criteria.responses import MatchReply

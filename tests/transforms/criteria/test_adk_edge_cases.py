@@ -7,8 +7,7 @@ from pydantic import ValidationError
 from turnwise.schemas.adk import Invocation
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.adk_cases import eval_cases, invocation_expected, invocation_turn
 from turnwise.transforms.matching.sample import Sample

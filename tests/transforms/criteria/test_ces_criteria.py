@@ -5,12 +5,12 @@ from turnwise.schemas.conversation import (
     Conversation,
     Expectation,
     ExpectedTurn,
+    Record,
     ToolCall,
     ToolResponse,
     Turn,
     TurnThresholds,
 )
-from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
 from turnwise.transforms.scoring.evaluate import score_conversation

@@ -1,8 +1,7 @@
 import pytest
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
-from turnwise.schemas.tools import ToolDeclaration, ToolSetting
+from turnwise.schemas.conversation import ToolCall, ToolDeclaration, ToolResponse, ToolSetting, Turn
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.judges.none import NoJudge
 

@@ -6,18 +6,22 @@ import pytest
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
+    Citation,
     Conversation,
     Expectation,
     ExpectedTurn,
+    GroundedAnswer,
+    GroundedStep,
+    Record,
+    Reference,
     Rubric,
+    SafetyRating,
     TimedSpan,
     ToolCall,
     ToolResponse,
     Turn,
     Usage,
 )
-from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedStep, Reference, SafetyRating
-from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.judges.none import NoJudge
 from turnwise.transforms.matching.sample import Sample

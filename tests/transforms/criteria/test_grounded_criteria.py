@@ -6,16 +6,18 @@ from pathlib import Path
 import pytest
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
-from turnwise.schemas.grounded import (
+from turnwise.schemas.conversation import (
     Citation,
     GroundedAnswer,
     GroundedClaim,
     GroundedStep,
+    Record,
     Reference,
     SafetyRating,
+    ToolCall,
+    ToolResponse,
+    Turn,
 )
-from turnwise.schemas.record import Record
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.matching.sample import Sample

@@ -8,16 +8,19 @@ import pytest
 
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import (
+    Citation,
     Conversation,
     Expectation,
     ExpectedTurn,
+    GroundedAnswer,
+    GroundedClaim,
+    Record,
+    Reference,
     Rubric,
     ToolCall,
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
-from turnwise.schemas.record import Record
 from turnwise.transforms.ces.criteria import CES_CRITERIA
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample

@@ -5,8 +5,7 @@ import msgspec
 import pytest
 
 import turnwise
-from turnwise.schemas.conversation import Conversation, TimedSpan, ToolCall, Turn, Usage
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record, TimedSpan, ToolCall, Turn, Usage
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.formats.problems import checked

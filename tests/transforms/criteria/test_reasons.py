@@ -9,9 +9,16 @@ from google.protobuf import json_format
 
 import turnwise
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.ces.messages import MESSAGES
-from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, Rubric, ToolCall, Turn
-from turnwise.schemas.record import Record
+from turnwise.schemas.ces.resources import MESSAGES
+from turnwise.schemas.conversation import (
+    Conversation,
+    Expectation,
+    ExpectedTurn,
+    Record,
+    Rubric,
+    ToolCall,
+    Turn,
+)
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.result import evaluation_result, result_message

@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy
 import pytest
 
-from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record, Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.judging.backends.base import Fault

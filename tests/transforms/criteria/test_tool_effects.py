@@ -12,12 +12,12 @@ from turnwise.schemas.conversation import (
     Conversation,
     Expectation,
     ExpectedTurn,
+    Record,
     ToolCall,
+    ToolDeclaration,
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.record import Record
-from turnwise.schemas.tools import ToolDeclaration
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED

@@ -4,8 +4,7 @@ from hypothesis import strategies as st
 
 import turnwise
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, Turn
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, ToolCall, Turn
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, Sample
 from turnwise.transforms.scoring.evaluate import score_conversation

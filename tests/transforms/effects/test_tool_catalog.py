@@ -1,8 +1,7 @@
 import pytest
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ToolCall
-from turnwise.schemas.tools import ToolDeclaration, ToolSetting
+from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolSetting
 from turnwise.transforms.effects.tool_catalog import (
     ToolCatalog,
     called_tool,

@@ -10,7 +10,7 @@ from tests.readings import read_value
 from tests.transforms.formats.messages import test_coding_agents as agents
 from tests.transforms.formats.messages.test_any_values import changed
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader
 
 STREAM = {

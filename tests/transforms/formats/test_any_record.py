@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation

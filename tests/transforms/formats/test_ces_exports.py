@@ -7,7 +7,7 @@ import pytest
 from tests.readings import FORMATS, one
 from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader
 
 CXAS = FORMATS.parent / "cxas"

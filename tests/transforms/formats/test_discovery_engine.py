@@ -7,9 +7,15 @@ import msgspec
 import pytest
 
 from turnwise.schemas.config import DiscoveryEngineConfig
-from turnwise.schemas.conversation import Conversation, ToolCall
-from turnwise.schemas.grounded import Citation, GroundedClaim, GroundedStep, SafetyRating
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import (
+    Citation,
+    Conversation,
+    GroundedClaim,
+    GroundedStep,
+    Record,
+    SafetyRating,
+    ToolCall,
+)
 from turnwise.transforms.criteria.answers.empty_searches import EmptySearches
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
 from turnwise.transforms.formats.problems import checked

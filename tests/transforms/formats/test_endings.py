@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.readings import FORMATS, one
 from turnwise.schemas.config import DiscoveryEngineConfig
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.adk.results import eval_result_conversations
 from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.schemas.conversation import Conversation, ToolCall, Turn
-from turnwise.schemas.record import Receipt, Record
+from turnwise.schemas.conversation import Conversation, Receipt, Record, ToolCall, Turn
 from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.events import (
     ConversationEvent,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.chat.completions import read_messages
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.reading import LogReader

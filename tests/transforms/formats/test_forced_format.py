@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import ExpectedTurn
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import ExpectedTurn, Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import evaluate_sample

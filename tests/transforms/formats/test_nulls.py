@@ -18,8 +18,8 @@ from tests.transforms.formats.messages import test_coding_agents as agents
 from tests.transforms.formats.messages import test_exchanges as exchanges
 from tests.transforms.formats.traces import test_containers as containers
 from turnwise.pipeline.io.files import file_records
+from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.record import Record
 from turnwise.transforms.formats.recognise import recognise
 
 REPORTED = Path(__file__).parents[4] / "shared/fixtures/reported/reading"

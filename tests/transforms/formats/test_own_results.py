@@ -5,7 +5,7 @@ import json
 import pytest
 
 import turnwise
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.formats.canonical.turn_event import joined_conversation

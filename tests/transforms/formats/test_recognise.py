@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.recognise import recognise
 from turnwise.transforms.formats.registry import FORMATS

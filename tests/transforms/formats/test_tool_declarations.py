@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.formats.tool_declarations import context_tools, declared_tools
 from turnwise.transforms.matching.cases import inline_case

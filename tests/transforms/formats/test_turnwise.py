@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ToolCall, Usage
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record, ToolCall, Usage
 from turnwise.transforms.formats.canonical import looks_canonical, read_case, read_conversation
 from turnwise.transforms.formats.reading import LogReader
 

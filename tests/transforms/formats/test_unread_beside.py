@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.schemas.conversation import Turn
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record, Turn
 from turnwise.transforms.formats.events import ConversationEvent, distinct, in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
 

@@ -7,7 +7,7 @@ import pytest
 
 import turnwise
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, ToolCall, Turn
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, Record, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.evaluation.conversation import decide

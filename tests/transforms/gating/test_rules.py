@@ -6,15 +6,19 @@ import pytest
 from msgspec.structs import replace
 
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
-from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Pairing, Side
-from turnwise.schemas.difference import (
+from turnwise.schemas.comparison import (
     Bounds,
+    Comparison,
     CorrectedDifference,
+    CriterionComparison,
+    Flip,
+    Pairing,
+    Side,
     Undecided,
     UndecidedReading,
     VersionDifference,
 )
-from turnwise.schemas.gate_config import GateConfig
+from turnwise.schemas.config import GateConfig
 from turnwise.transforms.comparison.errors import ScoredId, add_errors
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of

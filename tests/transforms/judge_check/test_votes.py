@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import turnwise
-from turnwise.schemas.difference import Bounds
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.judge_check.questions import CheckedQuestion
 from turnwise.transforms.judge_check.votes import (
     LEFT_OUT,

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import JudgeWorker

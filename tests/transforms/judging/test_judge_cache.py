@@ -10,8 +10,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.cache import CachedReply, ReplyCache
 from turnwise.transforms.judging.judges_base import find_judge
@@ -185,7 +184,7 @@ RUN = f"""
 import asyncio, sys
 from typing import Literal
 from pydantic import BaseModel
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import open_judge, close_judges

@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.scoring.config import parse_config
 
 

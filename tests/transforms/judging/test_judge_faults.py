@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
 from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.attempts import Attempts

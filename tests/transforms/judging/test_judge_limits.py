@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.schemas.judge_config import JudgeConfig, TokenPrices
+from turnwise.schemas.config import JudgeConfig, TokenPrices
 from turnwise.transforms.judging.limits import Budget, estimated_tokens, spent_on
 from turnwise.transforms.judging.limits.counts import JudgeCounts, JudgeUsage, total_cost
 from turnwise.transforms.judging.limits.pace import Pace

@@ -13,8 +13,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.judges import find_access
 from turnwise.transforms.judging.judges.local import LOCAL_MODEL
@@ -239,7 +238,7 @@ def python(code, **variables):
 def test_google_genai_is_loaded_only_for_gemini():
     code = """
 import sys
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.judging.worker import open_judge
 settings = JudgeSettings(JudgeConfig(backend="none"))
@@ -254,7 +253,7 @@ VERTEX_RUN = """
 import os, sys
 from pydantic import BaseModel
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
 from turnwise.transforms.judging.worker import open_judge

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from tests.served import in_environment
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.openai_reply import read_chat
 from turnwise.transforms.judging.backends.strict_schema import strict_schema

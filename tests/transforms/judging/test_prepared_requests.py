@@ -14,7 +14,7 @@ from google.genai import errors, types
 from msgspec.structs import replace
 
 from tests.transforms.judging.test_judge_faults import FAULTS
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
 from turnwise.transforms.judging.backends.gemini import GeminiApi
 from turnwise.transforms.judging.backends.gemini_schema import in_order

@@ -8,8 +8,8 @@ import pytest
 import turnwise
 from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, golden, rendered, sample_of
 from turnwise.schemas.case import EvalCase, UserFact
+from turnwise.schemas.config import JudgeConfig
 from turnwise.schemas.conversation import Turn
-from turnwise.schemas.judge_config import JudgeConfig
 from turnwise.transforms.criteria.adk.user_simulator import PerTurnUserSimulatorQuality
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.backends.gemini_schema import in_order

@@ -6,12 +6,12 @@ from turnwise.schemas.conversation import (
     Expectation,
     ExpectedOutcome,
     ExpectedTurn,
+    Record,
     Rubric,
     ToolCall,
     Turn,
     TurnThresholds,
 )
-from turnwise.schemas.record import Record
 from turnwise.transforms.matching.cases import AmbiguousCaseError, CaseIndex, UnknownCaseError
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.findings import record_findings

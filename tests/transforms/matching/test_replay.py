@@ -7,12 +7,12 @@ from turnwise.schemas.conversation import (
     Conversation,
     Expectation,
     ExpectedTurn,
+    Record,
     ToolCall,
     ToolResponse,
     Turn,
     TurnThresholds,
 )
-from turnwise.schemas.record import Record
 from turnwise.transforms.matching.expectations import replay_turn, turn_expectations
 from turnwise.transforms.matching.sample import Sample
 

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Expectation, ExpectedTurn, Record, ToolCall
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.reading import LogReader

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.matching.sample import Sample, stated_case
 from turnwise.transforms.metrics.repeats import MOST_RUNS, Repeats
 

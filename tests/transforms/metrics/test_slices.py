@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.schemas.grounded import GroundedAnswer
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, GroundedAnswer, Record, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import evaluate_sample

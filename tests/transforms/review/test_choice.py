@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.review.choice import by_harm, cluster_sizes, latest_revisions, to_read
 
 

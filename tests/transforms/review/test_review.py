@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.harm import HARM_TERMS, HARM_WEIGHTS, CriterionHarm
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunInfo
+from turnwise.schemas.score import HARM_TERMS, HARM_WEIGHTS, CriterionHarm
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.reading import LogReader

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import turnwise
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse
+from turnwise.schemas.conversation import ExpectedTurn, Record, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.record import Record
-from turnwise.schemas.transcript import MOST_BYTES
+from turnwise.schemas.rows import MOST_BYTES
 from turnwise.transforms.effects.tool_catalog import ToolCatalog, sort_settings
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.cases import inline_case

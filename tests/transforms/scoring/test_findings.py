@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.schemas.grounded import Citation, GroundedAnswer, GroundedClaim, Reference
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import (
+    Citation,
+    Conversation,
+    GroundedAnswer,
+    GroundedClaim,
+    Record,
+    Reference,
+    Turn,
+)
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample

@@ -1,8 +1,7 @@
 import pytest
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, Turn
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import CRITERIA, MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample

@@ -7,11 +7,11 @@ from turnwise.schemas.conversation import (
     Conversation,
     Expectation,
     ExpectedTurn,
+    Record,
     ToolCall,
     Turn,
     TurnThresholds,
 )
-from turnwise.schemas.record import Record
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.verdict import golden_verdict, scenario_verdict
 from turnwise.transforms.criteria.base import CRITERIA

@@ -1,6 +1,6 @@
 import pytest
 
-from turnwise.schemas.alert import AlertRule
+from turnwise.schemas.config import AlertRule
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.streaming.alert_rules import evaluate_rule

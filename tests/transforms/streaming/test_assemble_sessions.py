@@ -10,15 +10,14 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import TimestampedValue
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Arrival, Receipt, Record
+from turnwise.schemas.conversation import Arrival, Receipt, Record
+from turnwise.schemas.run import PROGRESS, StreamRules
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.beam.progress import PROGRESS
 from turnwise.transforms.beam.sessions import AssembleConversations, Ignored, LostConversation, firing_time
 from turnwise.transforms.beam.steps import JoinSessions, ParseConversations
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.parse import ParseArrivals
 from turnwise.transforms.streaming.session import MAX_EVENTS, ClosedSession
 from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier

@@ -10,15 +10,14 @@ from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Arrival, Record
-from turnwise.transforms.beam.progress import PROGRESS
+from turnwise.schemas.conversation import Arrival, Record
+from turnwise.schemas.run import PROGRESS, StreamRules
+from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.sessions import AssembleConversations
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.name_groups import NameStreamGroups
 from turnwise.transforms.streaming.parse import ParseArrivals
 from turnwise.transforms.streaming.session import ClosedSession

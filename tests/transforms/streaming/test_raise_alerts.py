@@ -8,10 +8,10 @@ from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
-from turnwise.schemas.alert import AlertRule
+from turnwise.schemas.config import AlertRule
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.alerts import RaiseAlerts
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.windowed import WindowMetrics
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from turnwise.schemas.record import Receipt, Record
+from turnwise.schemas.conversation import Receipt, Record
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import (
     AT_ONCE,
     MAX_BYTES,

@@ -5,10 +5,10 @@ import json
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.formats.events import distinct, in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.session import closed_session
 from turnwise.transforms.streaming.session_state import Sessions
 

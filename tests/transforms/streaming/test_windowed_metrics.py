@@ -9,11 +9,11 @@ from apache_beam.transforms.window import TimestampedValue
 from msgspec.structs import replace
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.windows import HORIZON, CountOnce, none_counted, revise
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
 from turnwise.transforms.streaming.windowed import WindowedMetrics
 

@@ -5,7 +5,7 @@ import json
 from turnwise.schemas.adk import AdkEvalCase
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import APP_DETAILS, Conversation
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.conversion.plain import with_texts
 from turnwise.transforms.conversion.targets.adk_parts import (
     expected_invocation,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn, Usage
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.conversion.plain import earlier_texts
 
 _AGENT = "agent"

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 
 from turnwise.schemas.conversation import APP_DETAILS, Conversation, ExpectedTurn, Turn
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ScoreRow
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.conversion.plain import earlier_texts, with_texts
 from turnwise.transforms.conversion.targets.adk_parts import (
     content,

@@ -1,8 +1,7 @@
 """turnwise's own JSON as a target."""
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.transforms.conversion.plain import plain
 from turnwise.transforms.formats.canonical import read_case, read_conversation
 from turnwise.transforms.tools.conversion import Codec, Target, register_target

@@ -3,9 +3,8 @@
 import json
 from collections.abc import Iterator
 
-from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage
-from turnwise.schemas.tools import ToolDeclaration
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolResponse, Turn, Usage
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.conversion.plain import earlier_texts, plain, with_texts
 from turnwise.transforms.formats.chat import chat_conversation
 from turnwise.transforms.formats.problems import checked

@@ -5,8 +5,7 @@ from typing import ClassVar
 from pydantic import StrictBool
 
 from turnwise.schemas.conversation import ExpectedTurn, Turn
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.adk.judged import answer_text, expected_text
 from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, turn_mismatch
 from turnwise.transforms.criteria.reasons import words_text

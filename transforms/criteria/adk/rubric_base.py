@@ -6,8 +6,8 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 
 from turnwise.schemas.conversation import Rubric
+from turnwise.schemas.jsonio import JsonObject, no_items
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject, no_items
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import AdkOptions, Ask
 from turnwise.transforms.judging.prompts.sections import Section

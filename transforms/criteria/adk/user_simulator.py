@@ -9,8 +9,7 @@ from pydantic import Field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.adk.judged import AdkJudged
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts import dialogue_sections, position

@@ -2,9 +2,8 @@
 
 from typing import ClassVar
 
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.annotations import Mark, Marks, listed, marks_of
 from turnwise.transforms.answers.checks import NO_SOURCE, UNKNOWN_REFERENCE
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn

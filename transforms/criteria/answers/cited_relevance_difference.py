@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from turnwise.schemas.grounded import GroundedAnswer
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
+from turnwise.schemas.conversation import GroundedAnswer
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.annotations import SOURCES, cited_references, was_skipped
 from turnwise.transforms.answers.checks import is_score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn

@@ -3,9 +3,8 @@
 from typing import ClassVar, Literal
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.annotations import listed
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.responses import pair_responses

@@ -2,10 +2,9 @@
 
 from typing import ClassVar, Literal
 
-from turnwise.schemas.grounded import FAILED, SUCCEEDED, GroundedStep
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import FAILED, SUCCEEDED, GroundedStep
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.annotations import listed
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair

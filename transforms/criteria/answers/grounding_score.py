@@ -5,10 +5,9 @@ from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from turnwise.schemas.grounded import GroundedAnswer
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.conversation import GroundedAnswer
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.annotations import listed, marks_of, was_skipped
 from turnwise.transforms.answers.checks import is_score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.citation_support import CitedSource, Grounds, why_nothing
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.criteria.citations import grounds_of

@@ -2,8 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.annotations import LISTED, SOURCES, cited_references, was_skipped
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair

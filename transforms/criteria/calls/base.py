@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import BaseModel, Field, PrivateAttr
 
+from turnwise.schemas.conversation import ToolSetting
 from turnwise.schemas.score import Score
-from turnwise.schemas.tools import ToolSetting
 from turnwise.transforms.effects.calls import OpenPair
 from turnwise.transforms.effects.tool_catalog import (
     ToolCatalog,

@@ -5,8 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import StrictBool
 
 from turnwise.schemas.conversation import Usage
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.matching.sample import Sample, TurnPair
 

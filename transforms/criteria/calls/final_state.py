@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.calls.base import LeavesOpen, OpenScore
 from turnwise.transforms.effects.calls import OpenPair

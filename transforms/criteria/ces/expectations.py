@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.criteria.ces.items import ExpectedAnswer, Statement, with_items
 from turnwise.transforms.judging.ask import Ask

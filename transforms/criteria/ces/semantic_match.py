@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.criteria.ces.items import ComparedValue, with_items
 from turnwise.transforms.effects.calls import OpenPair

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn
-from turnwise.schemas.harm import CriterionHarm
-from turnwise.schemas.score import Outcome, Score
+from turnwise.schemas.score import CriterionHarm, Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts.reply import ReasonedReply

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.reasons import calls_text
 from turnwise.transforms.matching.calls import tool_identity

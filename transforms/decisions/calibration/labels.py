@@ -6,8 +6,7 @@ from typing import NamedTuple, get_args
 
 from msgspec import Struct, field
 
-from turnwise.schemas.calibration import LabelProblem, LabelProblemKind
-from turnwise.schemas.label import HumanLabel, LabelDraw
+from turnwise.schemas.calibration import HumanLabel, LabelDraw, LabelProblem, LabelProblemKind
 from turnwise.transforms.calibration.scores import CriterionKey, JudgedScore, Ruler
 
 _NAMED = 5

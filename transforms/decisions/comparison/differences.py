@@ -6,9 +6,8 @@ from statistics import fmean
 import numpy as np
 from msgspec import Struct
 
-from turnwise.schemas.comparison import SliceDifference
+from turnwise.schemas.comparison import ComparisonWord, SliceDifference, TurnDifference
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.difference import ComparisonWord, TurnDifference
 from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.runs import runs_of

@@ -66,7 +66,7 @@ class Setup(Struct, frozen=True):
 
 
 class Estimate(Struct, frozen=True):
-    """A difference, B minus A; see `turnwise.schemas.difference.VersionDifference` for the common fields.
+    """A difference, B minus A; see `turnwise.schemas.comparison.VersionDifference` for the common fields.
 
     Attributes:
         equivalence: Interval at level 1 - 2 alpha, that of two one-sided tests.

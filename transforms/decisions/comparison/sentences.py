@@ -2,8 +2,7 @@
 
 from math import floor, log10
 
-from turnwise.schemas.comparison import CriterionComparison, PairedBy
-from turnwise.schemas.difference import Undecided, VersionDifference
+from turnwise.schemas.comparison import CriterionComparison, PairedBy, Undecided, VersionDifference
 
 
 def sentence(found: CriterionComparison, a: str, b: str, by: PairedBy) -> str:

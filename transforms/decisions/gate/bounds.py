@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.calibration import Corrected
-from turnwise.schemas.gate_config import BoundRule
+from turnwise.schemas.config import BoundRule
 from turnwise.transforms.comparison.corrected import corrected_figure
 from turnwise.transforms.decisions.gate.measured import (
     GatedVersion,

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.criteria.base import CRITERIA

@@ -2,10 +2,8 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.difference import Bounds
-from turnwise.schemas.gate import RuleResult, RuleStatus
-from turnwise.schemas.gate_config import (
+from turnwise.schemas.comparison import Bounds
+from turnwise.schemas.config import (
     AllPassRule,
     BoundRule,
     CoverageRule,
@@ -14,6 +12,8 @@ from turnwise.schemas.gate_config import (
     GateRule,
     NotWorseRule,
 )
+from turnwise.schemas.gate import RuleResult, RuleStatus
+from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.gate.bounds import bound_text, hold_bound, side_of
 from turnwise.transforms.decisions.gate.measured import (
     GatedVersion,

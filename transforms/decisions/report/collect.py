@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from msgspec import Struct, field
 
-from turnwise.schemas.conversation_row import ConversationRow
+from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.review.choice import latest_revisions
 from turnwise.transforms.text.natural import natural_order

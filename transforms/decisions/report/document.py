@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from turnwise.schemas.report.document import Report, ReportRun, ReportVersion
+from turnwise.schemas.report import Report, ReportRun, ReportVersion
 from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, RunRows, VersionKey, collect
 from turnwise.transforms.decisions.report.figures import (
     Compared,

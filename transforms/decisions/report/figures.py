@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from msgspec import Struct
 
 from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.report import CriterionFigure, CriterionRow
-from turnwise.schemas.report.document import ReportRun, ReportVersion, Sentence
+from turnwise.schemas.report import CriterionFigure, CriterionRow, ReportRun, ReportVersion, Sentence
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.report.collect import RunRows
 from turnwise.transforms.scoring.verdict import STATUS

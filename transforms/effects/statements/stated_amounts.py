@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word, path_words
 from turnwise.transforms.effects.mentions import MONEY_NAMES, Mention, read_passage
 from turnwise.transforms.effects.statements.written_words import may_be_counted, number_in_words

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.messages.values import as_object, key_set, objects
 from turnwise.transforms.formats.registry import EventReader, Format, register_format

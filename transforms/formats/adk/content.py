@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from turnwise.schemas.adk import Content, FunctionCall, FunctionResponse, InvocationEvent, Part
-from turnwise.schemas.adk.results import AdkEvent
+from turnwise.schemas.adk import AdkEvent, Content, FunctionCall, FunctionResponse, InvocationEvent, Part
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn, Usage
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.spellings import spelt, wrong_tokens
 from turnwise.transforms.formats.unread import UNREAD, Unread, is_work, may_hold_work
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from turnwise.schemas.adk.results import AdkEvent, EvalCaseResult, EvalStatus
+from turnwise.schemas.adk import AdkEvent, EvalCaseResult, EvalStatus
 from turnwise.transforms.formats.adk.content import parts_of, text
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.endings import DETAIL, ENDED, UNKNOWN, stated_end
 from turnwise.transforms.formats.spellings import as_text

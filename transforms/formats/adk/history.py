@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
-from turnwise.schemas.adk.results import AdkEvent, EventCompaction
+from turnwise.schemas.adk import AdkEvent, EventCompaction
 from turnwise.transforms.formats.adk.content import parts_of
 from turnwise.transforms.formats.unread import Unread, gaps
 

@@ -4,7 +4,7 @@ from pydantic import BaseModel, Field
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
-from turnwise.schemas.values import JsonObject, JsonValue, no_items
+from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items
 from turnwise.transforms.formats.problems import one_line_problems
 
 

@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from turnwise.schemas.adk import FunctionResponse
-from turnwise.schemas.adk.results import AdkEvent
+from turnwise.schemas.adk import AdkEvent, FunctionResponse
 from turnwise.schemas.conversation import Turn
 from turnwise.transforms.formats.adk.content import parts_of
 from turnwise.transforms.formats.adk.end import by_user

@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from turnwise.schemas.adk import read_log
-from turnwise.schemas.adk.results import EvalCaseResult, EvalMetricResultPerInvocation, EvalSetResult
+from turnwise.schemas.adk import EvalCaseResult, EvalMetricResultPerInvocation, EvalSetResult, read_log
 from turnwise.schemas.conversation import APP_DETAILS, Conversation, ExpectedOutcome, ExpectedTurn, Turn
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.adk.end import case_end
 from turnwise.transforms.formats.adk_cases import (
     add_unread,

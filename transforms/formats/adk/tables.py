@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.text.times import time_seconds
 
 PICKLED = "pickled_actions"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.blocks import is_block
 from turnwise.transforms.formats.messages.values import as_object
 

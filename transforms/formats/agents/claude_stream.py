@@ -1,8 +1,7 @@
 """Message streams of the Claude Agent SDK and of `claude --output-format stream-json`."""
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.agents.notices import last_words, users_blocks
 from turnwise.transforms.formats.messages.anthropic import read_agent, read_user
 from turnwise.transforms.formats.messages.blocks import as_blocks, is_block, usage_of

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, json_structure
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, kind_of
 from turnwise.transforms.formats.spellings import failure_mark

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 
 _IDE = re.compile(

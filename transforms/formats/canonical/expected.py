@@ -13,7 +13,7 @@ from turnwise.schemas.conversation import (
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.fields import Extra, UnknownField, known_fields, unknown_fields
 from turnwise.transforms.formats.own_results import VALUES
 from turnwise.transforms.formats.unread import UNREAD, Unread, snake

@@ -1,6 +1,6 @@
 """turnwise's own formats, as objects."""
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.canonical import looks_canonical, read_case, read_recording, turn_event
 from turnwise.transforms.formats.chat.format import is_chat
 from turnwise.transforms.formats.registry import EventReader, Format, register_format

@@ -2,7 +2,7 @@
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ToolCall
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.fields import known_fields, unknown_fields
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.matching.arguments import check_directives

@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.canonical import read_recording
 from turnwise.transforms.formats.endings import DETAIL, ENDED, TERMINATIONS
 from turnwise.transforms.formats.spellings import as_text

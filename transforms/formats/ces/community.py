@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Expectation, ExpectedTurn, Record, ToolCall
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.formats.messages.values import as_object, listed, objects
 from turnwise.transforms.formats.registry import Format, ReadSettings, register_format

@@ -2,7 +2,7 @@
 
 from turnwise.schemas.ces.conversation import Span
 from turnwise.schemas.conversation import Turn
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, stated_end
 from turnwise.transforms.formats.messages.values import stated
 

@@ -1,7 +1,6 @@
 """CES records as its tools export them, in the form of the API's own proto3 JSON."""
 
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 
 _STRUCTS = frozenset(
     ("args", "response", "variables", "updatedVariables", "updated_variables", "attributes", "payload")

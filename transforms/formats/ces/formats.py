@@ -1,6 +1,6 @@
 """The formats of Customer Engagement Suite (CES), as objects."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.ces import log
 from turnwise.transforms.formats.ces.exports import wire_evaluation, without_underscores
 from turnwise.transforms.formats.ces_cases import eval_case

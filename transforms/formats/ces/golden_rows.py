@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.jsonio import dump_json, json_structure
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.formats.messages.values import objects
 from turnwise.transforms.formats.registry import Format, ReadSettings, register_format

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from turnwise.schemas import conversation as canonical
 from turnwise.schemas.ces import conversation as ces
-from turnwise.schemas.ces.sessions import SessionOutput
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.ces.metric_settings import SessionOutput
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.ces.end import end_metadata, session_end
 from turnwise.transforms.formats.ces_conversations import add_trace, label, logged_turn, spellings
 from turnwise.transforms.formats.messages.values import as_object

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.values import as_object, listed, objects
 from turnwise.transforms.formats.registry import Format, ReadSettings, register_format
 from turnwise.transforms.formats.spellings import as_text

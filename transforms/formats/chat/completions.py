@@ -1,6 +1,6 @@
 """OpenAI's Chat Completions in requests and replies; lists of messages are read by `formats/chat`."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat.message import (
     SKIPPED_ROLES,
     answer_value,

@@ -1,6 +1,6 @@
 """Chat messages, as an object."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import chat_conversation
 from turnwise.transforms.formats.chat.completions import join_chunks, read_messages, read_reply
 from turnwise.transforms.formats.foreign import foreign_format

@@ -1,8 +1,7 @@
 """Reads texts, calls and unread parts of one chat message."""
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.own_results import own_result
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.spellings import call_fields

@@ -7,12 +7,18 @@ from itertools import islice
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.config import DiscoveryEngineConfig
-from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.schemas.discovery_engine.answer import Answer
-from turnwise.schemas.discovery_engine.session import AnswerSession, SessionTurn
-from turnwise.schemas.grounded import FAILED, SUCCEEDED, UNFINISHED, GroundedAnswer, Problem
-from turnwise.schemas.proto.lenient import read_lenient
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import (
+    FAILED,
+    SUCCEEDED,
+    UNFINISHED,
+    Conversation,
+    GroundedAnswer,
+    Problem,
+    Turn,
+)
+from turnwise.schemas.discovery_engine import Answer, AnswerSession, SessionTurn
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.proto.message import read_lenient
 from turnwise.transforms.formats.answers import PLACEHOLDERS, answer_turn, read_problems
 from turnwise.transforms.formats.discovery_engine.flat import as_reply, is_flat
 from turnwise.transforms.formats.endings import UNKNOWN, End

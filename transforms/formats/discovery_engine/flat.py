@@ -5,7 +5,7 @@ of the whole answer. A citation is `{start, end, reference_ids}`; a claim the sa
 `check_required`; a reference `{id, content, uri, title, relevance}`. Offsets count bytes, as in an Answer.
 """
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.values import stated
 
 

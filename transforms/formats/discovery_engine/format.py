@@ -2,9 +2,8 @@
 
 import re
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.discovery_engine.flat import is_flat
 from turnwise.transforms.formats.registry import Format, ReadSettings, register_format
 from turnwise.transforms.formats.spellings import name_of, spelt

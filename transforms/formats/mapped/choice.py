@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.mapping import MappingConfig
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.config import MappingConfig
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import JsonValue, dump_json
 from turnwise.transforms.formats.chat.format import is_message
 from turnwise.transforms.formats.events import ConversationEvent, read_event
 from turnwise.transforms.formats.mapped import MAPPING, PART, part_of

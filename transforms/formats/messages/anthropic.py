@@ -2,7 +2,7 @@
 
 import re
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.blocks import CALLS, as_blocks, is_block, read_block, usage_of
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect

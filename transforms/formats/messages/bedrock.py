@@ -1,6 +1,6 @@
 """Amazon Bedrock's Converse API: blocks of one key, `toolUse` and `toolResult`."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.bedrock_stream import is_event, joined_events
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect

@@ -1,6 +1,6 @@
 """Streams of Amazon Bedrock's Converse API."""
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.messages.streams import block_stream
 from turnwise.transforms.formats.messages.values import as_object
 

@@ -1,6 +1,6 @@
 """Blocks of Anthropic's messages: calls, results, and what they hold."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import decoded, joined_texts, objects, text_at
 from turnwise.transforms.formats.own_results import own_result

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.messages.halves import halves
 from turnwise.transforms.formats.messages.messages_base import KEPT_BY
 from turnwise.transforms.formats.messages.values import as_object

@@ -3,9 +3,8 @@
 import re
 from typing import Any
 
-from turnwise.schemas.arguments import decoded_arguments
-from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn, Usage
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn, Usage, decoded_arguments
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
     End,

@@ -5,8 +5,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.transforms.formats.messages.chains import chains
 from turnwise.transforms.formats.messages.dialogue import Dialogue, added
 from turnwise.transforms.formats.messages.halves import dialects_of_halves, halves

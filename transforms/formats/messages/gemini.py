@@ -1,6 +1,6 @@
 """Gemini's API, as the REST interface and as the Python library spell it: requests and replies."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.gemini_contents import PARTS, plain, read_contents
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect

@@ -1,6 +1,6 @@
 """Gemini's `contents`: messages of parts."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import joined_texts, objects, text_at
 from turnwise.transforms.formats.spellings import failure_mark

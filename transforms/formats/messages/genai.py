@@ -1,6 +1,6 @@
 """Messages of OpenTelemetry's conventions for generative AI, outside of spans."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import (
     ATTRIBUTES,

@@ -2,8 +2,7 @@
 
 from itertools import islice
 
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
 from turnwise.transforms.formats.messages.streams import events_of
 

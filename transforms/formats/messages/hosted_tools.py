@@ -1,6 +1,6 @@
 """Calls among the items of OpenAI's Responses API: functions, and tools that OpenAI hosts."""
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import decoded, key_set
 from turnwise.transforms.formats.own_results import own_result

@@ -1,6 +1,6 @@
 """Messages of LangChain and states of LangGraph, as `dumpd`, `messages_to_dict` or `model_dump` spell."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat.message import call_results, message_calls
 from turnwise.transforms.formats.messages.blocks import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue

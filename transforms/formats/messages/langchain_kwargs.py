@@ -1,6 +1,6 @@
 """What a LangChain message of a model holds beside its content: tokens, the finish reason, a refusal."""
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object
 from turnwise.transforms.formats.spellings import as_text, usage_fields

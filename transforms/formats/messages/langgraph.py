@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.langchain import LANGCHAIN
 from turnwise.transforms.formats.messages.messages_base import conversation, read_half

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.record import Record
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.pages import page_items
 from turnwise.transforms.formats.messages.values import as_object, decoded, key_set, listed, stated

@@ -1,6 +1,6 @@
 """Items of OpenAI's Responses API: messages, calls with their outputs, tools that OpenAI hosts."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.hosted_tools import HOSTED, OUTPUTS, STEPLESS, read_call
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.values import as_object
 
 _PAGE = ("object", "data")

@@ -5,8 +5,7 @@ import re
 
 from pydantic_core import from_json
 
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.messages.values import as_object
 
 _DATA = re.compile(r"^data:[ ]?(.*)$", re.MULTILINE)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.schemas.jsonio import json_structure
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 
 
 def listed(value: JsonValue, path: str) -> list[JsonValue]:

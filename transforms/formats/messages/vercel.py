@@ -1,6 +1,6 @@
 """Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.values import (

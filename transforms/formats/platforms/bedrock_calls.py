@@ -1,6 +1,6 @@
 """Calls in traces of Amazon Bedrock Agents."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.values import as_object, decoded, objects
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.endings import End
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.platforms.dialogflow_row import add_row

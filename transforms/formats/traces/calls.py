@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 from pydantic_core import from_json
 
-from turnwise.schemas.arguments import RAW, decoded_arguments
-from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import RAW, ToolCall, ToolResponse, decoded_arguments
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.message import (
     AGENT,

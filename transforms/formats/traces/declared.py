@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from turnwise.schemas.tools import ToolDeclaration
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.conversation import ToolDeclaration
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.tool_declarations import declared_tools
 from turnwise.transforms.formats.traces.numbered import numbered
 from turnwise.transforms.formats.traces.tree import SpanNode

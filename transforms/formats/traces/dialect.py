@@ -6,8 +6,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from turnwise.schemas.conversation import Usage
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
-from turnwise.schemas.values import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.cut import is_cut
 from turnwise.transforms.formats.traces.history import HISTORIES
 from turnwise.transforms.formats.traces.message import HIDDEN, OBJECT, SYSTEM, SpanMessage

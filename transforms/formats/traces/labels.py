@@ -1,6 +1,6 @@
 """What any span may say of its conversation, whoever wrote it: session, version, tags."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import text_at
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.step import SpanStep

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from turnwise.schemas.arguments import RAW
-from turnwise.schemas.conversation import Turn
+from turnwise.schemas.conversation import RAW, Turn
 from turnwise.transforms.formats.traces.calls import TurnCall
 from turnwise.transforms.formats.traces.containers.langsmith import PENDING
 from turnwise.transforms.formats.traces.cut import is_cut

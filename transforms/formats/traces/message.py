@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.formats.traces.notes import is_context, is_retry
 from turnwise.transforms.formats.unread import UNREAD, Unread
 

@@ -1,6 +1,6 @@
 """Reads the parts of messages in the spellings of OpenTelemetry and of the model APIs."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat.message import OF_PARTS
 from turnwise.transforms.formats.messages.anthropic import BLOCK_KEYS
 from turnwise.transforms.formats.messages.hosted_tools import HOSTED as HOSTED_ITEMS

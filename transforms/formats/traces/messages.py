@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat.message import KEYS as OF_CHATS
 from turnwise.transforms.formats.endings import stated_reason
 from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 
 _DEEPEST = 12
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.lending import Lent, NoConversation
 from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.registry import SplitEvent

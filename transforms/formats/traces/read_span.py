@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.traces.dialect import DIALECTS, SpanDialect, dialects_in_order, text_at
 from turnwise.transforms.formats.traces.labels import LABELLED, add_labels
 from turnwise.transforms.formats.traces.message import AGENT, SYSTEM

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 
 PENDING = "logfire.span_type"
 """The attribute by which Logfire marks the copy of a span that has not ended."""

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from turnwise.schemas.conversation import Usage
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.formats.traces.message import SpanMessage
 
 Kind = Literal["model", "tool", "agent", "chain", "handoff", "other"]

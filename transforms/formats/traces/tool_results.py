@@ -1,6 +1,6 @@
 """Reads the results of tools out of what frameworks wrap them in."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.spellings import failure_mark
 from turnwise.transforms.formats.traces.message import AGENT
 from turnwise.transforms.formats.traces.messages import read_messages

@@ -9,8 +9,8 @@ from re import compile as pattern
 
 from pydantic_core import from_json
 
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import timestamp_nanos
-from turnwise.schemas.values import JsonObject, JsonValue
 
 _HEX = pattern(r"[0-9a-fA-F]+")
 _BASE64_LENGTHS = {24: 16, 12: 8, 22: 16, 11: 8}

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.backends.base import Fault, RawReply
 from turnwise.transforms.judging.backends.replied import (
     ReadAnswer,

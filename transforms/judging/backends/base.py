@@ -10,7 +10,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 FaultKind = Literal[
     "blocked", "max_tokens", "empty", "http", "timeout", "connection", "json", "schema", "budget", "other"

@@ -9,8 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.backends.attempts import Attempts, WaitTooLongError
 from turnwise.transforms.judging.backends.base import (
     AuthenticationError,

@@ -11,9 +11,8 @@ from google.auth.exceptions import GoogleAuthError, TransportError
 from google.genai import errors, types
 from pydantic import ValidationError
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.config import ConfigError, JudgeConfig
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.backends.attempts import PASSING_STATUSES, asked_wait
 from turnwise.transforms.judging.backends.base import (
     Fault,

@@ -1,6 +1,6 @@
 """The JSON schema of an answer, as Gemini needs it."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 
 
 def in_order(value: JsonValue) -> JsonValue:

@@ -8,7 +8,7 @@ import openai
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.backends.base import OneCandidateError, RawReply, Request
 from turnwise.transforms.judging.backends.calling import ApiFailure, OtherFormError
 from turnwise.transforms.judging.backends.clients import ClientErrors, instructions_with_schema

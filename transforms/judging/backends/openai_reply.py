@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.backends.base import Fault, RawReply
 from turnwise.transforms.judging.backends.replied import (
     ReadAnswer,

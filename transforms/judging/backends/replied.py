@@ -6,8 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 import orjson
 
-from turnwise.schemas.jsonio import key_twice
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, key_twice
 from turnwise.transforms.judging.backends.base import Fault, RawReply, one_line
 
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 _UNKNOWN = ("default", "maxLength", "minLength", "title", "uniqueItems")
 

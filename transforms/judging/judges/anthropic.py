@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.calling import ApiBackend
 from turnwise.transforms.judging.judges.checking import check_models

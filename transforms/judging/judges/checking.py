@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.config import ConfigError, JudgeConfig
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.calling import ApiBackend
 from turnwise.transforms.judging.requests import merged_settings

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from turnwise.schemas.config import ConfigError
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.judges_base import Access
 
 

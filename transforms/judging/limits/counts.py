@@ -6,7 +6,7 @@ from threading import Lock
 
 from msgspec import Struct, field
 
-from turnwise.schemas.judge_config import TokenPrices
+from turnwise.schemas.config import TokenPrices
 from turnwise.transforms.judging.ask import known_sum
 from turnwise.transforms.judging.backends.base import FaultKind, RawReply
 

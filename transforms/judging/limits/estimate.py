@@ -1,6 +1,6 @@
 """Estimates the calls of a run without making any."""
 
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeSample, Question, R
 from turnwise.transforms.judging.cache import ReplyCache
 from turnwise.transforms.judging.limits import ANSWER_TOKENS, estimated_tokens

@@ -1,6 +1,6 @@
 """The limits of a judge, and the part of them that each of several workers gets."""
 
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 
 _COUNTED = ("max_calls", "max_tokens")
 BUDGET = (*_COUNTED, "max_cost")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 
 _ANALYSIS = "analysis"
 

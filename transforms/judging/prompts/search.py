@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.judge_config import snake_case
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.config import snake_case
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.judging.prompts.sections import Section
 
 MAX_FOUND = 100

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from turnwise.schemas.judge_config import PromptGeneration
+from turnwise.schemas.config import PromptGeneration
 from turnwise.transforms.judging.ask import Prompt
 from turnwise.transforms.judging.prompts.wordings import wording
 from turnwise.transforms.text.sanitize import visible

@@ -5,8 +5,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
 from turnwise.transforms.judging.prompts.sections import Section

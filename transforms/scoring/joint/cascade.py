@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from turnwise.schemas.judge_config import Cascade
+from turnwise.schemas.config import Cascade
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.scoring.joint.confidence import Confident, confident_version, least_confidence

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.joint.cascade import CASCADE

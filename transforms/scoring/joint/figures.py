@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from turnwise.schemas.judge_config import TokenPrices
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.config import TokenPrices
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.scoring.joint.counting import JOINT_CASCADE, JOINT_PANEL, NO_VERDICT
 from turnwise.transforms.statistics.nominal import nominal_alpha
 

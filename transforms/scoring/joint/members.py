@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import JudgeUse, Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.vote import sum_uses

@@ -6,8 +6,8 @@ from statistics import median_low
 
 from msgspec.structs import replace
 
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Score
-from turnwise.schemas.values import JsonObject
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.scoring.gaps import NotAsked

@@ -11,8 +11,7 @@ from turnwise.schemas.conversation import (
     Turn,
     TurnThresholds,
 )
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.transforms.ces.messages import (
     agent_message,
     case_thresholds,

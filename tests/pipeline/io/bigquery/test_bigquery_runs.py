@@ -12,7 +12,7 @@ import pytest
 from tests.bigquery.service import BigQuery
 from tests.pipeline.io.bigquery.conftest import PROJECT
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
-from turnwise.schemas.input_files import InputFile
+from turnwise.schemas.run import InputFile
 
 EVENTS = f"bigquery://{PROJECT}/logs/agent_events"
 CONVERSATION = [

@@ -13,8 +13,8 @@ from turnwise.pipeline.io.bigquery.query import day_condition, prepare_query
 from turnwise.pipeline.io.bigquery_source import RowsPart, part_records, query_records, result_parts
 from turnwise.pipeline.settings.options import parse_address, with_query_text
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.failure import Failure
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.score import Failure
 
 URL = "bigquery://our-project/logs/turns"
 LIMIT = 1 << 20

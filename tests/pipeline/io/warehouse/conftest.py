@@ -13,10 +13,10 @@ from tests.bigquery.append import AppendService, started_append
 from tests.bigquery.http import started_bigquery
 from tests.bigquery.service import BigQuery
 from tests.served import in_environment
-from turnwise.pipeline.io.arrow import arrow_rows, arrow_schema
 from turnwise.pipeline.io.bigquery_sink import EMULATOR
 from turnwise.pipeline.io.staging import StagedRows, staged_columns
 from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.schemas.rows import arrow_rows, arrow_schema
 
 PROJECT, DATASET = "our-project", "nightly"
 SECRET = "token-of-the-own-identity-provider"

@@ -17,8 +17,8 @@ from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.sinks.base import complete_service, prepare_service
 from turnwise.pipeline.io.staging import staged_columns
 from turnwise.pipeline.io.warehouse.bigquery_tables import bigquery_schema, prepare_tables
-from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 
 URL = f"bigquery://{PROJECT}/{DATASET}"
 DAY = date(2026, 11, 21)

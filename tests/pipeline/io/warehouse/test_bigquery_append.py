@@ -17,8 +17,8 @@ from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.sinks.base import prepare_service
 from turnwise.pipeline.io.warehouse.bigquery_tables import prepare_tables
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 
 URL = f"bigquery://{PROJECT}/{DATASET}"
 TIME = 1_763_719_200.0

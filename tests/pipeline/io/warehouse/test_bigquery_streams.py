@@ -23,7 +23,7 @@ from tests.pipeline.streaming.conftest import Stream
 from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.sinks.base import prepare_service
 from turnwise.pipeline.streaming.beam.shared_changes import WriteChanges
-from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
+from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 
 URL = f"bigquery://{PROJECT}/{DATASET}"
 CRITERIA = {"response_match_score": 0.5, "hallucinations_v1": 0.5}

@@ -19,8 +19,8 @@ from turnwise.pipeline.io.parquet_sink import complete_dataset
 from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service, prepare_service
 from turnwise.pipeline.io.warehouse.hive import partition
 from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.schemas.columns import WAREHOUSE_TABLES, columns
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 
 EMPTY = {column.name: None for column in columns("scores")}
 ODD = "projects/p/versions/a=b%20*?[x] 'é\n"

@@ -28,8 +28,7 @@ from turnwise.pipeline.store.results import result_columns
 from turnwise.pipeline.store.rows import conversation_columns, score_columns
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
-from turnwise.schemas.conversation_row import ConversationRow
-from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow, ScoreRow
+from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ScoreRow
 
 APP = "projects/p/locations/l/apps/a"
 OTHER = "projects/p/locations/l/apps/b"

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from turnwise.pipeline.streaming.alerts import AlertError, FileAlertSink, WebhookAlertSink, open_alert_sink
 from turnwise.pipeline.streaming.alerts.send import SendAlerts
-from turnwise.schemas.alert import Alert
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import Alert, ConfigError
 
 ROOT = Path(__file__).parents[4]
 ALERT = Alert(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
 from turnwise.pipeline.streaming.inputs.splitting import LineSplitter, OversizedLine
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.failure import IncompleteReadError
+from turnwise.schemas.score import IncompleteReadError
 
 LIMIT = 1000
 

@@ -1,7 +1,7 @@
 """Records in flight."""
 
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
-from turnwise.schemas.record import Arrival, Receipt
+from turnwise.schemas.conversation import Arrival, Receipt
 
 
 class Owner:

@@ -12,9 +12,9 @@ from turnwise.pipeline.io.changes import RefusedRow
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.segments import SegmentId
-from turnwise.schemas.record import Receipt
+from turnwise.schemas.conversation import Receipt
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.durations import StreamRules
 from turnwise.transforms.streaming.outcome import failed_outcome, ignored_outcome
 from turnwise.transforms.streaming.session_state import FORGOTTEN_SECONDS
 
@@ -161,8 +161,8 @@ def test_what_is_ignored_is_settled(opened):
 
 
 def test_an_eval_case_that_is_lost_is_no_record(opened):
-    from turnwise.schemas.failure import record_failure
-    from turnwise.schemas.record import Record
+    from turnwise.schemas.conversation import Record
+    from turnwise.schemas.score import record_failure
 
     failure = record_failure("parse_case", ValueError("no case"), Record("cases", 1, b"{}"))
     for _ in range(2):

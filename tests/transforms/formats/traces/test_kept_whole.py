@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tests.transforms.formats.traces.test_doubles import counted, spent
 from tests.transforms.formats.traces.test_turns import FIRST, agent, asks, chat, joined, read, span, text
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.message import FURTHER_CHOICE
 from turnwise.transforms.formats.traces.message_parts import call_arguments, result_of
 from turnwise.transforms.formats.traces.messages import read_messages

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.schemas.record import Record
+from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.judging.ask import JudgeSample, Question
 from turnwise.transforms.matching.cases import inline_case

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import asdict
 from pydantic import BaseModel
 
-from turnwise.schemas.judge_config import JudgeConfig
+from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.criteria.adk.coherence import CoherenceReply
 from turnwise.transforms.decisions.comparison.collect import ruler_of
 from turnwise.transforms.judging.ask import JudgeModelOptions, JudgeSample, Prompt, Question

@@ -2,7 +2,7 @@ from collections import Counter
 
 import pytest
 
-from turnwise.schemas.judge_config import TokenPrices
+from turnwise.schemas.config import TokenPrices
 from turnwise.transforms.scoring.joint.counting import joint_counts
 from turnwise.transforms.scoring.joint.figures import (
     cascade_counts,

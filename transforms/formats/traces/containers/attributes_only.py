@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from hashlib import blake2b
 
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.transforms.formats.traces.span import TraceSpan
 
 _OWN_KEYS = ("gen_ai.", "llm.", "openinference.", "ai.operationId", "traceloop.")

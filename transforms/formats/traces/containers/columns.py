@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.traces.values import key_values
 

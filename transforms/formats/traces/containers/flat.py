@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.containers.columns import dotted, kind_beside, unfolded

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.values import as_id, as_nanos

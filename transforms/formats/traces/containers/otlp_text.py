@@ -4,7 +4,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from pydantic_core import from_json
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.otlp import is_error, is_local, resource_attributes, span_event
 from turnwise.transforms.formats.traces.span import TraceSpan
 from turnwise.transforms.formats.traces.values import any_value, as_id, as_nanos, number_value

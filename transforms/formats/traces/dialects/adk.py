@@ -1,6 +1,6 @@
 """google-adk's own spans."""
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     json_messages_at,

@@ -2,7 +2,7 @@
 
 import re
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.cut import CUT
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,

@@ -1,6 +1,6 @@
 """LiteLLM's own callback: what was sent to the provider and what came back, under the provider's name."""
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.traces.dialect import SpanDialect, register_dialect, text_at, usage_at
 from turnwise.transforms.formats.traces.message import AGENT, USER
 from turnwise.transforms.formats.traces.messages import read_messages

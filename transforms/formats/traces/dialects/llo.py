@@ -1,6 +1,6 @@
 """AWS Distro for OpenTelemetry: the messages of a span are cut out into one log record a span."""
 
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.transforms.formats.traces.dialect import SpanDialect, messages_at, register_dialect
 from turnwise.transforms.formats.traces.message import AGENT, USER
 from turnwise.transforms.formats.traces.span import TraceSpan

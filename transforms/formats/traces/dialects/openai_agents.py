@@ -1,6 +1,6 @@
 """Spans of the OpenAI Agents SDK's own export."""
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     kind_at,

@@ -1,6 +1,6 @@
 """OpenInference (Arize Phoenix)."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     json_messages_at,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from turnwise.schemas.conversation import Usage
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     json_messages_at,

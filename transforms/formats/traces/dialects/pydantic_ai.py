@@ -1,7 +1,6 @@
 """Pydantic AI and Logfire, beside what they write in OpenTelemetry's conventions."""
 
-from turnwise.schemas.jsonio import dump_json
-from turnwise.schemas.values import JsonValue
+from turnwise.schemas.jsonio import JsonValue, dump_json
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     json_messages_at,

@@ -1,6 +1,6 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.values import stated
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,

@@ -1,6 +1,6 @@
 """OpenLLMetry (Traceloop), with the numbered keys of its older versions."""
 
-from turnwise.schemas.values import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     json_messages_at,

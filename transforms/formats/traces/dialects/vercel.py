@@ -1,6 +1,6 @@
 """Vercel's AI SDK, versions 3 to 6."""
 
-from turnwise.schemas.values import JsonObject
+from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.traces.dialect import (
     SpanDialect,
     json_messages_at,

@@ -31,8 +31,8 @@ from turnwise.pipeline.streaming.inputs.otlp.address import OtlpAddress, parse_a
 from turnwise.pipeline.streaming.inputs.otlp_decoding import Export, Spool
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.run import StreamRules
 from turnwise.transforms.formats.traces.otlp import otlp_spans
-from turnwise.transforms.streaming.durations import StreamRules
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 LIMIT = 4000

@@ -1,1 +1,0 @@
-"""Models of google-adk's files: eval sets, eval results, sessions."""

@@ -1,1 +1,0 @@
-"""Discovery Engine's Answer and its sessions (v1beta)."""

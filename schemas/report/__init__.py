@@ -1,1 +1,0 @@
-"""The data of a report, which the page of `turnwise report` shows."""
