@@ -19,8 +19,7 @@ from turnwise.transforms.statistics.corrected import (
     corrected_rate,
     rogan_gladen,
 )
-from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.tests import Interval, wilson_interval
 
 Bools = npt.NDArray[np.bool_]
 

@@ -24,9 +24,7 @@ from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.canonical import read_conversation
-from turnwise.transforms.matching.cases import inline_case
-from turnwise.transforms.matching.ending import broke_off
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, broke_off, inline_case
 from turnwise.transforms.scoring.evaluate import score_conversation
 from turnwise.transforms.scoring.verdict import conversation_verdict
 

@@ -14,10 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.figures import Found, Row, Table, run_benchmark
-from turnwise.transforms.statistics.distributions import upper_normal
-from turnwise.transforms.statistics.means import SampleMoments, lower_mean
-from turnwise.transforms.statistics.proportions import wilson_interval
-from turnwise.transforms.statistics.sequential import always_valid_p, mean_evidence, share_evidence
+from turnwise.transforms.statistics.tests import (
+    SampleMoments,
+    always_valid_p,
+    lower_mean,
+    mean_evidence,
+    share_evidence,
+    upper_normal,
+    wilson_interval,
+)
 
 PANES = 20
 PER_PANE = 10

@@ -29,8 +29,7 @@ from benchmarks.local_judge_grounding import (
     halves,
 )
 from benchmarks.wording import sentence, text
-from turnwise.transforms.local_judge.grounding import ground
-from turnwise.transforms.local_judge.similarity import answer_similarity, compare_answers
+from turnwise.transforms.local_judge.grounding import answer_similarity, compare_answers, ground
 from turnwise.transforms.text.rouge import rouge
 
 DATA = Path(__file__).parents[1] / "../shared/data"

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.agreement import area_under_curve, balanced_accuracy
-from turnwise.transforms.text.rouge import rouge_tokens
-from turnwise.transforms.text.subsequence import common_subsequence
+from turnwise.transforms.text.rouge import common_subsequence, rouge_tokens
 
 CRITERIA = ("hallucinations_v1", "hallucination")
 MIXED_IN = (0, 20, 60)

@@ -20,8 +20,7 @@ from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.matching.cases import CaseIndex
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.scoring.config import build_criteria

@@ -22,8 +22,7 @@ from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.comparison.versions import compared_versions
 from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.reading import CaseReader, LogReader
-from turnwise.transforms.matching.cases import USED_CASE, CaseIndex, match_case
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, match_case
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.review.choice import to_read

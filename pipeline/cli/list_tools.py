@@ -17,7 +17,7 @@ from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall, ToolE
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.score import Failure, IncompleteReadError
-from turnwise.transforms.effects.tool_catalog import (
+from turnwise.transforms.effects.mentions import (
     ToolCatalog,
     ToolSettings,
     called_tool,
@@ -27,7 +27,7 @@ from turnwise.transforms.effects.tool_catalog import (
 from turnwise.transforms.formats.any_record import AnyReader, FoundCase
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.registry import AUTO, check_log_format
-from turnwise.transforms.matching.cases import inline_case
+from turnwise.transforms.matching.sample import inline_case
 
 
 def list_tools(argv: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.text.times import time_seconds
+from turnwise.transforms.text.dates import time_seconds
 
 
 def status_parser() -> OptionParser:

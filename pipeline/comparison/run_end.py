@@ -13,7 +13,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.transforms.comparison.compare import CompareOptions, compare
 from turnwise.transforms.comparison.ruler import ruler_changes
 from turnwise.transforms.comparison.versions import compared_versions
-from turnwise.transforms.text.natural import natural_order
+from turnwise.transforms.text.cleaning import natural_order
 
 MOST_CONVERSATIONS = 2_000
 """Conversations of both sides that are compared: more would take a large part of the time of the run."""

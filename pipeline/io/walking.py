@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from turnwise.pipeline.io.records import OTHER_SUFFIXES, SUFFIXES
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
-from turnwise.transforms.text.patterns import path_glob_matches
+from turnwise.transforms.text.cleaning import path_glob_matches
 
 _KINDS = {
     stat.S_IFIFO: "a FIFO",

@@ -7,7 +7,7 @@ from typing import TypedDict
 from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
-from turnwise.transforms.matching.cases import USED_CASE
+from turnwise.transforms.matching.sample import USED_CASE
 from turnwise.transforms.scoring.findings import STAGE
 from turnwise.transforms.scoring.inferred_effects import GUESS
 from turnwise.transforms.scoring.joint.counting import LEFT_BY_BUDGET

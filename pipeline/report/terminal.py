@@ -12,7 +12,7 @@ from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
 from turnwise.transforms.decisions.comparison.sentences import decimals
 from turnwise.transforms.scoring.verdict import STATUS
-from turnwise.transforms.text.natural import natural_order
+from turnwise.transforms.text.cleaning import natural_order
 
 _GAP = "  "
 _REASONS_SHOWN = 3

@@ -18,7 +18,7 @@ from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.metrics.state import Sums, add_sums
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 _Stored = tuple[dict[str, EvaluationFigures], dict[str, str], Callable[[], JsonObject]]
 

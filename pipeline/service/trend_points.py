@@ -3,8 +3,7 @@
 from turnwise.pipeline.store.metrics import VersionMetric
 from turnwise.schemas.ces.tools import TrendPoint
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.means import SampleMoments, mean_interval
+from turnwise.transforms.statistics.tests import Interval, SampleMoments, mean_interval
 
 _SAME = (
     *("criterion", "level", "unit", "mean", "mean_low", "mean_high", "stddev"),

@@ -12,7 +12,7 @@ from turnwise.schemas.rows import plain_rows
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
 from turnwise.transforms.streaming.windowed import WindowMetrics
-from turnwise.transforms.text.times import rfc3339
+from turnwise.transforms.text.dates import rfc3339
 
 _FLAT = ("scores", "conversations", "failures")
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.conversation import Citation, GroundedAnswer, GroundedClaim, Turn
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.text.offsets import TextRange, Utf8Text
+from turnwise.transforms.text.cleaning import TextRange, Utf8Text
 
 LISTED = 200
 """Maximum number of entries in the details of a score."""

@@ -12,8 +12,12 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.answers.annotations import Mark, Marks
 from turnwise.transforms.judging.prompts import reference_text
 from turnwise.transforms.judging.prompts.sections import MAX_SECTION
-from turnwise.transforms.local_judge.grounding import GroundingVerdict
-from turnwise.transforms.local_judge.support import SupportQuestion, TooLargeError, supported
+from turnwise.transforms.local_judge.grounding import (
+    GroundingVerdict,
+    SupportQuestion,
+    TooLargeError,
+    supported,
+)
 from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences
 
 MAX_MARKS = 1_000

@@ -11,8 +11,7 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
 from turnwise.transforms.beam.steps import FAILURES
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.matching.cases import USED_CASE, CaseIndex, match_case
-from turnwise.transforms.matching.packed_case import PackedCase
+from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, PackedCase, match_case
 
 
 class _MatchFn(CountingDoFn):

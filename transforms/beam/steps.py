@@ -19,7 +19,7 @@ from turnwise.transforms.formats.parsing import (
     parse_record,
 )
 from turnwise.transforms.formats.reading import CaseReader, LogReader
-from turnwise.transforms.matching.packed_case import PackedCase, packed_case, packed_entry, unpacked_entry
+from turnwise.transforms.matching.sample import PackedCase, packed_case, packed_entry, unpacked_entry
 
 FAILURES = "failures"
 EVENTS = "events"

@@ -14,14 +14,14 @@ from turnwise.transforms.decisions.calibration.labels import LabelledScore
 from turnwise.transforms.statistics.agreement import (
     Confusion,
     alpha_interval,
+    cluster_codes,
+    clustered_share,
     cohens_kappa,
     kappa_interval,
     krippendorffs_alpha,
 )
-from turnwise.transforms.statistics.clusters import cluster_codes, clustered_share
-from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.proportions import wilson_interval
 from turnwise.transforms.statistics.resampling import CaseMeans
+from turnwise.transforms.statistics.tests import Interval, wilson_interval
 
 
 class OutcomePair(NamedTuple):

@@ -10,8 +10,7 @@ from turnwise.schemas.calibration import CalibrationGroup, Corrected
 from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.calibration.sampling import FEWEST_CASES, FEWEST_EFFECTIVE, RandomPart
 from turnwise.transforms.calibration.scores import JudgedScore
-from turnwise.transforms.statistics.agreement import Confusion
-from turnwise.transforms.statistics.clusters import effective_size
+from turnwise.transforms.statistics.agreement import Confusion, effective_size
 from turnwise.transforms.statistics.corrected import (
     CorrectedEstimate,
     SampleDesign,

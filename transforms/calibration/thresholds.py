@@ -11,7 +11,7 @@ from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.calibration.agreement import case_mean
 from turnwise.transforms.calibration.scores import Ruler
 from turnwise.transforms.decisions.calibration.labels import LabelledScore
-from turnwise.transforms.statistics.clusters import cluster_codes
+from turnwise.transforms.statistics.agreement import cluster_codes
 from turnwise.transforms.statistics.resampling import Numbers, generator_of
 
 FEWEST_LABELS = 20

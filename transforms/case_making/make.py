@@ -8,7 +8,7 @@ from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.transforms.decisions.cases import Candidate
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
 from turnwise.transforms.formats.traces.turns import STRANGER
-from turnwise.transforms.matching.recorded import recorded_case
+from turnwise.transforms.matching.sample import recorded_case
 
 TO_APPROVE, FROM_FAILED = "to_approve", "from_failed"
 """Tags: nobody has looked at the case; its conversation failed."""

@@ -6,7 +6,7 @@ from operator import ge, gt, le, lt
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction
 from turnwise.schemas.proto.scalars import shown
-from turnwise.transforms.text.patterns import glob_matches
+from turnwise.transforms.text.cleaning import glob_matches
 
 Facts = Mapping[str, JsonValue]
 _ORDERED: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}

@@ -21,7 +21,7 @@ from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
 from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity, similarity_threshold
 from turnwise.transforms.criteria.ces_conversations import ScenarioRubrics, UserGoalSatisfaction
 from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, switched_off
-from turnwise.transforms.matching.arguments import ParameterScore, parameter_outcome
+from turnwise.transforms.matching.calls import ParameterScore, parameter_outcome
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.evaluate import CriterionScores

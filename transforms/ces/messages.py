@@ -11,7 +11,7 @@ from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.ces.items import Statement
 from turnwise.transforms.criteria.ces.similarity import LABELS
-from turnwise.transforms.matching.arguments import ParameterScore
+from turnwise.transforms.matching.calls import ParameterScore
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 
 

@@ -14,10 +14,9 @@ from turnwise.transforms.ces.hallucinations import judged_hallucination
 from turnwise.transforms.ces.judgements import Judgements
 from turnwise.transforms.ces.spans import add_spans
 from turnwise.transforms.criteria.ces.items import JudgedRubric
-from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
+from turnwise.transforms.matching.expectations import ExpectationOutcome, responses_by_call, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.matching.scenario import responses_by_call
-from turnwise.transforms.text.quotes import contains_quote
+from turnwise.transforms.text.cleaning import contains_quote
 
 
 class ScenarioSummary(Struct):

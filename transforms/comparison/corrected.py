@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
 from turnwise.schemas.comparison import Bounds, CorrectedDifference, CriterionComparison
 from turnwise.transforms.comparison.side import ComparedSide
-from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.proportions import estimated_difference
+from turnwise.transforms.statistics.tests import Interval, estimated_difference
 
 
 def with_correction(own: CriterionComparison, a: ComparedSide, b: ComparedSide) -> CriterionComparison:

@@ -19,7 +19,7 @@ from turnwise.transforms.decisions.comparison.values import (
     paired_values,
 )
 from turnwise.transforms.scoring.verdict import STATUS
-from turnwise.transforms.statistics.multiplicity import holm
+from turnwise.transforms.statistics.tests import holm
 
 
 class Measured(msgspec.Struct, frozen=True):

@@ -14,20 +14,22 @@ from turnwise.transforms.decisions.comparison.estimates import (
     Setup,
     within_scale,
 )
-from turnwise.transforms.statistics.effects import cohens_h, standardised
-from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.means import (
-    SampleMoments,
-    mean_difference_interval,
-    mean_difference_p,
-)
 from turnwise.transforms.statistics.power import (
     detectable_mean,
     detectable_of_groups,
     needed_cases,
     needed_of_groups,
 )
-from turnwise.transforms.statistics.proportions import difference_interval, exact_p
+from turnwise.transforms.statistics.tests import (
+    Interval,
+    SampleMoments,
+    cohens_h,
+    difference_interval,
+    exact_p,
+    mean_difference_interval,
+    mean_difference_p,
+    standardised,
+)
 
 
 def group_difference(a: Runs, b: Runs, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:

@@ -9,8 +9,8 @@ from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.comparison.words import bounds_of
 from turnwise.transforms.decisions.comparison.estimates import Setup
 from turnwise.transforms.decisions.comparison.side_values import MatchedValues, SideValues
-from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.resampling import Numbers, interpolated_quantile, resampling_weights
+from turnwise.transforms.statistics.tests import Interval
 
 QUANTILES = (0.5, 0.9, 0.99)
 _REPLICATES = 1_000

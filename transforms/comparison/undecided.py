@@ -12,7 +12,7 @@ from turnwise.transforms.comparison.words import bounds_of, word_for
 from turnwise.transforms.decisions.comparison.estimates import Estimate, Setup
 from turnwise.transforms.decisions.comparison.side_values import MatchedValues
 from turnwise.transforms.decisions.comparison.values import estimate
-from turnwise.transforms.statistics.multiplicity import holm
+from turnwise.transforms.statistics.tests import holm
 
 
 def three_readings(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from turnwise.transforms.text.natural import natural_order
+from turnwise.transforms.text.cleaning import natural_order
 
 _COMPARED = 2
 

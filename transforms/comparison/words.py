@@ -3,8 +3,7 @@
 from turnwise.schemas.comparison import Bounds, ComparisonWord, VersionDifference
 from turnwise.transforms.comparison.measures import CriterionMeasure
 from turnwise.transforms.decisions.comparison.estimates import Estimate, Setup
-from turnwise.transforms.statistics.decision import DifferenceEvidence, word
-from turnwise.transforms.statistics.interval import Interval
+from turnwise.transforms.statistics.tests import DifferenceEvidence, Interval, word
 
 
 def margin_of(estimate: Estimate, measure: CriterionMeasure, setup: Setup) -> float:

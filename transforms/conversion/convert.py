@@ -7,7 +7,7 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedOutcome, Turn
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.conversion.differences import Differences
-from turnwise.transforms.matching.recorded import contained_case, played_case, recorded_case
+from turnwise.transforms.matching.sample import contained_case, played_case, recorded_case
 from turnwise.transforms.tools.conversion import Codec, RunOfConversation, Target
 
 T = TypeVar("T", Conversation, EvalCase)

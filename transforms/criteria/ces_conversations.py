@@ -17,7 +17,7 @@ from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import left_out, statement_sections, unjudged_reason
 from turnwise.transforms.judging.vote import Answers, ask_all
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.text.quotes import quoted
+from turnwise.transforms.text.cleaning import quoted
 
 _Goal = Literal["satisfied", "not_satisfied", "unspecified"]
 _SCORES: dict[_Goal, int] = {"not_satisfied": 0, "unspecified": -1, "satisfied": 1}

@@ -10,7 +10,7 @@ from pydantic import Field
 from turnwise.schemas.conversation import ExpectedTurn
 from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.effects.wording import value_text
+from turnwise.transforms.effects.changes import value_text
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts import (
     agent_sections,
@@ -27,7 +27,7 @@ from turnwise.transforms.local_judge.coverage import probability
 from turnwise.transforms.local_judge.grounding import PROBABLE, ground
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.text.quotes import quoted
+from turnwise.transforms.text.cleaning import quoted
 from turnwise.transforms.text.sentences import sentences
 
 NO_CLAIM = -1

@@ -8,7 +8,7 @@ from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.annotations import listed, marks_of, was_skipped
 from turnwise.transforms.answers.citation_support import CitedSource, Grounds, Support
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
-from turnwise.transforms.local_judge.support import TooLargeError
+from turnwise.transforms.local_judge.grounding import TooLargeError
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 

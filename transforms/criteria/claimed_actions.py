@@ -10,10 +10,16 @@ from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.calls.base import UsesToolEffects
 from turnwise.transforms.effects.call_values import argument_paths
-from turnwise.transforms.effects.claims import Action, ActionClaim, actions_of, find_quote, match_claims
-from turnwise.transforms.effects.statements.claimed_values import ClaimedValue
-from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
-from turnwise.transforms.effects.wording import call_text
+from turnwise.transforms.effects.changes import call_text
+from turnwise.transforms.effects.claims import (
+    Action,
+    ActionClaim,
+    ClaimedValue,
+    actions_of,
+    find_quote,
+    match_claims,
+)
+from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.judging.ask import Ask, Question
 from turnwise.transforms.judging.prompts import spoken_sections
 from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
@@ -21,7 +27,7 @@ from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import left_out
 from turnwise.transforms.judging.vote import Answers, ask_all
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.text.quotes import find_span
+from turnwise.transforms.text.cleaning import find_span
 
 _WRONG: dict[str, str] = {
     "not_done": "said but not done",

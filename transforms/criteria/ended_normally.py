@@ -4,8 +4,7 @@ from typing import ClassVar
 
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
-from turnwise.transforms.matching.ending import end_text, end_unclear
-from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.matching.sample import Sample, TurnPair, end_text, end_unclear
 
 
 class EndedNormally(MeasuredCriterion):

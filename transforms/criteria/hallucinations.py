@@ -27,7 +27,7 @@ from turnwise.transforms.local_judge.coverage import probability
 from turnwise.transforms.local_judge.grounding import ground
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.text.quotes import quoted
+from turnwise.transforms.text.cleaning import quoted
 from turnwise.transforms.text.sentences import MAX_SENTENCES, SentenceSpan, sentences
 
 Label = Literal["supported", "unsupported", "contradictory", "disputed", "not_applicable"]

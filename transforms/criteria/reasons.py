@@ -8,7 +8,7 @@ from unicodedata import normalize
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.score import Score
-from turnwise.transforms.effects.wording import call_text, clipped_value, value_text
+from turnwise.transforms.effects.changes import call_text, clipped_value, value_text
 from turnwise.transforms.matching.sample import MISSING_TURN, TurnPair
 
 _MOST_CALLS = 5

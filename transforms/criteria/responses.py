@@ -13,7 +13,7 @@ from turnwise.transforms.judging.prompts.sections import JudgedSection, Section
 from turnwise.transforms.judging.prompts.statements import left_out
 from turnwise.transforms.judging.vote import vote
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
-from turnwise.transforms.text.quotes import quoted
+from turnwise.transforms.text.cleaning import quoted
 
 
 class MatchReply(ReasonedReply):

@@ -16,7 +16,7 @@ from turnwise.transforms.judging.prompts.statements import left_out, unjudged_re
 from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
 from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.text.quotes import find_span, quoted
+from turnwise.transforms.text.cleaning import find_span, quoted
 
 Harm = Literal["hate_speech", "dangerous_content", "harassment", "sexually_explicit", "civic_integrity"]
 CATEGORIES: tuple[Harm, ...] = (

@@ -11,26 +11,28 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.calls.base import LeavesOpen, OpenScore, UsesToolEffects
-from turnwise.transforms.effects.actor_calls import ActorCall
-from turnwise.transforms.effects.calls import ArgumentComparison, OpenPair
-from turnwise.transforms.effects.changes import Changes, ExpectedCalls, changes_of, match_changes
-from turnwise.transforms.effects.equivalence import may_spell_moment
-from turnwise.transforms.effects.handoffs import expected_handoffs
-from turnwise.transforms.effects.pairing import Matching
-from turnwise.transforms.effects.prose import may_be_reworded
-from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
-from turnwise.transforms.effects.wording import (
+from turnwise.transforms.effects.changes import (
     MOST_LISTED,
+    ActorCall,
+    Changes,
+    ExpectedCalls,
+    Matching,
     by_other_actor,
     call_text,
+    changes_of,
     listed,
+    match_changes,
     not_compared,
     open_pairs,
     summary,
     texts,
     wrong_details,
 )
-from turnwise.transforms.matching.arguments import ArgumentMatcher
+from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, may_spell_moment
+from turnwise.transforms.effects.failures import expected_handoffs
+from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
+from turnwise.transforms.effects.prose import may_be_reworded
+from turnwise.transforms.matching.calls import ArgumentMatcher
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 

@@ -13,10 +13,15 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, turn_mismatch
 from turnwise.transforms.criteria.reasons import calls_apart, calls_text
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.matching.arguments import ArgumentMatcher, arguments_match, frozen, is_directive
-from turnwise.transforms.matching.assignment import count_matches, equal_matches
+from turnwise.transforms.matching.alignment import count_matches, equal_matches
+from turnwise.transforms.matching.calls import (
+    ArgumentMatcher,
+    arguments_match,
+    frozen,
+    is_directive,
+    pair_responses,
+)
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
-from turnwise.transforms.matching.responses import pair_responses
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")

@@ -9,8 +9,7 @@ from msgspec import Struct, field
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.rows import ConversationRow, ExpectedPart, Transcript, TranscriptCall, TranscriptTurn
-from turnwise.transforms.matching.ending import broke_off
-from turnwise.transforms.matching.sample import MISSING_TURN
+from turnwise.transforms.matching.sample import MISSING_TURN, broke_off
 
 _OF_ROWS = (
     *("conversation_id", "eval_id", "eval_set_id", "task", "app_version", "language", "tags", "verdict"),

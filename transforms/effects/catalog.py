@@ -9,7 +9,280 @@ from unicodedata import combining, normalize
 
 from turnwise.schemas.conversation import GUESS, UNKNOWN, InferredEffect, ToolEffect
 from turnwise.transforms.effects import foreign_verbs as foreign
-from turnwise.transforms.effects import verbs
+from turnwise.transforms.text.words import word_set
+
+# Lists words of tool names by effect: reading, writing, handing over, destructive.
+
+READING = word_set("""
+    analyse analyze approximate ask assess audit authenticate autocomplete benchmark browse calc
+    calculate cat categorize cd ceil check clarify classify collect compare compute consider convert
+    correlate cos count crawl debug decode describe detect determine df diagnose diff discover display
+    divide dot download du enumerate estimate evaluate examine exp explain extract factorize fetch
+    fetches filter find finds floor forecast format gather geocode get gets greet grep head help
+    identify inspect integrate interpolate interpret introspect investigate list lists ln load locate
+    log10 look lookup ls match max measure median min modulo monitor multiply navigate noop normalise
+    normalize observe paraphrase parse peek percentile ping plan poll pow predict preview probe pwd
+    quantify query random rank read reason recall recognise recognize recollect recommend reflect
+    retrieve reverse round say scan score scrape scroll search searches see segment show simulate sin
+    sleep solve sort sqrt standardize stat std stddev stdev stringify subtract suggest sum summarise
+    summarize tabulate tail tell test think tokenize track transcribe translate transliterate validate
+    verify view visualise visualize wait watch wc
+""")
+"""Verbs that change nothing, also calculations. The list is closed: other verbs are unknown."""
+
+IDEMPOTENT = word_set("""
+    abolish abort accept acknowledge activate adjust adopt align allow amend annotate annul anonymise
+    anonymize apply approve archive arm assign attach authorise authorize ban blacklist block cancel
+    cap censor change chmod chown clean cleanse clear close collapse commission complete configure
+    confirm connect correct customize dash deactivate decline decommission dedupe delete delist demote
+    deny deprecate deprovision deregister destroy detach disable disallow disarm discard disconnect
+    dismiss dispose dissolve downgrade drop edit eject eliminate enable enforce eradicate erase evict
+    exchange exclude expel expire expunge finalise finalize finish fix flag flush follow forfeit forget
+    freeze fulfil fulfill grant halt hide ignore impose install kick kill label leave like link
+    liquidate lock login logoff logon logout lower mark migrate mkdir modify mount move mute mv nuke nullify
+    obliterate open opt overwrite patch pause pin postpone prioritise prioritize prohibit promote prune
+    publish purge put quarantine quash raze reactivate reassign rebalance rebook reboot recategorize
+    reclassify reconcile reconfigure redirect reinstate reject relabel release relocate remap remove
+    rename reopen reorder replace reprice reprioritize reschedule rescind reset resolve restart restore
+    restrict resume retire reveal revert revise revoke rewrite rm rmdir rotate sanction save set settle
+    setup shred shut shutdown signin signout silence snooze spoof start stop strip submerge subscribe
+    substitute supersede suppress suspend swap switch tag terminate throttle touch trash truncate tune
+    turn unarchive unassign unban unblock uncomplete undelete undo unflag unfollow unfreeze unhide
+    uninstall unlike unlink unlock unmark unmount unmute unpause unpin unpublish unregister unset
+    unsubscribe unsuspend untag update upgrade upsert vacate void waive whitelist wipe withhold
+""")
+"""Verbs of idempotent writes."""
+
+REPEATABLE = word_set("""
+    accrue acquire add admit advance alert allocate announce apologise apologize appeal append appoint
+    assemble auction award backup begin bid bill book borrow broadcast build buy cable capture charge
+    checkin checkout claim click clone comment commit compensate complain compose contest contribute
+    copy cp create credit debit decrease decrement dedicate deduct deliver deploy deposit dial disburse
+    dispatch dispute distribute dm donate double downvote draft draw duplicate earn echo email emit
+    employ enqueue enrol enroll enter establish expand extend file fine fire forge fork forward found
+    fund gift hire import increase increment ingest initialise initialize initiate inject insert
+    instantiate invest invite invoice issue launch lease lend loan log mail make manufacture merge
+    message mint modernise modernize nominate note notify offer onboard order overdraft page pay
+    penalise penalize phone pick pickup place play pledge populate post prepay prescribe press print
+    procure produce provision purchase push queue raise rate rearrange recharge record recruit redeem
+    redeliver refill refuel refund register reimburse reissue remind remit renew rent repay replenish
+    reply report request requisition reseat resell resend reserve respond resubmit retry return review
+    reward roll scale schedule seed sell send serve share ship sign signup sms spawn spend split
+    sponsor spread stake stash store submit supply tap text tip toggle topup trade transact transfer
+    transmit trigger tweet unload upload upvote vest volunteer vote wager warn wire withdraw write
+""")
+"""Verbs of writes that are not idempotent."""
+
+TOGGLING = word_set("toggle")
+"""Verbs of writes that undo themselves when repeated."""
+
+DESTRUCTIVE = word_set("""
+    abolish annul cancel clear decommission delete deprovision destroy discard dispose dissolve drop
+    eliminate eradicate erase evict expunge forfeit kill liquidate nuke nullify obliterate overwrite prune
+    purge quash raze remove rescind revoke rm rmdir shred terminate trash truncate uninstall void wipe
+""")
+"""Verbs that delete something irreversibly."""
+
+RESETTING = word_set("flush reset reinitialise reinitialize restore")
+"""Verbs that destroy what a store holds (`reset_database`, `restore_factory_settings`)."""
+
+STORES = word_set("""
+    bucket cluster data database databases db disk drive environment everything factory namespace repo
+    repository schema server storage table tables warehouse
+""")
+"""Nouns for what is empty or new after a reset; `restore` takes them back, but for a factory's settings."""
+
+NOUNS_TOO = word_set("""
+    alert appeal approximate auction award backup benchmark bid bill book cable cap capture cat charge
+    check claim clean comment commission contest credit dash debit deposit df dispute dm dot double
+    draft du email exchange file fine finish fire fix flag floor forecast forge found fund gift head
+    help invoice issue label lease leave like link loan lock log mail message mint note offer open
+    order page phone pick pickup plan play post press queue random rate record refund register release
+    rent report request return reverse review reward roll round scale schedule seed segment setup share
+    shutdown sign sms split spread stake stat store sum supply switch tag tail tap test text tip touch
+    trade transfer view vote watch wc wire
+""")
+"""Verbs that are also nouns or other words: a writing one yields to another verb, a reading one must be the
+first word."""
+
+DEEDS = word_set("""
+    appeal auction backup cancellation charge check credit debit deposit dispute exchange fix fund lease link
+    loan pickup rate refund register release rent reserve return review reward sale shutdown trade transfer
+    vote
+""")
+"""Nouns for what is done: to process one is to do it (`process_refund`, not `process_order`)."""
+
+ATTRIBUTES = word_set("""
+    attachments author category content contents entries format genre items language length limit limits line
+    lines option options owner path priority rating rows score scores size subtotal tax thread threads title
+    titles type types value values width
+""")
+"""Nouns for parts and properties: after a noun, they name no deed (`order_items`, `file_path`)."""
+
+OPENED = word_set("""
+    app application browser chat document file folder image link page pdf photo site tab url video web
+    webpage website
+""")
+"""Nouns for what is opened to be looked at."""
+
+ADJECTIVES = word_set("double duplicate free live open")
+"""Verbs that are also adjectives: before a plural the name is unclear (`open_tickets`)."""
+
+RETURNED = word_set("answer data output reply response result results text value values")
+"""Nouns for what a function returns."""
+
+QUESTIONS = word_set("""
+    are can does has have how is know should what when where which who whom whose why
+""")
+"""Words that begin a question: they read as the first word of a name and say nothing in a description."""
+
+FILLERS = word_set("""
+    a action agent allow allows an api are be by call can does enable enables endpoint for function
+    help helps it let lets method please that the this to tool use used user will you your is should
+""")
+"""Words of a description before its verb (`This tool is used to`)."""
+
+ASKED = word_set("filter list log plan query report scan search test view")
+"""Nouns for look-ups: a name that begins with one and ends in a writing verb writes (`search_delete`)."""
+
+ACTIONS = word_set("""
+    activation cancellation cancelation creation deactivation deletion erasure removal revocation
+    termination
+""")
+"""Nouns for what writing verbs do; one decides as the last word (`account_deletion`)."""
+
+DESTRUCTIVE_ACTIONS = word_set("cancellation cancelation deletion erasure removal revocation termination")
+"""Those of them that delete something irreversibly."""
+
+NUMBERS = word_set("decimals floats fractions integers ints matrices numbers polynomials vectors")
+"""Nouns for operands: what is done to them is a calculation (`add_numbers`)."""
+
+UNCLEAR = word_set("""
+    answer cache calibrate cleanup combine compile compress crop decrypt encrypt enhance enrich export
+    feed generate harvest index inform mine optimize organize pack prepare process rebuild recalculate
+    recompute redact refine refresh regenerate reindex render repair rescore resize resync rework
+    rollback sanitize select spin stage stream sync synchronise synchronize train transform trim unpack
+    unzip vacuum warm wash zip
+""")
+"""Verbs of calls that may change something or not: a name that begins with one names no information."""
+
+NO_VERBS = word_set("""
+    affiliate aggregate associate candidate certificate climate coordinate corporate delegate duplicate
+    enterprise estate exercise expertise franchise graduate merchandise premise private template
+""")
+"""Nouns that end as verbs do."""
+
+WEAK = word_set("call do exec execute handle invoke manage perform process run try use")
+"""Verbs without an effect of their own; the next verb of the name decides."""
+
+PREPARING = word_set("discover load select unlock")
+"""Verbs that load a tool, which changes nothing."""
+
+TOOLS = word_set("tool tools toolbox toolkit toolset toolsets")
+"""Nouns for tools that are loaded."""
+
+JOINING = word_set("and or then")
+"""Conjunctions; a verb after one of them counts too."""
+
+PHRASES = {
+    ("call", "client"): "phone",
+    ("call", "customer"): "phone",
+    ("call", "patient"): "phone",
+    ("call", "taxi"): "phone",
+    ("collect", "payment"): "charge",
+    ("convert", "lead"): "update",
+    ("convert", "trial"): "update",
+    ("find", "replace"): "replace",
+    ("truncate", "message"): "summarize",
+    ("truncate", "number"): "round",
+    ("truncate", "string"): "summarize",
+    ("truncate", "text"): "summarize",
+    ("format", "disk"): "wipe",
+    ("format", "drive"): "wipe",
+    ("gather", "payment"): "charge",
+    ("get", "rid"): "delete",
+    ("load", "card"): "deposit",
+    ("load", "money"): "deposit",
+    ("solve", "ticket"): "resolve",
+    ("check", "in"): "checkin",
+    ("check", "out"): "checkout",
+    ("drop", "off"): "dropoff",
+    ("hand", "off"): "handoff",
+    ("hand", "over"): "handover",
+    ("hang", "up"): "hangup",
+    ("log", "in"): "login",
+    ("log", "out"): "logout",
+    ("look", "up"): "lookup",
+    ("pick", "up"): "pickup",
+    ("sign", "in"): "signin",
+    ("sign", "out"): "signout",
+    ("sign", "up"): "signup",
+    ("top", "up"): "topup",
+}
+"""Verbs of two words."""
+
+FACTS = word_set("""
+    amount analysis availability balance balances calculation calculator catalog catalogue checker
+    comparison conversion converter cost costs count cutoff date deadline detail details duration
+    eligibility eta fee fees finder history hours id ids info information locations number overview
+    policies policy price prices pricing rate rates reason retriever rules searcher speech statistics
+    stats status statuses summary terms time timetable total totals viewer
+""")
+"""Nouns for facts about a resource: `order_status` names its result, although `order` is a verb."""
+
+INFORMATION = FACTS | word_set("""
+    address addresses analysis average calculation calculator calendar caption catalog catalogue
+    checker comparison context conversion converter dashboard data database datastore db definition
+    deviation dictionary difference directions distance documentation encyclopedia estimate faq faqs
+    finder forecast glossary hours inventory kb knowledge leaderboard ledger list lists locations
+    logarithm lookup mean median menu metrics mode name names news now options percentage percentile
+    pricing quote quotes ratio reader receipt receipts recognition report reports result results
+    retriever root schedule schema search searcher settings state temperature timetable today
+    transactions transcript translation translator usage validation variance verification viewer
+    weather wiki wikipedia
+""")
+"""Nouns for information; a name without a verb that ends in one of them is a read."""
+
+STORED = word_set("""
+    address addresses calendar catalog catalogue data database datastore db inventory list lists menu
+    name names options schedule settings
+""")
+"""Those of them that can also be changed (`manage_settings`)."""
+
+PASSING = word_set("connect delegate forward redirect refer reroute route transfer")
+"""Verbs that hand over, if a person or agent is named."""
+
+HUMANS = word_set("human humans")
+"""Nouns for humans."""
+
+ASKING = word_set("ask call contact get need page request speak summon talk")
+"""Verbs that involve a human."""
+
+REACHING = word_set("contact page request speak summon talk")
+"""Verbs that involve a person or agent."""
+
+HANDING = word_set("escalate escalation handoff handover hangup takeover")
+"""Words that always mean a hand-off."""
+
+ENDING = word_set("close end exit finish leave quit")
+"""Verbs that end a conversation."""
+
+CONVERSATION = word_set("call caller chat conversation dialog dialogue session")
+"""Nouns for conversations."""
+
+PERSONS = word_set("""
+    adviser advisor agent agents assistant colleague department desk expert experts helpdesk human
+    humans live manager operator operators person queue rep representative representatives reps
+    somebody someone specialist specialists staff subagent supervisor supervisors support team
+""")
+"""Nouns for those who take over."""
+
+MONEY = word_set("""
+    account accounts amount balance bank card cash checking credit fund funds money payment savings
+    wallet
+""")
+"""Nouns for money; a transfer of one of them is not a hand-off."""
+
 
 _UNSPACED = "\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
@@ -52,19 +325,19 @@ def _all(*sets: Iterable[str]) -> frozenset[str]:
 
 
 _WEAK_LAST = _all(foreign.WEAK)
-_WEAK = verbs.WEAK | _WEAK_LAST
-_JOINING = verbs.JOINING | _all(foreign.JOINING)
+_WEAK = WEAK | _WEAK_LAST
+_JOINING = JOINING | _all(foreign.JOINING)
 _SEPARABLE = _all(foreign.SEPARABLE)
-_PASSING = verbs.PASSING | _all(foreign.PASSING)
-_REACHING = verbs.REACHING | _all(foreign.REACHING)
-_PERSONS = verbs.PERSONS | _all(foreign.PERSONS)
-_HANDING = verbs.HANDING | _all(foreign.HANDING)
-_MONEY = verbs.MONEY | _all(foreign.MONEY)
-_CONVERSATION = verbs.CONVERSATION | _all(foreign.CONVERSATION)
-_RESETTING = verbs.RESETTING | _all(foreign.RESETTING)
-_STORES = verbs.STORES | _all(foreign.STORES)
+_PASSING = PASSING | _all(foreign.PASSING)
+_REACHING = REACHING | _all(foreign.REACHING)
+_PERSONS = PERSONS | _all(foreign.PERSONS)
+_HANDING = HANDING | _all(foreign.HANDING)
+_MONEY = MONEY | _all(foreign.MONEY)
+_CONVERSATION = CONVERSATION | _all(foreign.CONVERSATION)
+_RESETTING = RESETTING | _all(foreign.RESETTING)
+_STORES = STORES | _all(foreign.STORES)
 _ENDING_LAST = _all(foreign.ENDING)
-_ENDING = verbs.ENDING | _ENDING_LAST
+_ENDING = ENDING | _ENDING_LAST
 
 
 class Lexicon(NamedTuple):
@@ -100,7 +373,7 @@ def lexicon() -> Lexicon:
             forms = _all(*map(language.forms, words)) - foreign.NO_VERBS
             found.setdefault(effect, set()).update(forms)
             last |= forms if language.is_verb_last else set()
-    english = verbs.READING | verbs.QUESTIONS | verbs.IDEMPOTENT | verbs.REPEATABLE | verbs.NUMBERS
+    english = READING | QUESTIONS | IDEMPOTENT | REPEATABLE | NUMBERS
     read, idempotent, destroying, repeatable = (found[effect] - english for effect in found)
     writing = idempotent | destroying | repeatable
     nouns = _all(*(language.nouns.split() for language in foreign.LANGUAGES.values())) - english
@@ -108,12 +381,12 @@ def lexicon() -> Lexicon:
     known = frozenset().union(read, writing, facts, foreign.GRAMMAR, _WEAK_LAST, _JOINING, _HANDING, _PASSING,
                               _PERSONS, _MONEY, _CONVERSATION, _REACHING, _ENDING)  # fmt: skip
     return Lexicon(
-        verbs.READING | verbs.QUESTIONS | (read - writing),
-        verbs.IDEMPOTENT | verbs.ACTIONS | ((idempotent | destroying) - repeatable) | destroying,
-        verbs.IDEMPOTENT | verbs.REPEATABLE | verbs.ACTIONS | writing,
-        verbs.DESTRUCTIVE | verbs.DESTRUCTIVE_ACTIONS | destroying,
-        verbs.NOUNS_TOO | verbs.QUESTIONS | verbs.ACTIONS | nouns,
-        verbs.ASKED | (nouns & read),
+        READING | QUESTIONS | (read - writing),
+        IDEMPOTENT | ACTIONS | ((idempotent | destroying) - repeatable) | destroying,
+        IDEMPOTENT | REPEATABLE | ACTIONS | writing,
+        DESTRUCTIVE | DESTRUCTIVE_ACTIONS | destroying,
+        NOUNS_TOO | QUESTIONS | ACTIONS | nouns,
+        ASKED | (nouns & read),
         facts,
         frozenset(last - english),
         frozenset(word for word in known if _UNSPACED_RUN.fullmatch(word)),
@@ -152,7 +425,7 @@ def _names_store(verb: str, name: str) -> bool:
 def is_toggle(name: str) -> bool:
     """Returns whether a tool toggles a state, by the verb of its name."""
     found = _named(name)
-    return found is not None and found.verb in verbs.TOGGLING
+    return found is not None and found.verb in TOGGLING
 
 
 class InferredVerb(NamedTuple):
@@ -192,7 +465,7 @@ def words_of(name: str) -> list[str]:
     words = [word for word in words if not _VERSION.fullmatch(word)]
     joined: list[str] = []
     for word in words:
-        phrase = verbs.PHRASES.get((joined[-1], word)) if joined else None
+        phrase = PHRASES.get((joined[-1], word)) if joined else None
         joined[-1:] = [phrase] if phrase else [*joined[-1:], word]
     return joined
 
@@ -230,14 +503,14 @@ def _read(words: Sequence[str]) -> InferredVerb | None:
     head, last, known = words[0], words[-1], lexicon()
     if _hands_over(words):
         return InferredVerb("handoff", head)
-    if head in verbs.PREPARING and last in verbs.TOOLS:
+    if head in PREPARING and last in TOOLS:
         return InferredVerb("read", "")
     if len(words) > 1 and (head in _WEAK or last in _WEAK_LAST):
         rest = words[1:] if head in _WEAK else words[:-1]
-        if len(rest) == 1 and rest[0] in verbs.NOUNS_TOO - verbs.DEEDS - known.reading:
+        if len(rest) == 1 and rest[0] in NOUNS_TOO - DEEDS - known.reading:
             return None  # it is not known what is done to an order or a file
         found = _read(rest)
-        return None if found == ("read", "") and last in verbs.STORED else found
+        return None if found == ("read", "") and last in STORED else found
     verb = None if _names_thing(words) else _verb(words)
     if verb is None:
         return InferredVerb("read", "") if _names_information(words) else None
@@ -253,22 +526,17 @@ def _names_thing(words: Sequence[str]) -> bool:
     if len(words) < 2:
         return False
     head, last = words[0], words[-1]
-    if (
-        head in verbs.ADJECTIVES
-        and len(words) == 2
-        and last.endswith("s")
-        and not last.endswith(("ss", "us"))
-    ):
+    if head in ADJECTIVES and len(words) == 2 and last.endswith("s") and not last.endswith(("ss", "us")):
         return True
-    if (head == "open" and last in verbs.OPENED) or (head == "return" and last in verbs.RETURNED):
+    if (head == "open" and last in OPENED) or (head == "return" and last in RETURNED):
         return True
-    is_part = last in verbs.ATTRIBUTES and not (last == "items" and head in verbs.DEEDS)
-    return len(words) == 2 and is_part and head in verbs.NOUNS_TOO - lexicon().reading
+    is_part = last in ATTRIBUTES and not (last == "items" and head in DEEDS)
+    return len(words) == 2 and is_part and head in NOUNS_TOO - lexicon().reading
 
 
 def _is_joined(first: str, second: str, clear: frozenset[str]) -> bool:
     """Returns whether one of two words joins the other, a writing verb, to the name."""
-    if first in verbs.JOINING:
+    if first in JOINING:
         return second in lexicon().writing
     return (first in _JOINING and second in clear) or (second in _JOINING and first in clear)
 
@@ -287,7 +555,7 @@ def _verb(words: Sequence[str]) -> str | None:
     clear = [w for w in words if (w in known.reading or w in known.writing) and w not in known.nouns]
     if last in clear and (last in known.last or (head in known.asked and last in known.writing)):
         return last
-    if last in foreign.RECORDS or (last in verbs.NUMBERS and head in known.writing):
+    if last in foreign.RECORDS or (last in NUMBERS and head in known.writing):
         return None
     if head in known.reading or head in clear:
         return head
@@ -297,10 +565,10 @@ def _verb(words: Sequence[str]) -> str | None:
         return last if last in clear else clear[0]
     if last in known.last:
         return last
-    names_fact = last in verbs.FACTS or last in known.reading or last in known.facts
+    names_fact = last in FACTS or last in known.reading or last in known.facts
     if head in known.writing and not names_fact:
         return head
-    return last if last in verbs.ACTIONS else None if names_fact else _run_on(head) or _run_on(last)
+    return last if last in ACTIONS else None if names_fact else _run_on(head) or _run_on(last)
 
 
 def _run_on(word: str) -> str | None:
@@ -324,9 +592,9 @@ def _names_information(words: Sequence[str]) -> bool:
     head, last, known = words[0], words[-1], lexicon()
     if len(words) > 1 and _is_unclear(head):
         return False
-    if last in verbs.INFORMATION or last in known.reading or last in foreign.RECORDS or "to" in words[1:-1]:
+    if last in INFORMATION or last in known.reading or last in foreign.RECORDS or "to" in words[1:-1]:
         return True
-    if last in verbs.NUMBERS or _RUNNING_ON.fullmatch(head):
+    if last in NUMBERS or _RUNNING_ON.fullmatch(head):
         return True
     if last in known.facts:
         return len(words) == 1 or not _FOREIGN_VERB_SHAPE.fullmatch(head)
@@ -335,14 +603,14 @@ def _names_information(words: Sequence[str]) -> bool:
 
 def _is_unclear(head: str) -> bool:
     """Returns whether the first word of a name looks like a verb that may change something."""
-    return head in verbs.UNCLEAR or (_VERB_SHAPE.fullmatch(head) is not None and head not in verbs.NO_VERBS)
+    return head in UNCLEAR or (_VERB_SHAPE.fullmatch(head) is not None and head not in NO_VERBS)
 
 
 def _hands_over(words: Sequence[str]) -> bool:
     head, rest, last = words[0], set(words[1:]), words[-1]
-    if head in verbs.ASKING and rest & verbs.HUMANS:
+    if head in ASKING and rest & HUMANS:
         return True
-    if head in verbs.READING or head in verbs.QUESTIONS:
+    if head in READING or head in QUESTIONS:
         return False
     if head in _PASSING and rest and words[1] not in _MONEY and last not in _MONEY:
         return bool(rest & _PERSONS or rest & _CONVERSATION) or words[:2] == ["transfer", "to"]
@@ -359,8 +627,8 @@ def _described(description: str | None) -> InferredVerb | None:
     if _UNSPACED_RUN.match(text):
         return _read(_segmented(words_of(re.split("[.。\n]", text)[0])) or [""])
     known = lexicon()
-    first = next((word for word in words_of(text) if word not in verbs.FILLERS), None)
-    if first is None or first in verbs.QUESTIONS:
+    first = next((word for word in words_of(text) if word not in FILLERS), None)
+    if first is None or first in QUESTIONS:
         return None
     if first in ("return", "returns", "given"):
         return InferredVerb("read", "")

@@ -1,23 +1,288 @@
 """Collects and matches the expected and the made changes of a conversation, by agent and user."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+import json
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
+from math import isfinite
+from typing import Literal, NamedTuple, TypeVar
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
-from turnwise.transforms.effects.actor_calls import (
-    Actor,
-    ActorCall,
-    call_key,
-    calls_by,
-    without_repeats,
-    without_undone,
-)
-from turnwise.transforms.effects.calls import ArgumentComparison
-from turnwise.transforms.effects.failures import changed_nothing, has_failed
-from turnwise.transforms.effects.handoffs import recorded_handoffs
-from turnwise.transforms.effects.pairing import Matching, match_calls, match_rest, match_same
-from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
-from turnwise.transforms.matching.responses import pair_responses
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.effects.catalog import is_toggle, words_of
+from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent, key_of, nodes
+from turnwise.transforms.effects.failures import changed_nothing, has_failed, recorded_handoffs
+from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
+from turnwise.transforms.effects.prose import may_be_reworded
+from turnwise.transforms.matching.alignment import best_assignment, count_matches, equal_matches
+from turnwise.transforms.matching.calls import frozen, pair_responses, same_tool
+from turnwise.transforms.text.sentences import single_spaced
+
+# Calls with their actor (agent or user), without repetitions and without pairs that undo each other.
+
+Actor = Literal["agent", "user"]
+_STATES = ("on", "off", "enabled", "disabled", "active", "inactive")
+_NAMES_OF_STATES = frozenset(("state", "status", "value", "on", "off", "to", "enable", "enabled", "active"))
+
+
+class ActorCall(NamedTuple):
+    """A call and the actor that makes it, or is expected to make it."""
+
+    call: ToolCall
+    actor: Actor
+
+
+def calls_by(actor: Actor, calls: Iterable[ToolCall]) -> list[ActorCall]:
+    """Returns calls with their actor."""
+    return [ActorCall(call, actor) for call in calls]
+
+
+def without_repeats(calls: Sequence[ToolCall], catalog: ToolCatalog) -> list[ToolCall]:
+    """Returns calls without repetitions of idempotent calls."""
+    seen: set[Hashable] = set()
+    distinct = []
+    for call in calls:
+        if catalog.effect_of(call).idempotent:
+            key = call_key(call, catalog.effect_of(call).effect == "handoff")
+            if key in seen:
+                continue
+            seen.add(key)
+        distinct.append(call)
+    return distinct
+
+
+def call_key(call: ToolCall, is_handoff: bool = False) -> Hashable:
+    """Returns a key that only equal calls share; lists are compared in order, prose of hand-offs is not."""
+    return call.name, call.resource, _in_order(call.args or {}, is_handoff)
+
+
+def _in_order(value: JsonValue, is_handoff: bool) -> Hashable:
+    if isinstance(value, dict):
+        return frozenset((name, _in_order(item, is_handoff)) for name, item in value.items())
+    if isinstance(value, list):
+        return tuple(_in_order(item, is_handoff) for item in value)
+    return "prose" if is_handoff and may_be_reworded(value) else key_of(value)
+
+
+def without_undone(
+    made: Sequence[ActorCall], catalog: ToolCatalog
+) -> tuple[list[ActorCall], list[ActorCall]]:
+    """Removes pairs of calls of which the second undoes the first, such as two toggles of a light.
+
+    Calls of one actor are paired with each other first, then calls of different actors.
+
+    Returns:
+        The remaining calls, and the removed ones.
+    """
+    if len(made) < 2:
+        return list(made), []
+    keys = [call_key(item.call) if _is_toggle(item.call, catalog) else None for item in made]
+    if not any(keys):
+        return list(made), []
+    counts = Counter((key, item.actor) for key, item in zip(keys, made, strict=True) if key is not None)
+    left = {pair: count % 2 for pair, count in counts.items()}
+    for key in {key for key, _ in counts if left.get((key, "agent")) and left.get((key, "user"))}:
+        left[key, "agent"] = left[key, "user"] = 0
+    distinct: list[ActorCall] = []
+    undone: list[ActorCall] = []
+    for key, item in zip(keys, made, strict=True):
+        stays = key is None or left[key, item.actor] > 0
+        if key is not None:
+            left[key, item.actor] -= 1
+        (distinct if stays else undone).append(item)
+    return distinct, undone
+
+
+def _is_toggle(call: ToolCall, catalog: ToolCatalog) -> bool:
+    """Returns whether a call toggles a state; a call with an argument for the new state sets it instead."""
+    if not is_toggle(called_tool(call)) or _states_target(call.args or {}):
+        return False
+    tool = catalog.effect_of(call)
+    return tool.effect == "write" and not tool.idempotent
+
+
+def _states_target(args: JsonObject) -> bool:
+    names = {word for name in args for word in words_of(name)}
+    return bool(names & _NAMES_OF_STATES) or any(
+        isinstance(value, bool) or any(equivalent(state, value) for state in _STATES)
+        for value in args.values()
+    )
+
+
+# Pairs expected changes with the calls that were made, one to one.
+
+_MOST_COMPARED = 250_000
+_MOST_DESCRIBED = 256
+_OTHER_ACTOR_FACTOR = 0.5
+
+
+class Pair(NamedTuple):
+    """An expected call and a made call of the same tool."""
+
+    expected: ActorCall
+    actual: ActorCall
+
+
+class Matching(NamedTuple):
+    """Expected and made calls, by their match.
+
+    Attributes:
+        matched: Expected calls with the equivalent calls that were made.
+        missing: Expected calls without a partner.
+        extra: Made calls without a partner.
+        wrong: Expected calls with calls of the same tool that have other arguments.
+    """
+
+    matched: list[Pair]
+    missing: list[ActorCall]
+    extra: list[ActorCall]
+    wrong: list[Pair]
+
+
+def match_calls(
+    expected: Sequence[ActorCall], actual: Sequence[ActorCall], compare: ArgumentComparison
+) -> Matching:
+    """Pairs as many equivalent calls as possible, then the remaining calls by similarity.
+
+    The cost is bounded: of hundreds of calls of one tool, only those are paired by value that differ in
+    nothing but the spelling of single values; the rest is paired in order.
+    """
+    matching = match_same(expected, actual, compare)
+    match_rest(matching, compare)
+    return matching
+
+
+def match_same(
+    expected: Sequence[ActorCall], actual: Sequence[ActorCall], compare: ArgumentComparison
+) -> Matching:
+    """Pairs as many equivalent calls as possible, calls of one actor first.
+
+    A call of the other actor is paired only if the expected actor made no equivalent call.
+    """
+    matching = Matching([], [], [], [])
+    made = _by_name(actual)
+    for name, wanted in _by_name(expected).items():
+        _match_tool(wanted, made.pop(name, []), compare, matching)
+    for calls in made.values():
+        matching.extra.extend(calls)
+    return matching
+
+
+def match_rest(matching: Matching, compare: ArgumentComparison) -> None:
+    """Pairs missing calls with extra calls of the same tool, in place."""
+    made, missing = _by_name(matching.extra), _by_name(matching.missing)
+    matching.missing.clear()
+    matching.extra.clear()
+    for name, wanted in missing.items():
+        calls = made.pop(name, [])
+        is_many = _are_many(wanted, calls)
+        partners = _in_place_of(wanted, calls, None if is_many else compare)
+        for want, j in zip(wanted, partners, strict=True):
+            if j is not None:
+                is_same = is_many and _is_same_change(compare, False, want, calls[j])
+                (matching.matched if is_same else matching.wrong).append(Pair(want, calls[j]))
+        wanted, calls = _left(wanted, calls, partners)
+        matching.missing.extend(wanted)
+        matching.extra.extend(calls)
+    for calls in made.values():
+        matching.extra.extend(calls)
+
+
+def _by_name(made: Sequence[ActorCall]) -> dict[str | None, list[ActorCall]]:
+    groups: dict[str | None, list[ActorCall]] = {}
+    for item in made:
+        groups.setdefault(item.call.name, []).append(item)
+    return groups
+
+
+def _match_tool(
+    wanted: list[ActorCall], made: list[ActorCall], compare: ArgumentComparison, matching: Matching
+) -> None:
+    is_many = _are_many(wanted, made)
+    for key in (_exact_key, _equivalence_key) if is_many else ():
+        for by_actor in (True, False):
+            partners = _partners_by_key(key, wanted, made, compare, by_actor)
+            wanted, made = _take(partners, wanted, made, matching)
+    if not _are_many(wanted, made):
+        of_one_actor: list[int | None] = []
+        if len({item.actor for item in (*wanted, *made)}) > 1:
+            of_one_actor = count_matches(wanted, made, partial(_is_same_change, compare, True))
+        partners = count_matches(wanted, made, partial(_is_same_change, compare, False), of_one_actor)
+        wanted, made = _take(partners, wanted, made, matching)
+    matching.missing.extend(wanted)
+    matching.extra.extend(made)
+
+
+def _take(
+    partners: list[int | None], wanted: list[ActorCall], made: list[ActorCall], matching: Matching
+) -> tuple[list[ActorCall], list[ActorCall]]:
+    """Adds the pairs to the matched calls and returns the remaining calls of both sides."""
+    pairs = zip(wanted, partners, strict=True)
+    matching.matched.extend(Pair(want, made[j]) for want, j in pairs if j is not None)
+    return _left(wanted, made, partners)
+
+
+def _are_many(wanted: list[ActorCall], made: list[ActorCall]) -> bool:
+    return _nodes(wanted) * _nodes(made) > _MOST_COMPARED
+
+
+def _nodes(made: list[ActorCall]) -> int:
+    return sum(nodes(item.call.args or {}) for item in made)
+
+
+def _left(
+    wanted: list[ActorCall], made: list[ActorCall], partners: list[int | None]
+) -> tuple[list[ActorCall], list[ActorCall]]:
+    used = set(partners)
+    unmet = [item for item, partner in zip(wanted, partners, strict=True) if partner is None]
+    return unmet, [item for j, item in enumerate(made) if j not in used]
+
+
+def _is_same_change(compare: ArgumentComparison, by_actor: bool, want: ActorCall, item: ActorCall) -> bool:
+    if by_actor and want.actor != item.actor:
+        return False
+    return same_tool(want.call, item.call) and not compare.differences(want.call, item.call)
+
+
+def _partners_by_key(
+    key: Callable[[ToolCall], Hashable],
+    wanted: list[ActorCall],
+    made: list[ActorCall],
+    compare: ArgumentComparison,
+    by_actor: bool,
+) -> list[int | None]:
+    """Pairs calls with equal keys, and of equal actors if `by_actor`; keeps the equivalent pairs."""
+    keys = [[(by_actor and item.actor, key(item.call)) for item in side] for side in (wanted, made)]
+    pairs = zip(wanted, equal_matches(*keys), strict=True)
+    return [
+        j if j is not None and _is_same_change(compare, False, want, made[j]) else None for want, j in pairs
+    ]
+
+
+def _exact_key(call: ToolCall) -> Hashable:
+    return frozen(call.args or None)
+
+
+def _equivalence_key(call: ToolCall) -> Hashable:
+    return key_of(call.args or {})
+
+
+def _in_place_of(
+    wanted: list[ActorCall], made: list[ActorCall], compare: ArgumentComparison | None
+) -> list[int | None]:
+    """Pairs each missing call with the most similar one; without `compare`, with the next one."""
+    if not wanted or not made:
+        return [None] * len(wanted)
+    if compare is None or len(wanted) * len(made) > _MOST_DESCRIBED:
+        return [i if i < len(made) else None for i in range(len(wanted))]
+    return best_assignment([[_similarity(want, item, compare) for item in made] for want in wanted])
+
+
+def _similarity(want: ActorCall, item: ActorCall, compare: ArgumentComparison) -> float:
+    if not same_tool(want.call, item.call):
+        return 0.0
+    similarity = 1.0 / (1 + len(compare.differences(want.call, item.call)))
+    return similarity if want.actor == item.actor else similarity * _OTHER_ACTOR_FACTOR
 
 
 class AppliedChanges(NamedTuple):
@@ -211,3 +476,162 @@ def _repeats(item: ActorCall, other: ActorCall, catalog: ToolCatalog) -> bool:
         and catalog.effect_of(item.call).idempotent
         and call_key(item.call) == call_key(other.call)
     )
+
+
+# Renders calls and their differences as text for explanations and details.
+
+T = TypeVar("T")
+MOST_LISTED = 50
+_LONGEST_VALUE = 160
+_SHOWN = 3
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def value_text(value: JsonValue) -> str:
+    """Returns a value in one line, at most 160 characters."""
+    text = value if isinstance(value, str) else _as_text(value)
+    return clipped_value(single_spaced(text, _LONGEST_VALUE))
+
+
+def _as_text(value: JsonValue) -> str:
+    if value is None:
+        return "nothing"
+    kind = type(value)
+    if kind is bool:
+        return "true" if value else "false"
+    is_plain = kind is int or (kind is float and isfinite(value))
+    try:
+        return str(value) if is_plain else _encode(value)
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+def clipped_value(text: str) -> str:
+    """Returns the first 160 characters of a text, with a mark if it is longer."""
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
+def call_text(call: ToolCall) -> str:
+    """Returns a call as `tool(parameter: value, ...)`."""
+    arguments = (f"{name}: {value_text(value)}" for name, value in (call.args or {}).items())
+    return f"{call.name}({', '.join(arguments)})"
+
+
+def texts(made: Iterable[ActorCall]) -> list[str]:
+    """Returns the texts of calls."""
+    return [call_text(item.call) for item in made]
+
+
+def listed(items: Sequence[str]) -> list[str]:
+    """Returns the first 50 items and, if there are more, their number."""
+    more = [f"and {len(items) - MOST_LISTED} more"] if len(items) > MOST_LISTED else []
+    return [*items[:MOST_LISTED], *more]
+
+
+def wrong_details(wrong: Sequence[Pair], compare: ArgumentComparison) -> list[JsonObject]:
+    """Returns the differences of the first 50 wrong pairs."""
+    return [
+        {
+            "expected": call_text(each.expected.call),
+            "actual": call_text(each.actual.call),
+            "arguments": [d._asdict() for d in compare.differences(each.expected.call, each.actual.call)],
+        }
+        for each in wrong[:MOST_LISTED]
+    ]
+
+
+def not_compared(matching: Matching, compare: ArgumentComparison) -> list[str]:
+    """Returns the arguments whose wording differs and was not compared, as `parameter of tool`, each once."""
+    names = (
+        f"{name} of {pair.expected.call.name}"
+        for pair in (*matching.matched, *matching.wrong)
+        if pair.expected.call.args != pair.actual.call.args
+        for name in compare.not_compared(pair.expected.call, pair.actual.call)
+    )
+    return list(dict.fromkeys(names))
+
+
+def open_pairs(matching: Matching, compare: ArgumentComparison) -> tuple[OpenPair, ...]:
+    """Returns the values of matched calls that only a judge can compare."""
+    pairs = (
+        pair
+        for each in matching.matched
+        if each.expected.call.args != each.actual.call.args
+        for pair in compare.open_pairs(each.expected.call, each.actual.call)
+    )
+    return tuple(dict.fromkeys(pairs))
+
+
+def by_other_actor(matching: Matching) -> list[JsonObject]:
+    """Returns the changes that were expected of one actor and made, rightly or wrongly, by the other."""
+    return [
+        {
+            "call": call_text(pair.actual.call),
+            "expected_of": pair.expected.actor,
+            "made_by": pair.actual.actor,
+        }
+        for pair in (*matching.matched, *matching.wrong)
+        if pair.expected.actor != pair.actual.actor
+    ][:MOST_LISTED]
+
+
+def summary(
+    matching: Matching,
+    compare: ArgumentComparison,
+    notes: Mapping[str, Sequence[ActorCall]],
+    undone: Sequence[ActorCall],
+    skipped: Sequence[str] = (),
+) -> str:
+    """Summarises a matching in one or a few sentences.
+
+    Args:
+        matching: The matched, missing, extra and wrong calls.
+        compare: Rules for comparing their arguments.
+        notes: Heads of sentences about calls that do not count, with the calls.
+        undone: Calls that undid each other.
+        skipped: Arguments whose wording was not compared.
+    """
+    wanted = len(matching.matched) + len(matching.missing) + len(matching.wrong)
+    if matching.missing or matching.extra or matching.wrong or any(notes.values()):
+        parts = [
+            f"{len(matching.matched)} of {_changes(wanted)} made." if wanted else "No change was expected."
+        ]
+    else:
+        made = f"{_changes(wanted)} made, and no other."
+        parts = [made if wanted else "Nothing was to be changed, and nothing was."]
+    parts += _sentence("Missing", matching.missing, _text)
+    parts += _sentence("Not expected", matching.extra, _text)
+    parts += _sentence("Wrong arguments", matching.wrong, partial(_wrong_text, compare))
+    for head, calls in notes.items():
+        parts += _sentence(head, calls, _text)
+    parts += _sentence("Done and undone", undone, _text)
+    parts += _sentence("Wording not compared", skipped, str)
+    for made_by, other in (("agent", "user"), ("user", "agent")):
+        others = [
+            pair.actual
+            for pair in matching.matched
+            if (pair.actual.actor, pair.expected.actor) == (made_by, other)
+        ]
+        parts += _sentence(f"By the {made_by} in place of the {other}", others, _text)
+    return " ".join(parts)
+
+
+def _text(item: ActorCall) -> str:
+    return call_text(item.call)
+
+
+def _changes(number: int) -> str:
+    return f"{number} expected change{'s' * (number != 1)}"
+
+
+def _sentence(head: str, things: Sequence[T], text: Callable[[T], str]) -> list[str]:
+    more = f"; and {len(things) - _SHOWN} more" if len(things) > _SHOWN else ""
+    return [f"{head}: {'; '.join(map(text, things[:_SHOWN]))}{more}."] if things else []
+
+
+def _wrong_text(compare: ArgumentComparison, wrong: Pair) -> str:
+    found = (
+        f"{d.parameter} is {value_text(d.actual)} instead of {value_text(d.expected)}"
+        for d in compare.differences(wrong.expected.call, wrong.actual.call)
+    )
+    return f"{wrong.actual.call.name}: {', '.join(found)}"

@@ -1,28 +1,155 @@
 """Matches an agent's claims about actions with the actions that it performed."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
 from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, json_structure
-from turnwise.transforms.effects.actor_calls import without_repeats
-from turnwise.transforms.effects.call_values import CallValue, ValueVerdict, leaves, values_text
-from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.statements.claimed_values import ClaimedValue, compare_value
-from turnwise.transforms.effects.statements.stated_codes import is_named
-from turnwise.transforms.effects.statements.unlisted_values import (
-    held_values,
-    unlisted_money,
-    unlisted_numbers,
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.transforms.effects.call_values import (
+    CallValue,
+    ValueVerdict,
+    currency_of,
+    currency_values,
+    is_plain_word,
+    leaves,
+    named,
+    nearly_named,
+    values_text,
 )
-from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool
-from turnwise.transforms.effects.wording import call_text
+from turnwise.transforms.effects.changes import call_text, without_repeats
+from turnwise.transforms.effects.equivalence import equivalent
+from turnwise.transforms.effects.failures import has_failed
+from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, normalized, read_passage
+from turnwise.transforms.effects.prose import compare_names, is_prose
+from turnwise.transforms.effects.prose_values import (
+    NUMBERS_IN_WORDS,
+    addresses_in,
+    codes_in,
+    compare_addresses,
+    compare_amounts,
+    compare_digits,
+    compare_moments,
+    given_moments,
+    is_fraction,
+    is_named,
+    read_given,
+    without_codes,
+)
+from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
-from turnwise.transforms.matching.responses import pair_responses
-from turnwise.transforms.text.quotes import find_span
+from turnwise.transforms.text.cleaning import Amount, find_span, plain
+from turnwise.transforms.text.dates import WEEKDAY_IN_CHARACTERS, read_dates, weekdays_in
+from turnwise.transforms.text.numbers import Keys, month_key
+from turnwise.transforms.text.words import Word, dates_in_words, is_negated, words
+
+# Compares the values that an agent states of an action with the arguments of its call.
+
+_LONGEST, _MOST_VALUES = 2_000, 100
+_WORD = re.compile(r"[^\W_]+")
+
+
+class ClaimedValue(NamedTuple):
+    """A value that an agent states of an action.
+
+    Attributes:
+        argument: Path of the argument that it belongs to, as `argument_paths` gives it; "": none.
+        text: The agent's words.
+    """
+
+    argument: str
+    text: str
+
+
+def compare_value(
+    value: ClaimedValue, args: JsonObject | None, held: Sequence[CallValue] = ()
+) -> ValueVerdict:
+    """Compares a stated value with its argument; of a list, with all entries together.
+
+    A value is the `same` only if all of its words are read and equal the argument, `other` only if it is
+    shown to differ. Numbers, amounts of money, dates and times are compared by value, in any spelling; codes
+    and addresses as a whole; other words with those of the argument.
+
+    Args:
+        value: The stated value.
+        args: Arguments of the call.
+        held: All values of the call and of its response. A value of an argument that the call does not have
+            is the `same` if one of them is.
+
+    Returns:
+        `not_compared` also where the argument is empty, a truth value, or prose with other words.
+    """
+    given = leaves(args or {})
+    own = named(value.argument, given) if value.argument else []
+    near = nearly_named(value.argument, given) if not own else []
+    if near:
+        return "same" if any(_compare(value.text, leaf, given) == "same" for leaf in near) else "not_compared"
+    if not own:
+        return "same" if _is_held(value.text, [*given, *held]) else "not_compared"
+    verdicts = [_compare(value.text, leaf, given) for leaf in own]
+    if len(own) == 1 or "same" in verdicts:
+        return "same" if "same" in verdicts else verdicts[0]
+    together = _compare_list(value.text, own, given)
+    return "other" if together is None and set(verdicts) == {"other"} else together or "not_compared"
+
+
+def _compare(text: str, leaf: CallValue, given: Sequence[CallValue]) -> ValueVerdict:
+    path, argument = leaf
+    if argument is None or not text.strip() or len(text) > _LONGEST:
+        return "not_compared"
+    if plain(text) == plain(argument):
+        return "same"
+    if isinstance(argument, bool):
+        return "same" if equivalent(argument, text) else "not_compared"
+    if not _is_comparable(text, argument):
+        return "not_compared"
+    return _compare_kinds(text, argument, path, given)
+
+
+def _is_comparable(text: str, argument: JsonValue) -> bool:
+    if is_prose(argument) or is_fraction(text) or len(plain(argument)) > _LONGEST:
+        return False
+    is_denied = any(mention.is_denied for mention in read_passage(text, None).mentions)
+    return not is_denied and is_negated(words(text)) == is_negated(words(plain(argument)))
+
+
+def _compare_kinds(text: str, argument: JsonValue, path: str, given: Sequence[CallValue]) -> ValueVerdict:
+    shown = argument if isinstance(argument, str) else plain(argument)
+    verdict = compare_addresses(text, shown, path)
+    if verdict is None and isinstance(argument, str):
+        moments = given_moments(argument)
+        verdict = compare_moments(text, moments, path) if moments else compare_digits(text, argument, path)
+    if verdict:
+        return verdict
+    numbers = read_given([argument], path, currency_of(path, given))
+    return compare_amounts(text, numbers) if numbers else compare_names(text, shown, path)
+
+
+def _compare_list(text: str, own: Sequence[CallValue], given: Sequence[CallValue]) -> ValueVerdict | None:
+    """Compares a text with all entries of a list together; None: they say no more than each for itself."""
+    path, values = own[0].path, [leaf.value for leaf in own]
+    numbers = read_given(values, path, currency_of(path, given))
+    if numbers:
+        return compare_amounts(text, numbers)
+    joined = ", ".join(value if isinstance(value, str) else plain(value) for value in values)
+    found = _compare_kinds(text, joined, path, given) if _is_comparable(text, joined) else "not_compared"
+    return None if found == "not_compared" else found
+
+
+def _is_held(said: str, values: Sequence[CallValue]) -> bool:
+    """Returns whether one of a call's values is the same as a text, or the text is codes that they hold."""
+    compared = [leaf for leaf in values if not isinstance(leaf.value, bool)][:_MOST_VALUES]
+    currencies = currency_values(values)
+    if any(_compare(said, leaf, currencies) == "same" for leaf in compared):
+        return True
+    codes, rest = codes_in(said), _WORD.findall(without_codes(said).lower())
+    if not codes or addresses_in(said) or not all(is_plain_word(word, "") for word in rest):
+        return False
+    return set(codes) <= set(codes_in(values_text(values)))
+
 
 _TRANSFER = "transfer to "
 
@@ -183,3 +310,116 @@ def _distance(claim: ActionClaim, action: Action) -> tuple[int, int, bool]:
     """Returns how many values differ from an action's or are not compared, and whether it is claimed."""
     compared = claim.compared(action)
     return compared.count("other"), compared.count("not_compared"), action.is_claimed
+
+
+# Finds the numbers, amounts, codes, addresses and days of a claim that its list of values leaves out.
+
+_LEAST_WORD = 10
+"""Least number that is looked for if it is written as a word: `one` and `two` often count nothing."""
+
+_LEAST_END = 4
+_LIST_MARKER = re.compile(r"^\W*\d{1,2}[.)]\s")
+_WEEKDAY_OR_WORD = re.compile(rf"{WEEKDAY_IN_CHARACTERS}|\w+")
+_NUMBER_AND_UNIT = re.compile(r"\d+[a-z]{2,}|\d+h\d\d|\d+k")
+_CAPITAL_MONTHS = frozenset(("may", "march", "mar", "sept", "dec", "mars", "mai", "mayo", "jan", "jun"))
+
+
+class HeldByActions(NamedTuple):
+    """What all actions hold: their values as text, the keys of their numbers and days, and weekdays, 0..6."""
+
+    text: str
+    keys: frozenset[str]
+    weekdays: frozenset[int]
+
+
+def held_values(values: Sequence[CallValue]) -> HeldByActions:
+    """Returns what the values of actions hold."""
+    text = values_text(values)
+    days = (reading.day for leaf in values for reading in read_dates(plain(leaf.value)))
+    weekdays = {day.weekday() for day in days if day} | weekdays_in(text)
+    return HeldByActions(text, frozenset(_keys(words(text))), frozenset(weekdays))
+
+
+def unlisted_numbers(quote: str, listed: Sequence[str], held: HeldByActions) -> list[ClaimedValue]:
+    """Returns the numbers, codes, addresses and days that are neither listed nor held by an action.
+
+    Args:
+        quote: The agent's words.
+        listed: The values and the identifier that are compared.
+        held: What all actions hold.
+    """
+    text = " | ".join(listed)
+    known, found = held.keys | _keys(words(text)), words(_LIST_MARKER.sub("", quote))
+    missing = (word for word, own in _demands(found, quote) if not all(known.intersection(k) for k in own))
+    numbers = [word for word in dict.fromkeys(missing) if not _is_end(word, held.text)]
+    codes = [
+        one for one in _unlisted_codes(quote, text, held) if not any(number in one for number in numbers)
+    ]
+    return [ClaimedValue("", one) for one in (*numbers, *codes, *_unlisted_weekdays(quote, text, held))]
+
+
+def _is_end(number: str, text: str) -> bool:
+    """Returns whether a text holds a long number that ends with a number of four digits or more."""
+    is_long = number.isdecimal() and len(number) >= _LEAST_END
+    return is_long and re.search(rf"\d{{3,}}{number}(?!\d)", text) is not None
+
+
+def _demands(found: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Keys, ...]]]:
+    days = list(dates_in_words(found))
+    yield from ((word.lower, tuple(map(_without_late, word.demands))) for word in found)
+    yield from ((f"{word.lower} {keys[-1].rpartition('d')[2]}", (keys,)) for word, keys in days)
+    large = (word for word in found if NUMBERS_IN_WORDS.get(word.lower, 0) >= _LEAST_WORD)
+    yield from ((word.lower, (_word_keys(word),)) for word in large)
+    dated = {word.lower for word, _ in days}
+    for word in found:
+        is_name = word.month and (word.lower not in _CAPITAL_MONTHS or word.lower.capitalize() in quote)
+        if is_name and word.lower not in dated:
+            yield word.lower, ((month_key(word.month),),)
+
+
+def _without_late(keys: Keys) -> Keys:
+    """Returns the keys of a demand; of a time such as `7:00`, without its reading after noon."""
+    return keys[:1] if keys and keys[0].startswith("#t") else keys
+
+
+def _unlisted_codes(quote: str, listed: str, held: HeldByActions) -> list[str]:
+    known = {*codes_in(listed), *codes_in(held.text), *addresses_in(listed), *addresses_in(held.text)}
+    codes = [code for code in codes_in(quote) if not _NUMBER_AND_UNIT.fullmatch(code)]
+    return [
+        one
+        for one in (*codes, *addresses_in(quote))
+        if one not in known and not is_named(one, f"{listed} | {held.text}")
+    ]
+
+
+def _unlisted_weekdays(quote: str, listed: str, held: HeldByActions) -> list[str]:
+    days = weekdays_in(quote) - weekdays_in(listed) - held.weekdays
+    names = (found[0] for found in _WEEKDAY_OR_WORD.finditer(quote.lower()))
+    return [name for name in dict.fromkeys(names) if weekdays_in(name) & days]
+
+
+def unlisted_money(quote: str, listed: Sequence[str]) -> list[ClaimedValue]:
+    """Returns the amounts with a currency in a quote that no claim lists."""
+    known = {own for text in listed for own in _money_in(text)}
+    return [ClaimedValue("", text) for own, text in _money_in(quote).items() if own not in known]
+
+
+def _money_in(text: str) -> dict[Amount, str]:
+    """Returns the amounts of money in a text, each with its words."""
+    found, plain_text = read_passage(text, None).mentions, normalized(text, None)
+    return {
+        one.amount: plain_text[one.start : one.end] for one in found if one.amount and one.amount.currency
+    }
+
+
+def _keys(found: Sequence[Word]) -> set[str]:
+    """Returns the keys of all readings of the numbers and days of a text."""
+    numbers = [word.keys for word in found if word.demands]
+    days = [keys for _, keys in dates_in_words(found)]
+    named = [_word_keys(word) for word in found if word.lower in NUMBERS_IN_WORDS]
+    months = [(month_key(word.month),) for word in found if word.month]
+    return {key for keys in (*numbers, *days, *named, *months) for key in keys}
+
+
+def _word_keys(word: Word) -> Keys:
+    return (f"#{NUMBERS_IN_WORDS[word.lower]}",)

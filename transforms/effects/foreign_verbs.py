@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from turnwise.transforms.text.function_words import word_set
+from turnwise.transforms.text.words import word_set
 
 
 class LanguageVerbs(NamedTuple):

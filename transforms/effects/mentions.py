@@ -2,21 +2,33 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple
 
-from turnwise.transforms.effects.statements.written_numbers import (
-    GROUPED_BY_SPACE,
-    first_of_day_and_month,
-    language_root,
-    read_number,
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import (
+    UNKNOWN,
+    Conversation,
+    Effect,
+    ToolCall,
+    ToolDeclaration,
+    ToolEffect,
+    ToolSetting,
+)
+from turnwise.schemas.jsonio import JsonValue
+from turnwise.transforms.effects.catalog import infer_effect, words_of
+from turnwise.transforms.text.cleaning import (
+    CURRENCIES,
+    CURRENCY_CODES,
+    Amount,
+    glob_matches,
+    plain,
+    same_amount,
 )
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
-from turnwise.transforms.text.features import CHARACTER_SCRIPTS, UNSPACED_SCRIPTS
-from turnwise.transforms.text.function_words import MONTHS, NEGATIONS
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
-from turnwise.transforms.text.values import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
+from turnwise.transforms.text.words import CHARACTER_SCRIPTS, MONTHS, NEGATIONS, UNSPACED_SCRIPTS, word_set
 
 _SCALES = {**SCALES, "mn": 6, "mio": 6, "mrd": 9, "bn": 9, "lakh": 5, "crore": 7}
 _SIGNS = {
@@ -235,3 +247,200 @@ def _may_follow(letters: str) -> bool:
 def _currency(mark: str) -> str:
     name = plain(mark)
     return MONEY_NAMES.get(name, name)
+
+
+# Looks up the effects of a conversation's tools, by config, declaration or inference.
+
+CONFIG = "config"
+_CALLING = frozenset(("call", "execute", "invoke", "perform", "run", "use"))
+_TOOL_WORDS = frozenset(("action", "api", "command", "function", "method", "operation", "skill", "tool"))
+_GLOB_MARKS = frozenset("*?[")
+
+
+class ToolSettings(NamedTuple):
+    """Tool settings of the config.
+
+    Attributes:
+        names: Settings by full name.
+        globs: Settings by glob, in the order of the config.
+    """
+
+    names: Mapping[str, ToolSetting]
+    globs: tuple[tuple[str, ToolSetting], ...]
+
+
+def sort_settings(tools: Mapping[str, ToolSetting]) -> ToolSettings:
+    """Separates names from globs (`*`, `?`, `[...]`)."""
+    globs = tuple((name, tool) for name, tool in tools.items() if _GLOB_MARKS & set(name))
+    return ToolSettings({name: tool for name, tool in tools.items() if not _GLOB_MARKS & set(name)}, globs)
+
+
+class ToolCatalog:
+    """Effects of the tools of one conversation.
+
+    For effect, idempotence and destructiveness separately, the config takes precedence over the declaration
+    of the log or case, and that over the inference. In the config, a full name takes precedence over globs;
+    the first matching glob counts.
+    """
+
+    def __init__(self, settings: ToolSettings, declared: Iterable[ToolDeclaration] = ()) -> None:
+        self._settings = settings
+        self._declared: dict[str, ToolDeclaration] = {}
+        for tool in declared:
+            self._declared.setdefault(tool.name, tool)
+        self._known: dict[str, ToolEffect] = {}
+
+    @property
+    def declared(self) -> list[str]:
+        """Names of the declared tools."""
+        return list(self._declared)
+
+    def effect(self, name: str) -> ToolEffect:
+        """Returns the effect of a tool."""
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = self._look_up(name)
+        return known
+
+    def effect_of(self, call: ToolCall) -> ToolEffect:
+        """Returns the effect of a call; a tool that calls another tool has the effect of that tool."""
+        return self.effect(called_tool(call))
+
+    def guesses(self, names: Iterable[str]) -> dict[str, str]:
+        """Returns the tools whose effect is inferred or unknown, with the effect."""
+        found = {name: self.effect(name) for name in names}
+        return {name: tool.effect for name, tool in found.items() if tool.is_guess}
+
+    def _look_up(self, name: str) -> ToolEffect:
+        declared = self._declared.get(name)
+        effect = infer_effect(name, declared.description if declared else None)
+        setting = self._settings.names.get(name) or self._glob(name)
+        if declared is not None:
+            effect = _overridden(effect, declared, declared.origin)
+        return effect if setting is None else _overridden(effect, setting, CONFIG)
+
+    def _glob(self, name: str) -> ToolSetting | None:
+        return next((tool for glob, tool in self._settings.globs if glob_matches(glob, name)), None)
+
+
+def _overridden(base: ToolEffect, stated: ToolDeclaration | ToolSetting, source: str) -> ToolEffect:
+    """Returns an effect with the values that a source of higher precedence states; what destroys writes."""
+    effect: Effect | None = stated.effect
+    if effect is None and base.effect == UNKNOWN and stated.destructive:
+        effect = "write"
+    if effect is not None and effect != base.effect:
+        base = base._replace(idempotent=effect != "write", destructive=False)
+    return ToolEffect(
+        effect or base.effect,
+        base.idempotent if stated.idempotent is None else stated.idempotent,
+        base.destructive if stated.destructive is None else stated.destructive,
+        source if effect else base.source,
+    )
+
+
+def conversation_tools(
+    settings: ToolSettings, conversation: Conversation, case: EvalCase | None
+) -> ToolCatalog:
+    """Returns the catalog of a conversation's and its case's tools."""
+    return ToolCatalog(settings, [*conversation.tools, *(case.tools if case else ())])
+
+
+def called_tool(call: ToolCall) -> str:
+    """Returns the name of the tool that a call runs.
+
+    For a tool that calls tools (`call_tool`, `execute_action`) it is the value of an argument that names a
+    tool (`tool_name`, `action`), if there is one; else the name of the call.
+    """
+    name = call.name or ""
+    if not calls_tools(name):
+        return name
+    named = (v for key, v in (call.args or {}).items() if _is_tool_parameter(key) and _is_name(v))
+    return next(named, name)
+
+
+@lru_cache(maxsize=4096)
+def calls_tools(name: str) -> bool:
+    """Returns whether a tool calls other tools (`call_tool`, `execute_action`), by its name."""
+    words = words_of(name)
+    return len(words) > 1 and words[0] in _CALLING and words[-1] in _TOOL_WORDS
+
+
+def _is_tool_parameter(parameter: str) -> bool:
+    words = words_of(parameter)
+    return bool(words) and (words == ["name"] or words[-1] in _TOOL_WORDS or _names_a_tool(words))
+
+
+def _names_a_tool(words: list[str]) -> bool:
+    return words[-1] in ("name", "id") and not _TOOL_WORDS.isdisjoint(words)
+
+
+def _is_name(value: JsonValue) -> bool:
+    return isinstance(value, str) and bool(value) and not any(map(str.isspace, value))
+
+
+# Reads numbers by the conventions of a language: `1.234,5` in German is `1,234.5` in English.
+
+GROUPED_BY_SPACE = word_set("be bg cs et fi fr hu hy ka kk lt lv nb nn no pl pt ru sk sv uk uz")
+"""Languages that put a space between groups of three digits."""
+
+_WITH_COMMA = GROUPED_BY_SPACE | word_set(
+    "af az bs ca da de el es eu fo gl hr id is it lb mk nl ro sl sq sr tr vi"
+)
+_WITH_POINT_THERE = re.compile(r"(?:de|fr|it)-(?:ch|li)|es-(?:mx|us|pr|gt|hn|ni|pa|pe|do|sv|419)")
+_POINT = re.compile(r"(?:[1-9]\d{0,2}(?:[,'’]\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}|[1-9]\d*|0)(?:\.\d+)?|\.\d+")
+_COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:[.'’]\d{3})+|[1-9]\d*|0)(?:,\d+)?")
+_CLEARLY_COMMA = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}")
+_DAY_FIRST = (_WITH_COMMA | word_set("ar bn gu he hi mr ms ta te th")) - word_set("af eu hu lt sv")
+_ENGLISH_DAY_FIRST = word_set("001 150 au gb hk ie in nz sg za")
+_ENGLISH_MONTH_FIRST = word_set("en en-ph en-us")
+_LONGEST = 40
+
+
+def language_root(language: str | None) -> str:
+    """Returns the primary language of a BCP 47 code, in lower case; "": unknown."""
+    return re.split("[-_]", (language or "").lower())[0]
+
+
+def read_number(text: str, language: str | None) -> int | float | None:
+    """Reads a number written in digits.
+
+    Separators are those of the language, or of English if it is unknown. A number that is valid only with the
+    other separators is read with them (`2.5` in German, `1.234,50` in English).
+
+    Args:
+        text: ASCII digits with separators.
+        language: BCP 47 code; None: unknown.
+
+    Returns:
+        The number; None: it is none. A leading zero makes it an identifier.
+    """
+    if len(text) > _LONGEST:
+        return None
+    if (_has_comma(language) or _CLEARLY_COMMA.fullmatch(text)) and _COMMA.fullmatch(text):
+        return _value(re.sub("[.'’]", "", text).replace(",", "."))
+    return _value(re.sub("[,'’]", "", text)) if _POINT.fullmatch(text) else None
+
+
+def first_of_day_and_month(language: str | None) -> Literal["day", "month"] | None:
+    """Returns the first part of `05/06/2024` in a language; None: unknown.
+
+    `en` without a region is read as in the United States.
+
+    Args:
+        language: BCP 47 code; None: unknown.
+    """
+    code = (language or "").lower().replace("_", "-")
+    if code in _ENGLISH_MONTH_FIRST:
+        return "month"
+    root, _, region = code.partition("-")
+    is_day = region in _ENGLISH_DAY_FIRST if root == "en" else root in _DAY_FIRST
+    return "day" if is_day else None
+
+
+def _has_comma(language: str | None) -> bool:
+    code = (language or "").lower().replace("_", "-")
+    return language_root(code) in _WITH_COMMA and not _WITH_POINT_THERE.match(code)
+
+
+def _value(digits: str) -> int | float:
+    return float(digits) if "." in digits else int(digits)

@@ -1,6 +1,7 @@
 """Compares the dates, weekdays and times of day that an agent states with those of a call."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
@@ -8,12 +9,19 @@ from itertools import product
 from typing import Literal, NamedTuple
 from unicodedata import normalize
 
-from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word
-from turnwise.transforms.text.dates import read_dates
-from turnwise.transforms.text.function_words import MONTHS, word_set
-from turnwise.transforms.text.numbers import with_ascii_digits
-from turnwise.transforms.text.values import plain
-from turnwise.transforms.text.weekdays import WEEKDAY_CHARACTERS, WEEKDAY_IN_CHARACTERS, WEEKDAYS, weekdays_in
+from turnwise.schemas.jsonio import JsonValue
+from turnwise.transforms.effects.call_values import CHANGING_WORDS, ValueVerdict, is_plain_word, path_words
+from turnwise.transforms.effects.mentions import MONEY_NAMES, Mention, read_passage
+from turnwise.transforms.text.cleaning import CURRENCY_CODES, Amount, amount, plain, same_amount
+from turnwise.transforms.text.dates import (
+    WEEKDAY_CHARACTERS,
+    WEEKDAY_IN_CHARACTERS,
+    WEEKDAYS,
+    read_dates,
+    weekdays_in,
+)
+from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
+from turnwise.transforms.text.words import MONTHS, NUMBER_WORDS, word_set
 
 _SHORT_WEEKDAYS = (
     *("mon tue wed thu fri sat sun", "- tues - thur - - -", "- - - thurs - - -"),
@@ -212,10 +220,10 @@ def _readings(stated: Moment, given: Moment) -> Iterator[ValueVerdict]:
     for said, own in product(stated.days or [(0, 0)], given.days or [(0, 0)]):
         years = [(year, next(iter(given.years), None)) for year in stated.years]
         days = [(one, other or None) for one, other in zip(said, own, strict=True) if one]
-        yield _together([*years, *days, *((one, weekday) for one in stated.weekdays)], clock)
+        yield _together_prose_values([*years, *days, *((one, weekday) for one in stated.weekdays)], clock)
 
 
-def _together(pairs: list[tuple[int, int | None]], clock: ValueVerdict | None) -> ValueVerdict:
+def _together_prose_values(pairs: list[tuple[int, int | None]], clock: ValueVerdict | None) -> ValueVerdict:
     """Returns the verdict of parts, each as it is stated and given; None: it is not given."""
     if clock == "other" or any(had is not None and said != had for said, had in pairs):
         return "other"
@@ -232,3 +240,455 @@ def _same_time(stated: tuple[int, ...], given: tuple[int, ...]) -> ValueVerdict 
     if stated[0] == given[0]:
         return "same"
     return "not_compared" if set(stated).intersection(given) else "other"
+
+
+# Compares addresses of the internet and codes of letters and digits, which are equal as a whole only.
+
+_ADDRESS = re.compile(
+    r"[^\s@,;<>()\[\]{}\"'“”„|]+@[^\s@,;<>()\[\]{}\"'“”„|]+|(?:https?://|www\.)[^\s<>\"“”|]+"
+    r"|(?<![\w.])(?:[a-z0-9][\w-]*\.)+[a-z]{2,}(?![\w.]*\w)(?:/[^\s<>\"“”|]*)?"
+)
+_CODE = re.compile(r"(?<![^\W_])[^\W_]+(?:-[^\W_]+)*", re.ASCII)
+_AROUND = "#$€£¥₩.,:;()[]\"'“”"
+_LAST_DIGITS = 4
+_IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9_/.-]*")
+_PLACE_MARKS = ".,:;!?)]'\"/"
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def addresses_in(text: str) -> list[str]:
+    """Returns the e-mail and web addresses of a text, in lower case, without `https://www.`."""
+    found = (address.rstrip(_PLACE_MARKS) for address in _ADDRESS.findall(plain(text)))
+    return [re.sub(r"^(?:mailto:)?(?:https?://)?(?:www\.)?", "", address) for address in found]
+
+
+def codes_in(text: str) -> list[str]:
+    """Returns the codes of a text, of ASCII letters and digits, in lower case and without hyphens."""
+    rest = _ADDRESS.sub(" ", plain(text))
+    found = (code.replace("-", "") for code in _CODE.findall(rest))
+    return [code for code in found if not code.isdecimal() and any(map(str.isdecimal, code))]
+
+
+def without_codes(text: str) -> str:
+    """Returns a text without its codes."""
+    return _CODE.sub(lambda found: " " if codes_in(found[0]) else found[0], text)
+
+
+def compare_addresses(text: str, argument: str, path: str) -> ValueVerdict | None:
+    """Compares addresses as a whole; None: neither side has one."""
+    said, given = addresses_in(text), addresses_in(argument)
+    if not said and not given:
+        return None
+    unheld = set(said).difference(given)
+    if not said or not given:
+        return "not_compared"
+    if not unheld:
+        rest = _WORD.findall(_ADDRESS.sub(" ", plain(text)))
+        return "same" if all(is_plain_word(word, path) for word in rest) else "not_compared"
+    if len(said) > 1 or any(_is_part(said[0], one) for one in given):
+        return "not_compared"
+    return "other" if all("@" in one or "/" in one for one in (*said, *given)) else "not_compared"
+
+
+def _is_part(left: str, right: str) -> bool:
+    return "@" not in left and (left.startswith(right) or right.startswith(left))
+
+
+def compare_codes(text: str, argument: str) -> ValueVerdict | None:
+    """Compares codes; None: all that are stated are held, and other words remain to be compared."""
+    said, given = set(codes_in(text)), set(codes_in(argument))
+    unheld, unsaid = said - given, given - said
+    if not unheld:
+        return None
+    is_part = any(one in code or code in one for one in unheld for code in unsaid)
+    return "other" if unsaid and not is_part else "not_compared"
+
+
+def is_named(identifier: str, text: str) -> bool:
+    """Returns whether a text holds a whole identifier with a digit, or the end of a long number.
+
+    `A1` is not in `A12`, but in `A-1`. Of words beside codes (`order A-77`), the codes are looked for.
+    """
+    wanted = plain(identifier).strip(_AROUND)
+    is_end = wanted.isdigit() and len(wanted) >= _LAST_DIGITS
+    before = "" if is_end else r"(?<![a-z0-9])"
+    if not any(map(str.isdecimal, wanted)):
+        return any(wanted == value.strip(_AROUND) for value in text.split(" | "))
+    if re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text):
+        return True
+    found = set(map(_joined, _IDENTIFIER.findall(text)))
+    codes = codes_in(wanted) if " " in wanted else []
+    return _joined(wanted) in found or (bool(codes) and found.issuperset(codes))
+
+
+def _joined(identifier: str) -> str:
+    return "".join(filter(str.isalnum, identifier))
+
+
+# Compares the numbers and amounts of money that an agent states with those of a call.
+
+_NO_WORD = re.compile(r"[^\s.,:;!?'\"“”„’#*|…]")
+_ENTRY = re.compile(r",\s+|;|&|\b(?:and|und|et|y)\b")
+_LETTER = re.compile(r"\b[A-Z] \d")
+_INNER = re.compile(r"(?<=\w)-(?=\w)|\w")
+_SHARE_NAMES = frozenset(("percent", "percentage", "pct", "rate", "share"))
+_MONEY_NAMES = word_set(
+    "amount price fee cost total subtotal sum refund payment balance charge budget deposit value tip fare",
+    "bill donation credit debit money paid salary wage rent tax premium limit discount due income revenue",
+)
+_COUNT_NAMES = frozenset(("count", "quantity", "qty"))
+_SMALL_UNITS = frozenset(("cent", "minor", "pence", "penny"))
+_SUMS = word_set("refund amount total sum price fee cost payment charge value")
+_THREE_AFTER_POINT = re.compile(r"(?<![\d.,])\d{1,3}\.\d{3}(?!\d)")
+_DOLLARS = frozenset(("aud", "cad", "hkd", "nzd", "sgd", "twd"))
+_OTHERS_OF_THE_NAME = {"usd": _DOLLARS, "jpy": {"cny"}, "cny": {"jpy", "twd", "hkd"}, "gbp": {"egp"}}
+_US = re.compile(r"\bU\.?S\b|US\$|\bUSD", re.IGNORECASE)
+_LONG_NUMBER, _ENDING_DIGITS = 7, 4
+_DECIMALS, _NO_PART = re.compile(r"[.,]\d{1,2}$"), re.compile(r"[^\d\s().,+#*…•·–-]")
+_LONG_DIGITS = re.compile(r"\+?[\d\s().-]{7,}")
+_ENDINGS = word_set(
+    "ending ends endet endend endung auf in last digits card phone number termina terminant par en"
+)
+
+
+class Given(NamedTuple):
+    """Numbers of an argument.
+
+    Attributes:
+        amounts: The numbers, with the currency that the call names for them.
+        is_share: Whether they are percentages.
+        is_currency_unclear: Whether the call names a currency that cannot be read.
+        path: Path of the argument.
+        is_money: Whether they may be amounts of money, by the argument's name or their own currency.
+        is_us: Whether dollars are stated as those of the United States.
+    """
+
+    amounts: tuple[Amount, ...]
+    is_share: bool
+    is_currency_unclear: bool
+    path: str
+    is_money: bool
+    is_us: bool = False
+
+
+def read_given(arguments: Sequence[JsonValue], path: str, currency: str | None) -> Given | None:
+    """Reads the numbers of an argument, of all entries if it is a list; None: one is no number."""
+    read = [_read(argument) for argument in arguments]
+    found = [one.amount for one in read if one is not None and one.amount is not None]
+    if not found or len(found) < len(arguments):
+        return None
+    is_share = any(one is not None and one.is_share for one in read)
+    return Given(
+        tuple(own if own.currency else Amount(own.value, currency or "") for own in found),
+        is_share or bool(_SHARE_NAMES.intersection(path_words(path))),
+        currency is None,
+        path,
+        _is_money_name(path) or any(own.currency for own in found),
+    )
+
+
+def _read(argument: JsonValue) -> Mention | None:
+    """Reads an argument that is a number only; three digits behind a point are not read."""
+    number = amount(argument)
+    if isinstance(argument, str) and _THREE_AFTER_POINT.search(argument):
+        return None
+    if number is not None or not isinstance(argument, str):
+        return Mention(0, 0, number)
+    mentions, rest = _parts(argument, None)
+    return mentions[0] if len(mentions) == 1 and not rest.strip(" |") else None
+
+
+def _parts(text: str, language: str | None) -> tuple[list[Mention], str]:
+    passage = read_passage(text, language)
+    return passage.mentions, " | ".join(passage.between)
+
+
+def compare_amounts(text: str, given: Given) -> ValueVerdict:
+    """Compares a stated number with those of an argument.
+
+    All words beside the numbers must be read: a scale, a unit or a currency that is not read leaves the value
+    open. A number with three digits behind its only separator is open, too, but of money and behind a comma.
+    """
+    if _LETTER.search(text):
+        return "not_compared"
+    if len(given.amounts) > 1 and len(parts := _ENTRY.split(text)) > 1:
+        found = [compare_amounts(part, given) for part in parts if part.strip()]
+        return _together(found, given)
+    verdicts = {_compare_in(language, text, given) for language in (None, "de", "fr")}
+    if "same" in verdicts and "other" in verdicts:
+        verdicts = {_compare_grouped(text, given), "not_compared"}
+    return next((one for one in ("same", "other") if one in verdicts), "not_compared")
+
+
+def _compare_grouped(text: str, given: Given) -> ValueVerdict:
+    """Compares a number with three digits behind its only separator as thousands, if they are shown to be."""
+    mentions, _ = _parts(text, None)
+    is_money = any(mention.amount and mention.amount.currency for mention in mentions)
+    has_point = _THREE_AFTER_POINT.search(text) is not None
+    found = _compare_in("de" if has_point else None, text, given)
+    return found if found == "same" and (is_money or not has_point) else "not_compared"
+
+
+def _compare_in(language: str | None, text: str, given: Given) -> ValueVerdict:
+    mentions, rest = _parts(text, language)
+    if not mentions:
+        return _compare_words(text, given)
+    if any(mention.amount is None or mention.is_denied for mention in mentions):
+        return "not_compared"
+    if not _is_read(rest, given.path, bool(re.search(r"\|.*\w", rest))):
+        return "not_compared"
+    given = given._replace(is_us=_US.search(text) is not None)
+    found = [_compare_one(mention.amount, mention.is_share, given) for mention in mentions if mention.amount]
+    return _together(found, given)
+
+
+def _compare_words(text: str, given: Given) -> ValueVerdict:
+    value, rest = number_in_words(text)
+    if _NO_WORD.search(_INNER.sub("", text)):
+        return "not_compared"
+    money = {code for word in _WORD.findall(rest) if (code := MONEY_NAMES.get(word)) is not None}
+    rest = " ".join(word for word in rest.split() if word not in MONEY_NAMES)
+    if value is None or len(money) > 1 or not _is_read(rest, given.path, True):
+        return "not_compared"
+    if not all(isinstance(one.value, int) or one.value.is_integer() for one in given.amounts):
+        return "not_compared"
+    return _together([_compare_one(Amount(value, next(iter(money), "")), False, given)], given)
+
+
+def _together(found: Sequence[ValueVerdict], given: Given) -> ValueVerdict:
+    if not found or len(found) > len(given.amounts) or "not_compared" in found:
+        return "not_compared"
+    return "other" if "other" in found else "same"
+
+
+def _is_read(rest: str, path: str, may_count: bool) -> bool:
+    """Returns whether the words beside a number change nothing: of a count, any thing may be counted."""
+    if _NO_WORD.search(_WORD.sub("", rest)):
+        return False
+    names = path_words(path)
+    counts = may_count and (bool(_COUNT_NAMES.intersection(names[-1:])) or names[:1] == ["num"])
+    left = [
+        word for word in _WORD.findall(plain(rest)) if not is_plain_word(word, path) and word not in _SUMS
+    ]
+    return not left or (counts and all(map(may_be_counted, left)))
+
+
+def _compare_one(stated: Amount, is_share: bool, given: Given) -> ValueVerdict:
+    """Compares one number; money must be compared with money, and a share with a share."""
+    is_money = stated.currency != ""
+    if stated.currency == "cent":
+        return "not_compared"
+    if is_money and (given.is_share or not given.is_money):
+        return "not_compared"
+    if is_share != given.is_share and (is_share or is_money):
+        return "not_compared"
+    for passed in given.amounts:
+        if passed.currency in _OTHERS_OF_THE_NAME.get(stated.currency, ()) and not given.is_us:
+            is_usual = stated.currency == "usd" and same_amount(passed, stated._replace(currency=""))
+            return "same" if is_usual else "not_compared"
+        if same_amount(passed, stated) and not (is_share and abs(passed.value) <= 1):
+            return "not_compared" if is_money and given.is_currency_unclear else "same"
+    values = [passed.value for passed in given.amounts]
+    is_sum = len(values) > 1 and stated.value in (len(values), sum(values))
+    is_unsigned = any(value < 0 < stated.value for value in values)
+    has_small_unit = _SMALL_UNITS.intersection(path_words(given.path))
+    is_part = given.is_share and all(abs(value) <= 1 for value in values)
+    may_be_cents = given.is_money and round(100 * stated.value) in values
+    is_open = is_sum or is_unsigned or has_small_unit or is_part or may_be_cents
+    return "not_compared" if is_open else "other"
+
+
+def _is_money_name(path: str) -> bool:
+    last = path_words(path)[-1:]
+    return bool(_MONEY_NAMES.intersection(last)) or any(map(CURRENCY_CODES.fullmatch, last))
+
+
+def is_fraction(text: str) -> bool:
+    """Returns whether a text has fractions or raised digits, which are not read."""
+    return any(unicodedata.category(char) == "No" for char in text)
+
+
+def compare_digits(text: str, argument: str, path: str) -> ValueVerdict | None:
+    """Compares phone and card numbers, whose last digits may stand for all; None: the argument is none."""
+    if not _LONG_DIGITS.fullmatch(plain(argument)) or _DECIMALS.search(argument) or _is_money_name(path):
+        return None
+    said, given = ("".join(filter(str.isdecimal, plain(side))).lstrip("0") for side in (text, argument))
+    left = {word for word in _WORD.findall(plain(text)) if not is_plain_word(word, path)}
+    is_short = len(given) < _LONG_NUMBER or len(said) < _ENDING_DIGITS
+    if is_short or left - _ENDINGS or _NO_PART.search(_WORD.sub("", text)):
+        return "not_compared"
+    if given.endswith(said):
+        return "same"
+    is_other = said[-_LONG_NUMBER:] != given[-_LONG_NUMBER:] and (len(said) >= _LONG_NUMBER or left)
+    return "other" if is_other else "not_compared"
+
+
+# Reads whole numbers that are written as words.
+
+
+def _by_word(words: str, factor: int) -> dict[str, int]:
+    """Maps words to their places times a factor; `-` skips a place."""
+    return {word: factor * place for place, word in enumerate(words.split()) if word != "-"}
+
+
+_TEENS = (
+    "thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+    "dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
+    "treize quatorze quinze seize",
+    "trece catorce quince dieciséis diecisiete dieciocho diecinueve",
+)
+_TENS = (
+    "twenty thirty forty fifty sixty seventy eighty ninety",
+    "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    "vingt trente quarante cinquante soixante",
+    "veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+)
+_TWENTIES = (
+    "veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve"
+)
+_ORDINALS = word_set("first second third fourth fifth")
+_GERMAN_UNITS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
+NUMBERS_IN_WORDS = {
+    **{word: int(value) for word, value in NUMBER_WORDS.items() if word not in _ORDINALS},
+    **{word: value for words in _TEENS for value, word in enumerate(words.split(), 13)},
+    **{word: 10 * value for words in _TENS for value, word in enumerate(words.split(), 2)},
+    **{
+        f"{unit}und{ten}": 10 * tens + ones
+        for tens, ten in enumerate(_TENS[1].split(), 2)
+        for ones, unit in enumerate(_GERMAN_UNITS, 1)
+    },
+    **{f"{unit}hundert": 100 * value for value, unit in enumerate(_GERMAN_UNITS, 1)},
+    **{word: value for value, word in enumerate(_TWENTIES.split(), 21)},
+    "one": 1,
+    "hundert": 100,
+}
+"""Number word in lower case -> its value."""
+
+_LARGE = {
+    **{word: 10**power for word, power in SCALES.items() if len(word) > 1},
+    "hundred": 100,
+    "lakh": 10**5,
+    "crore": 10**7,
+}
+_NO_COUNTS = (
+    NUMBERS_IN_WORDS.keys()
+    | _LARGE.keys()
+    | word_set(
+        "hundreds thousands millions billions lakhs crores hundert cent cien",
+        "dozen dozens dutzend douzaine docena",
+        "pair pairs paar half halves quarter twice double triple minus negative percent prozent per each",
+        "second seconds minute minutes hour hours day days week weeks month months year years night nights",
+    )
+)
+"""Words that are not counted things, but belong to the number or are its unit."""
+
+_ANY = "|".join(sorted(NUMBERS_IN_WORDS.keys() | _LARGE.keys(), key=len, reverse=True))
+_FIRST = "|".join(sorted(NUMBERS_IN_WORDS, key=len, reverse=True))
+_RUN = re.compile(
+    rf"(?<![^\W_])(?<!\d )(?:{_FIRST})(?:(?:-| |[ -](?:and|et|y)[ -])(?:{_ANY}))*"
+    r"(?P<one>[ -](?:et|y)[ -]une?o?)?(?![^\W_])",
+    re.IGNORECASE,
+)
+_JOIN = re.compile(r"[ -](?:et|y)[ -]", re.IGNORECASE)
+_BETWEEN = re.compile(r"( (?:and|et|y) )", re.IGNORECASE)
+
+_HAN = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2, "兩": 2}
+_HAN_TENS = {"十": 10, "百": 100, "千": 1_000}
+_HAN_LARGE = {"万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8}
+_HANGUL = {char: value for value, char in enumerate("영일이삼사오육칠팔구")}
+_HANGUL_TENS = {"십": 10, "백": 100, "천": 1_000}
+_HANGUL_LARGE = {"만": 10**4, "억": 10**8}
+_VALUES = _HAN | _HAN_TENS | _HAN_LARGE | _HANGUL | _HANGUL_TENS | _HANGUL_LARGE
+_NATIVE_TENS = _by_word("- 열 스물 서른 마흔 쉰 예순 일흔 여든 아흔", 10) | {"스무": 20}
+_NATIVE = _by_word("- 한 두 세 네 다섯 여섯 일곱 여덟 아홉", 1) | {"하나": 1, "둘": 2, "셋": 3, "넷": 4}
+_COUNTED = (
+    "개월|시간|주일|사람|가지|마리|차례|캡슐|방울|유로|달러|퍼센트|프로|그램|미터|정|알|개|명|번|시|살|병|잔|장|대|권|달|분|건"
+    "|포|곳|일|회|주|월|년|초|원|층|호|인|매|박|석|통|줄|끼|조각"
+)
+_IN_CHARACTERS = re.compile(
+    r"(?<![\d.,])[〇零一二三四五六七八九十百千万萬億亿两兩]{1,24}"
+    rf"|(?<![가-힣\d])(?P<tens>{'|'.join(_NATIVE_TENS)})?(?P<ones>{'|'.join(_NATIVE)})?(?=\s?(?:{_COUNTED}))"
+    rf"|(?<![가-힣\d])[일이삼사오육칠팔구십백천만억]{{1,24}}(?=\s?(?:{_COUNTED}))"
+)
+_NUMERALS = frozenset("十百千万萬億亿兆十백천만억조십半반")
+# Kinds of words: u below ten, t from ten, T whole tens, h hundred, m larger ones.
+_GROUP = "(?:u?h)?(?:Tu|[Ttu])?"
+_VALID = re.compile(rf"(?:{_GROUP}m)?{_GROUP}")
+
+
+def may_be_counted(word: str) -> bool:
+    """Returns whether a word beside a number may be the thing that is counted."""
+    return word not in _NO_COUNTS and word not in CHANGING_WORDS and not _NUMERALS.intersection(word)
+
+
+def with_digits(text: str) -> str:
+    """Writes the whole numbers of a text in digits: `twenty-one`, `zweihundert`, `三十`, `이십 정`.
+
+    Korean numbers are read before what they count. A number that is not read stays as it is.
+    """
+    text = _RUN.sub(_digits_of_run, text)
+    return text if text.isascii() else _IN_CHARACTERS.sub(_digits_of_characters, text)
+
+
+def _digits_of_run(run: re.Match[str]) -> str:
+    said = run[0][: run.start("one") - run.start()] + " one" if run["one"] else run[0]
+    value, rest = number_in_words(_JOIN.sub(" ", said))
+    if value is not None and not rest:
+        return str(value)
+    parts = _BETWEEN.split(run[0])
+    return "".join(map(with_digits, parts)) if len(parts) > 1 else run[0]
+
+
+def _digits_of_characters(found: re.Match[str]) -> str:
+    if found["tens"] or found["ones"]:
+        return str(_NATIVE_TENS.get(found["tens"] or "", 0) + _NATIVE.get(found["ones"] or "", 0))
+    total = group = digit = 0
+    for char in found[0]:
+        value = _VALUES[char]
+        if value >= 10_000:
+            total, group, digit = total + max(1, group + digit) * value, 0, 0
+        elif value >= 10:
+            group, digit = group + max(1, digit) * value, 0
+        else:
+            digit = 10 * digit + value
+    return str(total + group + digit) if found[0] else ""
+
+
+def number_in_words(text: str) -> tuple[int | None, str]:
+    """Reads the number of a text, and the words beside it, in lower case.
+
+    `twenty-one` and `two hundred and fifty` are read in English, single words in German, French and Spanish.
+
+    Returns:
+        None as number if there is none, several, or one that is not read.
+    """
+    found = _WORD.findall(text.lower())
+    places = [place for place, word in enumerate(found) if word in NUMBERS_IN_WORDS or word in _LARGE]
+    if not places:
+        return None, " ".join(found)
+    inside = [word for word in found[places[0] : places[-1] + 1] if word != "and"]
+    rest = " ".join([*found[: places[0]], *found[places[-1] + 1 :]])
+    kinds = "".join(map(_kind, inside))
+    return (_value(inside) if kinds and _VALID.fullmatch(kinds) else None), rest
+
+
+def _kind(word: str) -> str:
+    value = NUMBERS_IN_WORDS.get(word, 0)
+    if word in _LARGE or value >= 100:
+        return "h" if word == "hundred" else "m"
+    if word not in NUMBERS_IN_WORDS:
+        return "?"
+    return "u" if value < 10 else "T" if value % 10 == 0 and value > 10 else "t"
+
+
+def _value(words: list[str]) -> int:
+    total = current = 0
+    for word in words:
+        large = _LARGE.get(word, 0)
+        if large == 100:
+            current = max(1, current) * large
+        elif large:
+            total, current = total + max(1, current) * large, 0
+        else:
+            current += NUMBERS_IN_WORDS[word]
+    return total + current

@@ -42,8 +42,7 @@ from turnwise.transforms.formats.spellings import (
 )
 from turnwise.transforms.formats.tool_declarations import context_tools, declared_tools, is_foreign
 from turnwise.transforms.formats.unread import Unread, add_leap, check_calls, snake
-from turnwise.transforms.matching.cases import inline_case
-from turnwise.transforms.matching.recorded import contained_case
+from turnwise.transforms.matching.sample import contained_case, inline_case
 
 _DECODER = msgspec.json.Decoder(Conversation)
 _TIMES = ("latency_ms", "model_ms", "tool_ms")

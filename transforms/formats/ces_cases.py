@@ -25,7 +25,7 @@ from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Rubric, TurnThresholds
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.ces_conversations import message_text, tool_call, tool_response
-from turnwise.transforms.matching.arguments import check_directives
+from turnwise.transforms.matching.calls import check_directives
 
 Behavior = Literal["ENABLED", "DISABLED"]
 _BEHAVIORS: dict[int, Behavior] = {1: "DISABLED", 2: "ENABLED"}

@@ -38,7 +38,7 @@ from turnwise.transforms.formats.spellings import (
 )
 from turnwise.transforms.formats.tool_declarations import declared_tools
 from turnwise.transforms.formats.unread import NO_ANSWER, Unread, check_calls, gaps
-from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.matching.calls import pair_responses
 
 _KEYS = frozenset(
     (

@@ -14,7 +14,7 @@ from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
 from turnwise.transforms.formats.messages.values import as_object, key_set, kind_of, objects
 from turnwise.transforms.formats.registry import Format, ReadSettings, register_format
 from turnwise.transforms.formats.spellings import as_text, length
-from turnwise.transforms.text.times import time_seconds
+from turnwise.transforms.text.dates import time_seconds
 
 _STEPLESS = key_set(
     "progress system attachment summary file-history-snapshot queue-operation custom-title agent-name tag "

@@ -6,7 +6,7 @@ from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonValue, json_structure
 from turnwise.transforms.formats.spellings import failure_mark
 from turnwise.transforms.formats.unread import UNREAD, Unread
-from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.matching.calls import pair_responses
 
 VALUES = ("result", "output", "response", "content", "tool_result", "tool_output", "tool_response")
 """Keys of a call that hold its result."""

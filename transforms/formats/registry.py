@@ -15,7 +15,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import RAISED
 from turnwise.transforms.formats.lending import Lent
-from turnwise.transforms.text.times import time_seconds, value_time
+from turnwise.transforms.text.dates import time_seconds, value_time
 
 AUTO = "auto"
 """In place of a format's name: every record is recognised."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from turnwise.schemas.conversation import Problem, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.matching.responses import without_call
+from turnwise.transforms.matching.calls import without_call
 
 UNREAD = "UnreadPart"
 NO_CALL = "ResultWithoutCall"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from turnwise.schemas.comparison import CriterionComparison
-from turnwise.transforms.statistics.interval import Interval
+from turnwise.transforms.statistics.tests import Interval
 
 _MOST_NAMES = 5
 _LONGEST_NAME = 60

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.effects.wording import call_text, value_text
-from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.matching.calls import pair_responses
 
 _TURNS, _CALLS = 2, 3
 _MORE = "..."

@@ -10,9 +10,7 @@ from turnwise.schemas.inspection import Applies
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
-from turnwise.transforms.matching.cases import inline_case
-from turnwise.transforms.matching.recorded import recorded_case
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, inline_case, recorded_case
 from turnwise.transforms.scoring.evaluate import (
     CriterionScores,
     ScoredConversation,

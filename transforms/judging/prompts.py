@@ -15,8 +15,8 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.judging.prompts.search import found_by_search
 from turnwise.transforms.judging.prompts.sections import Section
+from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
-from turnwise.transforms.matching.responses import pair_responses
 
 _OF_THE_USER = ", user"
 _NO_EVIDENCE = (", agent", ", agent shows", ", searched for", _OF_THE_USER)

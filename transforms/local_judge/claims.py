@@ -1,12 +1,14 @@
 """Reads a sentence as a claim: its weighted features, and the keys that evidence must hold."""
 
 import re
-from collections.abc import Iterable, Set
+import unicodedata
+from collections.abc import Iterable, Sequence, Set
+from functools import cache
 from typing import NamedTuple
 
 from turnwise.transforms.local_judge.meanings import words
 from turnwise.transforms.text.numbers import Keys
-from turnwise.transforms.text.words import Word, dates_in_words, weigh
+from turnwise.transforms.text.words import Word, dates_in_words, is_run_of_characters, weigh, word_set
 
 _LIST_MARK = re.compile(r"\W*\d{1,3}[.)](?=\s|$)")
 _NAMED = 5
@@ -69,3 +71,460 @@ def quoted_names(names: Iterable[str]) -> str:
     """Returns the first five distinct names in quotation marks."""
     shown = [f"“{name}”" for name in dict.fromkeys(names)]
     return ", ".join(shown[:_NAMED]) + (" and more" if len(shown) > _NAMED else "")
+
+
+# Detects what claims nothing: questions, requests, introductions, courtesies, and talk around a fact.
+#
+# Patterns of requests and courtesies match a whole sentence in lower case without its final marks. Talk, such
+# as `I think that` and `for example`, is removed wherever it stands. What no pattern matches may be a claim.
+
+QUESTION = "A question claims nothing."
+NOTHING_SAID = "No word in it claims anything."
+REQUEST = "A request to the user or an offer of help claims nothing."
+INTRODUCTION = "It only introduces what follows."
+COURTESY = "A courtesy claims nothing."
+
+_END = r"[^\w?？!！:：]*$"
+_QUESTION = re.compile(rf"(?:[?？⸮؟\u037e՞፧]|(?:です|ます|でしょう|ません)か|까요?|나요){_END}")
+_STATED = re.compile(
+    r"[,;–—]\s*(?:(?:is|are|was|were|do|does|did|has|have|had|can|could|will|wo|ca|would|should"
+    r"|must)(?:n['’]?t)?"
+    r"\s+(?:i|you|he|she|it|we|they|there|one)(?:\s+not)?|right|correct|no|yes|true|ok|okay"
+    r"|(?:did )?you know"
+    r"|nicht(?:\s+wahr)?|oder(?:\s+nicht)?|richtig|stimmt['’]?s|n['’]est-ce\s+pas|non|¿?verdad"
+    r"|¿?no)\s*[?？]\W*$"
+    r"|(?:よね|ですね|ますね|でしょう|죠|지요|잖아요)[?？]\W*$"
+    r"|^\W*(?:(?:is|are|was|were)(?:n['’]t)? (?:it|that) (?:not )?(?:[a-z]+ )?that|who knew"
+    r"|you do know that"
+    r"|(?:can|could) you (?:believe|imagine)|ist es nicht \w+, dass)\b",
+    re.IGNORECASE,
+)
+_DECLARED = re.compile(
+    r"\W*(?:the|a|an|he|she|it|they|this|these|our)\s[^,;:?？]{0,80}"
+    r"\s(?:is|are|was|were|has|have|had)\s[^,;:?？]{1,80}\?\W*",
+    re.IGNORECASE,
+)
+_INTRODUCTION = re.compile(rf"[:：]{_END}")
+_BREAK = re.compile(r"[,;:，、；：](?=\s|[^\W\d])")
+_INTRODUCING = re.compile(
+    r"\W*(?:here(?:['’]s| is| are)|below (?:is|are)|the following|these are|hier (?:ist|sind)"
+    r"|im folgenden|folgende)\b"
+    r"|[^:：]{0,20}(?:以下|次の|다음|아래)",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"\W*(?:[A-ZÄÖÜ\d][\w'’-]*[\s/&]*|(?:of|and|for|to|the|in|und|der)\s){1,5}\W*")
+_PREDICATE = re.compile(
+    r"\b(?:is|are|was|were|been|died|ist|sind|war|waren|wurde|wurden|wird)\b(?!\W*$)"
+    r"(?!\s(?:the|your|some|a|an|my|what|as follows|ihre?|die|der|das|einige)\b)"
+    r"|(?:니다|어요|です|ます|した)[*\s]*[:：]",
+    re.IGNORECASE,
+)
+_TAIL = 32
+_LONGEST = 160
+_FINAL = " \t\n.!。！…*_\"'”“()~🙂😊👍"
+_SAME = r"[^,.;:!?、，。]{0,80}"
+_ASKED = (
+    "tell|let|provide|share|give|send|confirm|specify|enter|choose|select|wait|hold|reply|respond|contact|ask"
+    "|type|describe|clarify|upload|try|rephrase|repeat|answer"
+)
+_ASKED_IN_GERMAN = (
+    "nennen|teilen|geben|sagen|senden|schicken|bestätigen|wählen|warten|melden|kontaktieren|beschreiben"
+    "|versuchen|wenden|antworten"
+)
+_ASKED_IN_JAPANESE = "教え|知らせ|聞かせ|連絡|伝え|入力|待ち|選び|選択|確認|問い合わせ|申し付け"
+_ASKED_IN_KOREAN = "알려|말씀해|입력해|선택해|기다려|확인해|연락해|제공해|보내|문의해"
+_STATING = re.compile(
+    r"\b(?:that(?! for\b|$)|who|whose|because|since|as|although|while|dass|daß|weil|da"
+    r"|obwohl|qui|que|parce)\b|ので|ため|から、"
+    "|으니|때문|므로|니다(?!$)|지만"
+)
+_HELP = r"(?:help|assist|support)"
+_ANYTHING = (
+    r"(?:need|want|have|require) (?:anything|something|(?:any |some )?(?:more |further |additional "
+    r"|other )?"
+    r"(?:help|assistance|support|information|details|questions?))(?: else)?"
+)
+_ANY_TIME = r"(?: again| anytime| at any time)?"
+_FREE = rf"feel free to (?:ask|contact|reach(?: out)?|write)(?: to)?(?: me| us)?{_ANY_TIME}"
+_WITH = r"(?: with (?:that|this|it|anything(?: else)?|your [a-z]+))?"
+
+_REQUEST_WORDS = (
+    "agent back class cost down encounter everything feedback human"
+    " accept account action additional address adjust alternative answer ask assist assistance"
+    " available begin book booking breakdown cancel cancellation card change check choose clarify"
+    " clear code confirm confirmation contact continue correct current customer date describe detail"
+    " different dob document else email enter error exact explain fine find flight following form"
+    " free format full further get give go happen happy help hold id identify idea information issue"
+    " item itinerary know leg let like list look make mean message method minute modify moment name"
+    " necessary need new next note number okay option order original passenger payment people phone"
+    " photo please policy possible prefer prepare problem proceed process product profile provide"
+    " purchase question reach ready reason receipt refer rephrase reply request require reservation"
+    " respond result return right second section see select send service share specific specify"
+    " start status step still sure summary take tell thing third time total transfer travel trip try"
+    " type understand update upgrade upload use user verify wait want way wish work write angaben"
+    " antwort art auswahl bestätigen bestellung bestellnummer beschreiben buchung datum details"
+    " einzelheiten folgende fragen genau genaue geben gewünschte gewünschten hilfe informationen"
+    " kontakt kontaktieren kundennummer melden mitteilen möchten namen nennen nummer optionen sagen"
+    " schicken senden teilen uhrzeit versuchen wählen warten weitere wenden wünschen wissen zeit"
+    " zusammenfassung änderung änderungen helfen weiter weiterhelfen gerne bitte"
+)
+_OF_THE_USER = re.compile(
+    r"\b(?:your|ihr(?:e[nmrs]?)?|dein(?:e[nmrs]?)?|euer|eure[nmrs]?|vos|votre|su)((?: [\w'-]+){1,2})",
+    re.IGNORECASE,
+)
+_ON = word_set("in on at of for from with about while to mit im am von für bei zu und and is are has")
+_OFFERS = re.compile(
+    rf"(?:please )?{_FREE}(?: if you {_ANYTHING})?"
+    rf"|(?:i|we)(?: can|'ll| will|'d be (?:happy|glad) to| would be (?:happy|glad) to) {_HELP} you{_WITH}"
+    rf"(?: further| today)?"
+    rf"|(?:if|should) you {_ANYTHING},? (?:please )?"
+    rf"(?:{_FREE}|let me know|let us know|just ask|ask me|contact us)"
+    rf"|(?:please )?let (?:me|us) know if you {_ANYTHING}"
+    rf"|(?:please )?let me know if there(?: is|'s) anything else"
+    rf" (?:i can (?:do|help|assist)|you need)(?: (?:you )?(?:with|for you))?"
+)
+_REQUESTS = re.compile(
+    rf"(?:please|kindly) (?:{_ASKED})\b{_SAME}|(?:{_ASKED}) me\b{_SAME} please"
+    rf"|let me (?:check|look|see|find out|know){_SAME}"
+    rf"|(?:bitte )?(?:{_ASKED_IN_GERMAN}) sie (?:mir|uns|bitte|sich|ihre?n?|es)\b{_SAME}"
+    rf"|veuillez (?:indiquer|fournir|préciser|confirmer|patienter){_SAME}"
+    rf"|{_SAME}(?:{_ASKED_IN_JAPANESE})(?:て|で|し)?(?:ください|下さい|くださいませ)"
+    rf"|{_SAME}(?:{_ASKED_IN_KOREAN})\s?주(?:세요|십시오|시기 바랍니다)"
+    rf"|(?:gerne )?(?:kann ich|können wir|ich kann|wir können|helfe ich|ich helfe) (?:ihnen|dir)\b{_SAME}"
+    rf"(?:helfen|weiter|weiterhelfen)"
+    rf"|(?:wenn|falls) sie (?:noch )?(?:weitere |mehr )?(?:fragen|hilfe){_SAME},? (?:melden|fragen){_SAME}"
+)
+
+_COURTESIES = re.compile(
+    r"(?:hello|hi|hey|dear)\b(?: there| customer| guest)?"
+    r"|(?:sure|great|certainly|absolutely|perfect|understood|of course"
+    r"|no problem|sounds good|got it|goodbye|bye"
+    r"|welcome|good (?:morning|afternoon|evening|day))(?: thing)?"
+    r"|(?:you'?re|you are) (?:very |most )?welcome"
+    r"|(?:thanks|thank you)(?: so much| very much| again)?"
+    r"(?: for (?:your (?:patience|time|message|understanding|question|interest|help|inquiry|order)"
+    r"|contacting us|asking|waiting|reaching out|letting (?:me|us) know"
+    r"|your (?:understanding and patience|patience and understanding)))?"
+    r"|(?:i )?hope (?:this|that|it) (?:helps|helped)(?: you)?"
+    r"|have an? (?:nice|great|good|wonderful|lovely|pleasant) (?:day|evening"
+    r"|weekend|trip|time|stay|flight|one)(?: ahead)?"
+    r"|(?:i'm|i am|we're|we are|always)? ?(?:happy|glad|here|pleased) to (?:help|assist)(?: you)?"
+    r"|(?:i'm|i am|we're|we are) sorry(?: for the (?:inconvenience|delay|confusion|trouble))?"
+    r"|(?:i|we) apologi[sz]e(?: for the (?:inconvenience|delay|confusion|trouble))?"
+    r"|(?:great|good|wonderful) (?:news|question|choice)|glad (?:i|we) could (?:help|assist)(?: you)?"
+    r"|(?:i'll|i will|let me|we'll|we will) (?:check|look (?:into|up)|verify|do) (?:that|this|it)(?: up)?"
+    r"(?: for you)?(?: now| right away)?"
+    r"|(?:just )?(?:one|a) (?:moment|second|minute)(?:,? please)?"
+    r"|(?:please )?(?:hold on|bear with me|wait)(?: (?:for )?(?:a|one) (?:moment|second|minute))?"
+    r"(?: while i (?:check|look (?:it|that|this) up"
+    r"|look into (?:it|that|this)))?"
+    r"|let me help you(?: with (?:that|this|it))?"
+    r"|(?:sure,? )?here(?: is|'s) what i (?:found|have)"
+    r"|i hope (?:that|this) answers your questions?"
+    r"|(?:i'm |we're )?looking forward to (?:seeing|hearing from) you"
+    r"|if you have any (?:more|other|further) questions"
+    r"(?: or need (?:any )?(?:further |more )?(?:help|assistance))?,?"
+    r" (?:please )?(?:feel free to ask|let me know|just ask)"
+    r"|(?:i|we) apologi[sz]e for (?:the|any) (?:inconvenience|delay|confusion|trouble)"
+    r"(?: this may have caused| caused)?"
+    r"|(?:einen|nur einen) (?:moment|augenblick)(?:,? bitte)?|schönen aufenthalt|gute neuigkeiten"
+    r"|(?:bei|für) (?:weiteren |weitere )?fragen stehe ich (?:ihnen|dir) (?:jederzeit )?"
+    r"(?:gerne )?zur verfügung"
+    r"|ich (?:schaue|prüfe|sehe) das (?:gerne )?für (?:sie|dich)(?: nach)?"
+    r"|lassen sie (?:es )?mich wissen, wenn sie noch etwas brauchen"
+    r"|(?:es )?tut mir leid für die (?:unannehmlichkeiten|verzögerung)"
+    r"|좋은 소식입니다|잠시만 기다려 주(?:세요|십시오)|잠시만요|이용해 ?주셔서 감사(?:합니다|드립니다)"
+    r"|확인해 보겠습니다|바로 확인해 드리겠습니다"
+    r"|(?:ご利用|お問い合わせ|ご連絡)いただき(?:まして)?、?(?:誠に)?ありがとうございます|少々お待ちください"
+    r"|またのご利用をお待ちしております|確認いたします|ご不明な点がございましたら、お知らせください"
+    r"|safe travels|enjoy(?: your (?:stay|trip|day|meal|flight))?|take care"
+    r"|all the best|best regards|good luck"
+    r"|(?:vielen |herzlichen |besten )?dank(?:e| für (?:ihre|deine"
+    r"|die) (?:geduld|nachricht|anfrage|zeit|frage))?"
+    r"|danke(?: schön| sehr| für (?:ihre|deine) (?:geduld|nachricht|anfrage|zeit|frage))?"
+    r"|(?:hallo|guten (?:tag|morgen|abend)|auf wiedersehen|gern geschehen"
+    r"|sehr gerne|gerne|natürlich|bitte sehr)"
+    r"|(?:ich hoffe,? )?(?:das|dies) hilft(?: ihnen| dir)?(?: weiter)?"
+    r"|ich (?:helfe|stehe) (?:ihnen |dir )?gerne(?: weiter| zur verfügung)?"
+    r"|(?:ich wünsche ihnen |haben sie )?(?:einen )?(?:schönen|guten) (?:tag|abend)(?: noch)?"
+    r"|(?:es tut mir|tut mir) leid|gute reise|schöne reise|viel (?:erfolg|spaß|glück)"
+    r"|(?:mit )?freundlichen? grüßen?"
+    r"|(?:대단히 |정말 )?감사(?:합니다|드립니다|해요)|고맙습니다|안녕하세요"
+    r"|안녕히 계세요|죄송합니다|네|알겠습니다"
+    r"|(?:기다려|문의해|연락해) ?주셔서 감사(?:합니다|드립니다)"
+    r"|도움이 (?:되었|됐|되)(?:기를|기|으면|길) (?:바랍니다|바라요|좋겠습니다)"
+    r"|(?:즐거운|좋은|행복한) (?:하루|여행|시간|저녁) (?:되세요|보내세요|되십시오)"
+    r"|(?:どうも)?ありがとうございま(?:す|した)|こんにちは|申し訳ございません|申し訳ありません|すみません"
+    r"|(?:少しでも)?お役に立て(?:れば|たら|ましたら)(?:幸い|うれしい|嬉しい)です"
+    r"|(?:良い|よい)(?:一日|旅|ご旅行)を(?:お過ごしください)?|かしこまりました|承知しました"
+    r"|承知いたしました"
+    r"|お待ちいただき(?:まして)?、?ありがとうございます"
+)
+_VERY = r"(?:(?:really|so|pretty|quite|very|kind of|kinda|just|super|such|wirklich|sehr|echt|ganz|so) )*"
+_FEELING = (
+    r"(?:interesting|funny|fun|amazing|crazy|cool|fascinating|surprising|incredible|sad|great|nice|good"
+    r"|awesome|exciting|delicious|tasty|scary|terrible|awful|horrible|rough|brilliant|adorable|hilarious"
+    r"|annoying|frustrating|understandable|a pity|a shame"
+    r"|weird|wild|neat|impressive|wonderful|unbelievable|beautiful|cute|true|strange|lovely|right|lustig"
+    r"|süß|verständlich|ärgerlich|schlimm|furchtbar|lecker|aufregend|wunderbar"
+    r"|interessant|spannend|erstaunlich|verrückt|schön|toll|cool|schade)"
+)
+_TOLD = (
+    r"(?:(?:do|did) you(?: also| already| even)? know that|(?:did|have) you(?: ever)? (?:hear|heard) that"
+    r"|did you know(?! (?:who|what|when|where|why|how|which|whether|if|about|each)\b)|who knew that"
+    r"|you know that"
+    r"|would you believe(?: that)?|(?:weißt|wusstest|wussten|wissen|kennst) (?:du|sie"
+    r"|ihr)(?: \w+)?,? ?da(?:ss|ß)"
+    r"|(?:saviez|savez)-vous qu(?:e\b|')|(?:sais|savais)-tu qu(?:e\b|')|tu savais qu(?:e\b|')"
+    r"|(?:sabías|sabía|sabias|sabia)(?: usted)? que)"
+)
+_TOLD_IN_CHARACTERS = (
+    r"(?:는|은|인|된|한|던) ?(?:거|것을?|걸|사실을?) ?(?:아세요|아시나요|알고 ?계(?:세요|셨나요|신가요))"
+    r"|(?:のを?|こと[をは]?|って|と)(?:ご存[じ知](?:です|でした)か|知って(?:い)?(?:ます|ました)か)"
+)
+_TALK = (
+    _TOLD,
+    r"you(?: ?'d| may| might| will| would| should| probably| surely)*(?: also"
+    r"| already)? (?:be (?:interested|surprised|happy)"
+    r"|like|want|love) to (?:know|hear|learn)(?: that)?",
+    r"you (?:may|might|should|must|probably)(?: already| also)? (?:know|have heard)(?: that)?",
+    r"i(?: do| also| just| really| actually| would| ?'d| did| have| can| ?'ve)* (?:think|thought|believe"
+    r"|guess|suppose"
+    r"|heard|hear|know|knew|feel|imagine|assume|remember|recall|understand|figure|mean|say|bet|confirm|see)"
+    r"(?: like| somewhere| once)?(?: that)?(?! (?:him|her|them|me|you|how)\b)",
+    r"i(?: have| ?'ve)?(?: also| just| recently| once)? (?:read|saw|seen|learned|found out)(?: somewhere"
+    r"| once)?"
+    r"(?: that|(?= (?:it|he|she|they|there)\b))",
+    r"i(?: ?'m| am) (?:pretty |quite )?(?:sure|certain)(?: that)?",
+    rf"(?:it|that)(?: ?'s| is| was) {_VERY}{_FEELING}(?: to (?:know|note|see|think|hear|learn))?"
+    r"(?: that\b| how\b(?! (?:many|much)))",
+    r"(?:it|that)(?: ?'s| is) (?:worth (?:noting|mentioning|knowing)|important to note|said|believed) that",
+    r"(?:they|people|some) say(?: that)?",
+    rf"(?:(?:a|one|another|the) )?{_VERY}(?:fun|interesting|cool|random|little known) fact(?: ?:| is that)",
+    r"(?:just |please )?(?:keep|bear) in mind(?: that)?|(?:just )?(?:remember|note) that|so you know"
+    r"|i(?: ?'m| am) afraid(?: that)?|i(?: ?'m| am) (?:happy|glad|sorry) to (?:say|tell you)(?: that)?"
+    r"|(?:the )?(?:good|bad) news(?: is)?(?: that)?|no worries|guess what|believe me|trust me|mind you"
+    r"|if you ask me|(?:can|could|would) you (?:believe|imagine) (?:it|that)",
+    r"(?:then |so )?you(?: ?'d| would| ?'ll| will| should| could| can| might| may| must)"
+    r"(?: just| definitely| really| probably| surely| also| always| totally| absolutely)*"
+    r" (?:love|like|enjoy|try|check out|consider|have to see|want to see)(?! to\b)"
+    r"|i(?: ?'d| would)(?: definitely| probably| really)? (?:suggest|recommend|go (?:with|for))"
+    r"|my (?:personal |all time |absolute )?favou?rite(?: one)?(?: ?'s| is| was| would be)",
+    r"(?:as|so) far as i(?: know| can tell| remember| recall| ?'m aware| am aware)",
+    r"(?:from )?what i(?: have| ?'ve)? (?:know|heard|read|understand|remember|can tell|gather"
+    r"|learned)(?: is that)?",
+    r"if i (?:remember|recall)(?: (?:correctly|right|rightly|well))?|if i(?: ?'m| am) not (?:mistaken"
+    r"|wrong)",
+    r"to (?:be honest|my knowledge|tell you the truth)|in my opinion|believe it or not|i'?m told(?: that)?",
+    r"of course|for (?:example|instance)|by the way|as a matter of fact|in fact|let me tell you"
+    r"|speaking of which"
+    r"|in case you (?:didn't know|wondered|were wondering|are interested)|(?:kind|sort) of(?= \w)"
+    r"|you know(?=[ ,.!?]*$)",
+    r"actually|apparently|basically|certainly|definitely|frankly|honestly|indeed|interestingly|literally"
+    r"|maybe|perhaps"
+    r"|obviously|personally|presumably|probably|really|seemingly|supposedly|surely|surprisingly|truly"
+    r"|essentially"
+    r"|totally|absolutely|(?:around|about|nearly|almost)(?= [0-9])|anyway|anyways|though|wow|oh|ah|aw|aww"
+    r"|ha|haha|hahaha"
+    r"|lol|yeah|yea|yep|yup|hm|hmm|uh|um|omg|btw|imo"
+    r"|luckily|fortunately|unfortunately|sadly|roughly|approximately|too|also|well(?! ?-)",
+    r"ich (?:glaube|denke|meine|finde|vermute|schätze|nehme an|weiß|habe (?:mal |schon )?(?:gehört"
+    r"|gelesen))"
+    r",?(?: da(?:ss|ß))?|(?:glaube|denke|meine|finde|schätze) ich",
+    r"(?:soweit|so weit|soviel|so viel) ich (?:weiß|mich erinnere)|meines (?:wissens|erachtens)"
+    r"|meiner meinung nach"
+    r"|zum beispiel"
+    r"|z\. ?b\.|beispielsweise|wenn ich mich (?:recht |richtig |nicht )+(?:erinnere|irre|entsinne|täusche)",
+    rf"(?:aber )?vielleicht interessiert (?:dich|sie|euch)(?: ja)?,? da(?:ss|ß)"
+    rf"|es ist {_VERY}{_FEELING},? da(?:ss|ß)"
+    r"|(?:man sagt|es heißt),?(?: da(?:ss|ß))?|ehrlich gesagt",
+    r"übrigens|eigentlich|tatsächlich|wirklich|wohl|ja|nein|interessanterweise|angeblich|offenbar"
+    r"|natürlich|bestimmt"
+    r"|sicherlich|jedenfalls|vielleicht|wahrscheinlich|vermutlich|leider|zum glück|glücklicherweise|oje"
+    r"|ach|ungefähr|etwa|rund|circa|quasi|sozusagen|überhaupt|allerdings|ziemlich|immerhin"
+    r"|ich würde(?: ihnen| dir)? (?:vorschlagen|empfehlen)|ich empfehle(?: ihnen| dir)?"
+    r"|keine sorge|kein problem|gute nachrichten?",
+    r"^[^\w]*(?:klar|na klar|stimmt|genau|schön|toll|super|cool|great|nice|awesome|exactly|sure|right"
+    r"|okay|ok|congrats)(?=[,!])",
+    r"je (?:pense|crois|suppose|trouve) qu(?:e\b|')|j'ai (?:lu|entendu(?: dire)?) qu(?:e\b|')"
+    r"|il (?:paraît|parait) qu(?:e\b|')"
+    r"|à (?:ma connaissance|mon avis)|par exemple|d'ailleurs|en fait|autant que je sache|vraiment"
+    r"|apparemment"
+    r"|peut-être|probablement|évidemment|bien sûr",
+    r"(?:creo|pienso|supongo|opino) que|(?:he )?(?:leído|leí|oído|oí) que|dicen que|que yo sepa"
+    r"|hasta donde sé"
+    r"|en mi opinión|por (?:ejemplo|cierto|supuesto)|de hecho|en realidad|realmente|probablemente"
+    r"|aparentemente|quizás?",
+)
+_TALK_IN_CHARACTERS = (
+    _TOLD_IN_CHARACTERS,
+    r"제 ?생각(?:에는|엔|으로는|에)|(?:제가 ?)?(?:알기로는?|아는 ?한|듣기로는?)|예를 ?들(?:어|면|자면)"
+    r"|참고로|혹시|아시다시피"
+    r"|사실은?(?= )|정말로?|아마도?(?= )|(?:다|라)고 ?(?:알고 ?있(?:어요|습니다)|들었(?:어요|습니다)"
+    r"|생각(?:해요|합니다)|해요|합니다|하네요"
+    r"|하더라고요|알려져 ?있(?:어요|습니다))|(?:잖아요|거든요|답니다|랍니다|래요|대요|다네요"
+    r"|라네요)(?=\W*$)|(?:는 |은 |ㄴ |인 )?것 같(?:아요|습니다)",
+    r"実は|ちなみに|たとえば|例えば|(?:[私僕]の)?知る限り(?:では)?|ご存[じ知]かもしれませんが"
+    r"|確か(?=[、 ])|たしか|たぶん|多分|おそらく"
+    r"|意外かもしれませんが|(?:だ|だった)?(?:と|って)(?:思い(?:ます|ました)|思う|聞(?:いたことがあります"
+    r"|きました|いています)|言われてい(?:ます|る))"
+    r"|(?:な?ん)?(?:だ)?そうです|らしいです|(?:な?ん|の)?です(?=[よねが。、!?！？]|$)",
+)
+
+_REACTIONS = (
+    rf"(?:how |what a |(?:that|this|it|they|those|he|she|you)(?: ?'s| ?'re| is| are| was| sounds?| looks?"
+    rf"| must be| seems?)?"
+    rf" )?{_VERY}{_FEELING}(?: to (?:me|know|hear))?",
+    r"i (?:love|like|enjoy|hate|adore)(?: (?:it|that|them|this|these|those|him|her))?(?: a lot| very much"
+    r"| as well)?",
+    r"i(?: ?'m| am) a (?:big |huge )?fan|congratulations|congrats|exactly|sometimes|a (?:bit|little)"
+    r"|not really|no idea",
+    rf"(?:(?:that|it|this|you) )?(?:must (?:be|have been)|can be) {_VERY}{_FEELING}",
+    r"go for it|well done|way to go|same here|me (?:too|neither)|who doesn't|lucky you|sounds like fun"
+    r"|you(?: ?'re| are) not alone|you(?: ?'re| are) (?:so )?right"
+    r"|i (?:sure |certainly |really )?(?:do|did|am|have|would)(?: too| as well)?"
+    r"|i (?:don't|didn't|haven't|can't|wouldn't|couldn't)(?: either)?",
+    r"(?:(?:oh )?no,? )?(?:i(?:'m| am) )?(?:so |very |really )?sorry(?: (?:to hear|about)"
+    r" (?:that|it|this))?",
+    r"(?:thanks|thank you) for (?:what you do|sharing(?: that| this)?|letting me know|your service)",
+    r"(?:but )?i(?:'d| would) (?:love|like)(?: to)?(?: (?:try|see|visit|go|have|learn|do))?"
+    r"(?: (?:a|an|one|it|that|there))?(?: [a-z]+)?(?: (?:some ?day|one day|too|as well))?",
+    r"i (?:don't|do not) know|i(?: ?'m| am) not sure|i have no idea|i didn't know that|i can imagine"
+    r"|good for you",
+    rf"(?:das|es|die|der|wie)(?: ist| sind| war| klingt)? {_VERY}{_FEELING}|ich auch(?: nicht)?|(?:finde"
+    rf"|mag|liebe) ich auch",
+    r"ich (?:mag|liebe) (?:es|das|sie|ihn)|(?:das )?stimmt|genau|(?:na )?klar|noch nicht|manchmal"
+    r"|nicht wirklich|süß",
+    r"ab und zu|(?:ich )?leider nicht|geht mir (?:auch|genauso) so|kann ich verstehen|viel spaß",
+    r"das weiß ich (?:gerade )?nicht|ich weiß (?:es )?nicht|keine ahnung|c'est vrai|j'adore|moi aussi"
+    r"|je ne sais pas"
+    r"|qué (?:bien|interesante)|me encanta|yo también|no (?:lo )?sé",
+    r"(?:네|예|아니요|그럼요|물론이죠|맞아요|그렇죠|그러게요|그러네요|저도요|정말요|글쎄요|아직이요)",
+    r"(?:(?:정말|아주|너무|진짜|저도|가끔|자주) )*(?:좋아해요|좋아합니다|좋네요|좋죠|재미있(?:네요|어요)"
+    r"|귀엽(?:네요|죠)|귀여워요"
+    r"|대단(?:하네요|해요)|멋지네요|신기하네요|부럽네요|가요|마셔요|봐요|먹어요|읽어요|들어요)"
+    r"|잘 모르겠(?:어요|습니다)",
+    r"꼭 (?:한 ?번 )?(?:가|해|먹어|드셔|타|봐) ?보세요",
+    r"(?:はい|いいえ|ええ|うん|そう(?:です)?ね|なるほど|もちろん|まだ|私も|少しだけ|残念ながら|たまに"
+    r"|時々)(?:です)?",
+    r"(?:とても|本当に|たまに|よく|私も)?(?:いい|かわいい|おいしい|すごい|楽しい|面白い|きれい"
+    r"|うらやましい|(?:大)?好き|聞きます"
+    r"|見ます|読みます|飲みます|食べます|行きます)(?:です)?(?:よ|ね)*|(?:よく)?わかりません"
+    r"|知りません(?:でした)?",
+)
+
+
+@cache
+def _request_words() -> Set[str]:
+    return weigh(words(_REQUEST_WORDS)).keys()
+
+
+def _spaced(patterns: Sequence[str]) -> str:
+    """Joins patterns in which a space is any white space and an apostrophe has two forms."""
+    return "|".join(patterns).replace("'", "['’]").replace(" ?", r"\s?").replace(" ", r"\s+")
+
+
+_IS_TOLD = re.compile(rf"(?<!\w)(?:{_spaced([_TOLD])})|{_spaced([_TOLD_IN_CHARACTERS])}", re.IGNORECASE)
+_SAID_AROUND = re.compile(rf"(?<!\w)(?:{_spaced(_TALK)})(?!\w)", re.IGNORECASE)
+_LETTERS = re.compile(r"[^\W\d_]+")
+# Most sentences have no talk. Only one with a word of the patterns that is not a frequent one is searched.
+_OF_TALK = frozenset(_LETTERS.findall(" ".join(_TALK))) - word_set(
+    "a i s t m d w b it that is was the one an as so from what if have am to in of for by do did can may"
+    " might"
+    " would should will be or not and they people some he she there this are you me us him her them how"
+    " who when"
+    " where why which about das es der die ich du sie ihr an je qu en he no por la les un"
+)
+_SAID_AROUND_IN_CHARACTERS = re.compile(_spaced(_TALK_IN_CHARACTERS))
+_REACTION = re.compile(rf"(?:{_spaced(_REACTIONS)})(?:[\s,、.!！。]+(?:{_spaced(_REACTIONS)}))*")
+
+
+def nothing_claimed(claim: Claim) -> str | None:
+    """Returns why a sentence is no claim, independent of the evidence; None: it may be one."""
+    if not claim.content:
+        return NOTHING_SAID
+    return QUESTION if _is_question(claim.text) else None
+
+
+def _is_question(text: str) -> bool:
+    """Returns whether a text asks; one with a question tag, or with `did you know`, states."""
+    if not _QUESTION.search(text[-_TAIL:]) or _IS_TOLD.search(text):
+        return False
+    return not (_STATED.search(text[:_TAIL]) or _STATED.search(text[-_TAIL:]) or _DECLARED.fullmatch(text))
+
+
+def without_talk(claim: Claim) -> Claim:
+    """Returns a claim without the talk around it, such as `I think that`."""
+    text = claim.text if claim.text.isascii() else _SAID_AROUND_IN_CHARACTERS.sub(" ", claim.text)
+    if not _OF_TALK.isdisjoint(_LETTERS.findall(text.lower())):
+        text = _SAID_AROUND.sub(" ", text)
+    return claim if text == claim.text else read_claim(text)
+
+
+def why_no_claim(claim: Claim, talkless: str, known: Set[str]) -> str | None:
+    """Returns why an unsupported sentence is no claim; None: it is one.
+
+    Args:
+        claim: The sentence.
+        talkless: Its text without the talk around it.
+        known: Keys of the words that the evidence or the user said.
+    """
+    if _introduces(claim.text, known):
+        return INTRODUCTION
+    if _asks_or_offers_help(claim.text, known):
+        return REQUEST
+    return COURTESY if _is_courtesy(claim, talkless) else None
+
+
+def _introduces(text: str, known: Set[str]) -> bool:
+    """Returns whether a sentence only introduces what follows, or is a heading."""
+    if not _INTRODUCTION.search(text[-_TAIL:]) or _BREAK.search(text) or _PREDICATE.search(text):
+        return False
+    return bool(_INTRODUCING.match(text) or _HEADING.fullmatch(text)) or _adds_nothing(text, known)
+
+
+def _asks_or_offers_help(text: str, known: Set[str]) -> bool:
+    """Returns whether a sentence only asks the user for something, or offers help.
+
+    Args:
+        text: The sentence.
+        known: Keys of the words that the evidence or the user said.
+    """
+    said = _normal(text)
+    if not said or _STATING.search(said):
+        return False
+    return bool(_OFFERS.fullmatch(said) or (_REQUESTS.fullmatch(said) and _adds_nothing(said, known)))
+
+
+def _adds_nothing(text: str, known: Set[str]) -> bool:
+    """Returns whether a request or an introduction has no content word that is its own.
+
+    Words of the closed list, words of the evidence or the user, and what belongs to the user, as in `your
+    suitcase`, add nothing. Words in Han, Kana and Hangul are not listed.
+    """
+    rest = _OF_THE_USER.sub(lambda owned: " ".join(_after_a_preposition(owned[1].split())), text)
+    return all(
+        is_run_of_characters(word.lower) or not (_request_words() | known).isdisjoint(word.keys)
+        for word in words(rest)
+        if word.is_content
+    )
+
+
+def _after_a_preposition(owned: list[str]) -> list[str]:
+    """Returns the words from the first one that no longer belongs to the name of a thing."""
+    places = [place for place, word in enumerate(owned) if word.lower() in _ON]
+    return owned[places[0] :] if places else []
+
+
+def _is_courtesy(claim: Claim, talkless: str) -> bool:
+    """Returns whether a sentence is a courtesy, such as thanks, or a reaction, such as `That's great!`."""
+    said = {_normal(claim.text), _normal(" ".join(talkless.split()).strip(" ,"))}
+    is_one_word = len(claim.words) == 1 and not (claim.demands or is_run_of_characters(claim.words[0].lower))
+    return is_one_word or any(_COURTESIES.fullmatch(text) or _REACTION.fullmatch(text) for text in said)
+
+
+def _normal(text: str) -> str:
+    """Returns a sentence in lower case without final marks; "": it is too long for a request."""
+    if len(text) > _LONGEST:
+        return ""
+    return unicodedata.normalize("NFKC", text).lower().replace("’", "'").strip(_FINAL)

@@ -5,21 +5,35 @@ differ in one number. Longer texts do if all their words are aligned but one neg
 """
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import cache
+from itertools import takewhile
+from typing import NamedTuple
 
-from turnwise.transforms.local_judge.alignment import only_difference
 from turnwise.transforms.local_judge.claims import Claim, quoted_names
-from turnwise.transforms.local_judge.evidence import EvidenceSpan
+from turnwise.transforms.local_judge.evidence import EvidenceSpan, alike
 from turnwise.transforms.local_judge.meanings import words
-from turnwise.transforms.local_judge.negations import (
+from turnwise.transforms.local_judge.named_values import (
     denies,
     is_denied,
+    mark_named_values,
     replace_idioms,
     with_single_negations,
 )
-from turnwise.transforms.text.function_words import NEGATING
-from turnwise.transforms.text.korean import without_korean_endings
-from turnwise.transforms.text.words import Word, weigh
+from turnwise.transforms.text.numbers import Keys
+from turnwise.transforms.text.words import (
+    FUNCTION_WORDS,
+    KOREAN_GRAMMAR,
+    NEGATING,
+    NUMBER_WORDS,
+    Word,
+    is_run_of_characters,
+    weigh,
+    without_korean_endings,
+    word_set,
+)
+from turnwise.transforms.text.words import words as words_words
 
 _BREAK = re.compile(r"[.,:](?=[\s*_]|$)|[!?;。！？；؟،、，\n(){}\[\]|\"“”«»—–]")
 _ANSWER = re.compile(
@@ -170,3 +184,341 @@ def _is_same_content(claimed: Iterable[Word], known: Iterable[Word]) -> bool:
     ours, theirs = (weigh(word for word in side if word.is_content) for side in (claimed, known))
     shared = sum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
     return shared > 0 and shared >= _SAME * sum(ours.values()) and shared >= _ALIKE * sum(theirs.values())
+
+
+# Reads texts as the tokens by which a claim is aligned with evidence.
+
+NOT, BREAK, END, COLON, NUMBER = "zqnot", "zqbreak", "zqend", "zqcolon", "#"
+"""Kinds of tokens: negations, punctuation in sentences and after them, colons, numbers and identifiers."""
+_IDIOM = "zqidiom"
+_NAMED = re.compile(r"(zq(?:month|weekday|unit|half))\d\d")
+_BRACKETS = re.compile(r"[(（\[][^()（）\[\]]{0,200}[)）\]]")
+_CANNOT = re.compile(r"\bcan(?:['’]t|not)\b", re.IGNORECASE)
+_CONTRACTED = re.compile(r"n['’]t\b", re.IGNORECASE)
+_COLONS = re.compile(r"\\?[\"”]?\s{0,4}(?:(?<!\d)[:：]|[:：](?!\d))")
+_ENDS = re.compile(r"\.(?=[\s*_]|$)|[!?。！？\n]")
+_PUNCTUATION = re.compile(r",(?=[\s*_]|$)|[;；،、，{}\[\]()|\"“”«»—–]")
+PRONOUNS = word_set("it he she they er sie il elle")
+"""Kinds of tokens of pronouns."""
+_ADVERBS = (
+    "unfortunately currently generally strictly absolutely definitely sadly leider derzeit aktuell momentan"
+    " grundsätzlich generell malheureusement actuellement lamentablemente desafortunadamente actualmente"
+)
+_FILLERS = (
+    word_set(
+        "a an the there do does did any some is are was were be been well oh also ein eine einen einem einer"
+        " eines der die das es zu le la les un une des el los las una"
+    )
+    | {BREAK, END, COLON}
+    | frozenset("ますしたでるだはがもをにいうくんれらっ")
+    | PRONOUNS
+    | KOREAN_GRAMMAR
+)
+
+
+@cache
+def fillers() -> Set[str]:
+    """Returns the kinds of tokens that may be unaligned."""
+    return _FILLERS | {alike(word) for word in words_words(_ADVERBS)}
+
+
+class AlignedToken(NamedTuple):
+    """A token.
+
+    Attributes:
+        kind: What only equal tokens share, apart from their values.
+        value: The value of a month, weekday, half of the day, unit or number word; "": it is none.
+        keys: Keys that it provides.
+        demands: Keys of which a token of the evidence must have one of every tuple.
+    """
+
+    kind: str
+    value: str = ""
+    keys: Keys = ()
+    demands: tuple[Keys, ...] = ()
+
+    def aligns(self, other: "AlignedToken") -> bool:
+        """Returns whether a token of a claim may stand for one of the evidence."""
+        if self.kind != NUMBER or (self.value and other.value):
+            return self.kind == other.kind
+        demands = self.demands or (self.keys,)
+        return other.kind == NUMBER and not any(set(keys).isdisjoint(other.keys) for keys in demands)
+
+    def differs(self, other: "AlignedToken") -> bool:
+        """Returns whether both have values, and not the same."""
+        return bool(self.value and other.value) and self.value != other.value
+
+
+class AlignedText:
+    """A text as tokens; values have their names in `names`."""
+
+    def __init__(self, text: str) -> None:
+        self.names: dict[str, str] = {}
+        found = words_words(_marked(text, self.names))
+        self.tokens = [token for word in found for token in _tokens(word)]
+        self.names |= {word.keys[0]: word.lower for word in found if word.lower in NUMBER_WORDS}
+        self.values = {(token.kind, token.value) for token in self.tokens if token.value}
+        self.is_negated = any(token.kind == NOT for token in self.tokens)
+
+    def may_differ(self, other: "AlignedText") -> bool:
+        """Returns whether a text has a negation, or both have values of one kind, and not the same."""
+        if self.is_negated or other.is_negated:
+            return True
+        kinds, others = ({kind for kind, _ in text.values} for text in (self, other))
+        counts = Counter(kind for kind, _ in self.values | other.values)
+        return any(counts[kind] > 1 for kind in kinds & others)
+
+
+def _marked(text: str, names: dict[str, str]) -> str:
+    text = _BRACKETS.sub(" ", replace_idioms(with_single_negations(text), f" {_IDIOM} "))
+    text = _CONTRACTED.sub(" not", _CANNOT.sub("can not", text))
+    text = mark_named_values(text, names)
+    text = text if text.isascii() else NEGATING.sub(f" {NOT} ", text)
+    text = _ENDS.sub(f" {END} ", _COLONS.sub(f" {COLON} ", text))
+    return _PUNCTUATION.sub(f" {BREAK} ", text)
+
+
+def _tokens(word: Word) -> Sequence[AlignedToken]:
+    if named := _NAMED.fullmatch(word.lower):
+        return [AlignedToken(named[1], word.lower)]
+    if word.is_negation:
+        return [AlignedToken(NOT)]
+    if word.demands:
+        return [AlignedToken(NUMBER, keys=word.keys, demands=word.demands)]
+    if word.lower in NUMBER_WORDS:
+        return [AlignedToken(NUMBER, word.keys[0], word.keys)]
+    if is_run_of_characters(word.lower):
+        return [AlignedToken(char) for char in word.lower]
+    return [AlignedToken(NOT if word.lower == NOT else alike(word), keys=word.keys)]
+
+
+# Aligns a claim with the evidence, and finds the only negation or named value in which they differ.
+#
+# Both are read as tokens. A claim may begin and end anywhere in the evidence (semi-global alignment with the
+# least cost of unaligned tokens, after Needleman and Wunsch 1970). Articles, auxiliaries, endings and
+# punctuation may be unaligned, and what stands in brackets is left out.
+
+_MOST_CLAIMED, _MOST_HELD = 100, 400
+_LONGEST = 1_000
+_AROUND = " .!?。！？\n*"
+_JOINS = word_set("and but because that und aber denn dass daß weil et mais que y pero") | {BREAK, END, COLON}
+_LISTED, _NEAR = ("zqmonth", "zqweekday"), 3
+_UNALIGNED, _DENIED, _FILLED, _OTHER_VALUE = 100, 90, 1, 2
+_TOO_MUCH = 2 * _UNALIGNED
+_LEAST_ALIGNED, _LEAST_OF_A_PRONOUN = 2, 4
+
+
+class OneDifference(NamedTuple):
+    """The only difference between a claim and the evidence.
+
+    Attributes:
+        said: The month, weekday, half of the day, unit or number word of the claim; "": one of both is
+            negated.
+        held: That of the evidence.
+    """
+
+    said: str = ""
+    held: str = ""
+
+
+class _Pair(NamedTuple):
+    said: AlignedToken | None
+    place: int
+
+
+def only_difference(said: str, held: str) -> OneDifference | None:
+    """Returns the only difference between a claim and the part of the evidence that says the same.
+
+    Args:
+        said: The claim.
+        held: The evidence around its most similar sentence.
+    """
+    if len(said) > _LONGEST:
+        return None
+    claim, evidence = AlignedText(said.strip(_AROUND)), AlignedText(held)
+    if not claim.may_differ(evidence):
+        return None
+    if len(claim.tokens) > _MOST_CLAIMED or len(evidence.tokens) > _MOST_HELD:
+        return None
+    pairs = _align(claim.tokens, evidence.tokens)
+    least = _LEAST_OF_A_PRONOUN if _has_a_pronoun_alone(pairs) else _LEAST_ALIGNED
+    if sum(map(_is_content, pairs)) < least or _is_name(pairs, evidence.tokens):
+        return None
+    return _denial(pairs, claim, evidence.tokens) or _other_value(pairs, claim, evidence)
+
+
+def _cost(token: AlignedToken) -> int:
+    if token.kind == NOT:
+        return _DENIED
+    return _FILLED if token.kind in fillers() else _UNALIGNED
+
+
+def _align(said: Sequence[AlignedToken], held: Sequence[AlignedToken]) -> list[_Pair]:
+    """Returns the tokens of a claim with their places in the evidence, -1 where they have none.
+
+    Unaligned tokens of the evidence in between are pairs without a token of the claim.
+    """
+    rows, steps = [0] * (len(held) + 1), list[list[int]]()
+    costs = [_cost(token) for token in held]
+    for token in said:
+        cost, row, step = _cost(token), [rows[0] + _cost(token)], [1]
+        for place, other in enumerate(held):
+            best, move = rows[place + 1] + cost, 1
+            if (left := row[place] + costs[place]) < best:
+                best, move = left, 2
+            if token.aligns(other):
+                same = rows[place] + (_OTHER_VALUE if token.differs(other) else 0)
+                if same <= best:
+                    best, move = same, 0
+            row.append(best)
+            step.append(move)
+        rows = row
+        steps.append(step)
+        if min(rows) >= _TOO_MUCH:
+            return []
+    return list(_traced(said, steps, min(range(len(rows)), key=rows.__getitem__)))[::-1]
+
+
+def _traced(said: Sequence[AlignedToken], steps: Sequence[Sequence[int]], place: int) -> Iterator[_Pair]:
+    row = len(steps)
+    while row:
+        move = steps[row - 1][place]
+        if move == 1:
+            yield _Pair(said[row - 1], -1)
+        else:
+            yield _Pair(said[row - 1] if move == 0 else None, place - 1)
+        row, place = row - (move != 2), place - (move != 1)
+
+
+def _is_content(pair: _Pair) -> bool:
+    return pair.place >= 0 and pair.said is not None and not (pair.said.value or pair.said.kind in fillers())
+
+
+def _has_a_pronoun_alone(pairs: Sequence[_Pair]) -> bool:
+    """Returns whether a claim has a pronoun in the place of a name of the evidence."""
+    return any(pair.said is not None and pair.place < 0 and pair.said.kind in PRONOUNS for pair in pairs)
+
+
+def _is_name(pairs: Sequence[_Pair], held: Sequence[AlignedToken]) -> bool:
+    """Returns whether the evidence only names what it states after a colon, as the key of a record does."""
+    last = max(pair.place for pair in pairs)
+    return any(token.kind == COLON for token in _until_a_word(held[last + 1 :]))
+
+
+def _until_a_word(tokens: Sequence[AlignedToken]) -> Iterator[AlignedToken]:
+    return takewhile(lambda token: token.kind in (BREAK, END, COLON), tokens)
+
+
+def _denial(pairs: Sequence[_Pair], claim: AlignedText, held: Sequence[AlignedToken]) -> OneDifference | None:
+    """Returns a difference if one negation is the only one."""
+    aligned = [pair.place for pair in pairs if pair.said and pair.place >= 0]
+    last = aligned[-1]
+    unaligned = [pair.said or held[pair.place] for pair in pairs if not (pair.said and pair.place >= 0)]
+    before, after = _start(pairs, held), _edge(held[last + 1 :])
+    if before is None or (after is None and not claim.is_negated):
+        return None
+    denying = [token for token in unaligned if token.kind not in fillers()]
+    denials = len(denying) + before + (after or 0)
+    is_same = not any(pair.said.differs(held[pair.place]) for pair in pairs if pair.said and pair.place >= 0)
+    return (
+        OneDifference() if is_same and denials == 1 and all(token.kind == NOT for token in denying) else None
+    )
+
+
+def _start(pairs: Sequence[_Pair], held: Sequence[AlignedToken]) -> int | None:
+    """Returns the number of negations before the first aligned token, 0..1; None: more is there."""
+    first = next(pair.place for pair in pairs if pair.said and pair.place >= 0)
+    return 0 if _has_a_pronoun_alone(pairs) else _edge(held[:first][::-1])
+
+
+def _edge(outside: Sequence[AlignedToken]) -> int | None:
+    """Returns the number of negations between a part and the end of its clause, 0..1; None: more is there."""
+    denials = 0
+    for token in outside:
+        if token.kind in _JOINS:
+            break
+        if token.kind == NOT and not denials:
+            denials = 1
+        elif token.kind not in fillers():
+            return None
+    return denials
+
+
+def _other_value(pairs: Sequence[_Pair], claim: AlignedText, evidence: AlignedText) -> OneDifference | None:
+    """Returns the only named value in which both differ."""
+    held = evidence.tokens
+    if any(
+        _cost(pair.said or held[pair.place]) > _FILLED
+        for pair in pairs
+        if not (pair.said and pair.place >= 0)
+    ):
+        return None
+    aligned = [(pair.said, pair.place) for pair in pairs if pair.said and pair.place >= 0]
+    others = [(said, place) for said, place in aligned if said.differs(held[place])]
+    if len(others) != 1 or _start(pairs, held) != 0:
+        return None
+    ((said, place),) = others
+    if is_held(said, claim.tokens, place, held) or _is_in_a_list(place, held):
+        return None
+    return OneDifference(claim.names[said.value], evidence.names[held[place].value])
+
+
+def _is_in_a_list(place: int, held: Sequence[AlignedToken]) -> bool:
+    """Returns whether a month or weekday stands beside another one, as in `Monday to Friday`."""
+    kind, near = (
+        held[place].kind,
+        [*held[max(0, place - _NEAR) : place], *held[place + 1 : place + 1 + _NEAR]],
+    )
+    return kind in _LISTED and any(token.kind == kind for token in near)
+
+
+# Decides whether evidence has a value of a claim at another place, so that the claim may mean that place.
+#
+# A unit, a half of the day or a number word counts with what stands beside it (`20 dollars`), a month or
+# weekday unless it stands in a sentence about something else.
+
+_SIDES = {"zqunit": (-1,), "zqhalf": (-1, 1), NUMBER: (1, 2)}
+_REFERS = PRONOUNS | word_set(
+    "this that these those there also too again auch dies diese dieser dieses ebenfalls wieder aussi también"
+)
+
+
+def is_held(
+    said: AlignedToken, claim: Sequence[AlignedToken], place: int, held: Sequence[AlignedToken]
+) -> bool:
+    """Returns whether evidence has a value of a claim apart from the place with which it is aligned.
+
+    Args:
+        said: The value.
+        claim: Tokens of the claim.
+        place: Place in the evidence with which the value is aligned.
+        held: Tokens of the evidence.
+    """
+    others = [other for other, token in enumerate(held) if token.value == said.value]
+    if sides := _SIDES.get(said.kind):
+        beside = [token for token in _beside(claim, claim.index(said), sides) if _counts(said, token)]
+        return any(
+            not beside or any(mine.aligns(token) for mine in beside for token in _beside(held, other, sides))
+            for other in others
+        )
+    return any(other in _sentence(held, place) or _may_be_meant(held, other, claim) for other in others)
+
+
+def _beside(tokens: Sequence[AlignedToken], place: int, sides: Sequence[int]) -> Iterator[AlignedToken]:
+    return (tokens[place + side] for side in sides if 0 <= place + side < len(tokens))
+
+
+def _counts(said: AlignedToken, beside: AlignedToken) -> bool:
+    return said.kind == NUMBER or beside.kind == NUMBER
+
+
+def _sentence(tokens: Sequence[AlignedToken], place: int) -> range:
+    ends = [-1, *(i for i, token in enumerate(tokens) if token.kind == END), len(tokens)]
+    return range(max(end for end in ends if end < place) + 1, min(end for end in ends if end > place))
+
+
+def _may_be_meant(held: Sequence[AlignedToken], other: int, claim: Sequence[AlignedToken]) -> bool:
+    """Returns whether a sentence refers to another one or has no content of its own, as `On Friday, too`."""
+    kinds = {held[i].kind for i in _sentence(held, other)}
+    own = kinds - {token.kind for token in claim} - fillers() - FUNCTION_WORDS - {NUMBER}
+    return not own or not kinds.isdisjoint(_REFERS)

@@ -4,31 +4,35 @@ Every sentence that claims something has a coverage and with it a probability of
 missing number, date or identifier, or a contradiction, refutes has a coverage of 0.
 """
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from itertools import chain
 from typing import Literal, NamedTuple
 
 from turnwise.transforms.local_judge.claims import (
+    NOTHING_SAID,
     Claim,
     missing_numbers,
     missing_words,
+    nothing_claimed,
     quoted_names,
     read_claim,
-)
-from turnwise.transforms.local_judge.codes import missing_codes
-from turnwise.transforms.local_judge.contradictions import contradiction, overstated
-from turnwise.transforms.local_judge.coverage import coverage, probability, weight_in_answer
-from turnwise.transforms.local_judge.evidence import Evidence, EvidencePassage
-from turnwise.transforms.local_judge.records import UNKNOWN
-from turnwise.transforms.local_judge.replaced_numbers import replaced_number
-from turnwise.transforms.local_judge.speech_acts import (
-    NOTHING_SAID,
-    nothing_claimed,
     why_no_claim,
     without_talk,
 )
-from turnwise.transforms.local_judge.spellings import as_spelled, has_code, missing_endings, names_ending
-from turnwise.transforms.local_judge.statuses import denying_status
+from turnwise.transforms.local_judge.contradictions import contradiction, overstated
+from turnwise.transforms.local_judge.coverage import coverage, probability, replaced_number, weight_in_answer
+from turnwise.transforms.local_judge.evidence import Evidence, EvidencePassage
+from turnwise.transforms.local_judge.records import UNKNOWN, denying_status
+from turnwise.transforms.local_judge.spellings import (
+    as_spelled,
+    has_code,
+    missing_codes,
+    missing_endings,
+    names_ending,
+)
+from turnwise.transforms.text.words import is_negated
 
 GroundingLabel = Literal["supported", "unsupported", "contradictory", "not_applicable"]
 
@@ -154,3 +158,136 @@ def _lack(claim: Claim, known: Evidence) -> str:
         if unknown
         else "The evidence has its words, but not together."
     )
+
+
+# Checks with the local judge whether sources support sentences, within bounds of size.
+
+MAX_QUESTIONS = 1_000
+"""Maximum number of sentences per call."""
+MAX_READ = 1_000_000
+"""Maximum number of characters of all sources per call."""
+
+
+class TooLargeError(Exception):
+    """The input of the local judge is too large; one line that states what exceeds the limit."""
+
+
+class SupportQuestion(NamedTuple):
+    """A sentence and its sources."""
+
+    sentence: str
+    sources: tuple[str, ...]
+
+
+def supported(questions: Sequence[SupportQuestion]) -> list[GroundingVerdict]:
+    """Compares every sentence with its own sources.
+
+    Returns:
+        One verdict per question, in order.
+
+    Raises:
+        TooLargeError: There are too many sentences or characters.
+    """
+    if len(questions) > MAX_QUESTIONS:
+        raise TooLargeError(
+            f"{len(questions)} sentences and sources; the local judge compares {MAX_QUESTIONS}"
+        )
+    places: dict[tuple[str, ...], list[int]] = {}
+    for i, question in enumerate(questions):
+        places.setdefault(question.sources, []).append(i)
+    size = sum(len(source) for sources in places for source in sources)
+    if size > MAX_READ:
+        raise TooLargeError(f"sources of {size} characters; the local judge reads {MAX_READ}")
+    verdicts: dict[int, GroundingVerdict] = {}
+    for sources, indices in places.items():
+        found = ground([questions[i].sentence for i in indices], sources)
+        verdicts.update(zip(indices, found, strict=True))
+    return [verdicts[i] for i in range(len(questions))]
+
+
+# Compares an answer with the expected one without a model, by their common words.
+#
+# The similarity is a weighted F-measure in which recall counts four times as much as precision,
+# F = 5PR / (4P + R). Missing numbers, a negation on one side and contradictions lower it.
+
+_RECALL_FACTOR = 4.0
+_ALL_NUMBERS_MISSING = 0.5
+_ONE_IS_NEGATED = 0.9
+_CONTRADICTED = 0.05
+_LEAST = (0.1, 0.3, 0.48, 0.8)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+
+
+class AnswerComparison(NamedTuple):
+    """Comparison of an answer with the expected one.
+
+    Attributes:
+        score: 4 fully consistent, 3 mostly, 2 partially (minor omissions), 1 largely inconsistent (major
+            omissions), 0 completely inconsistent or contradictory.
+        quote: Words of the answer that cover most of the expected one; "": none.
+        reason: One sentence for a reviewer.
+    """
+
+    score: int
+    quote: str
+    reason: str
+
+
+def compare_answers(expected: str, actual: str) -> AnswerComparison:
+    """Compares an answer with the expected one, in any language; additional information is allowed."""
+    figure, quote, reason = _compare(expected, actual)
+    return AnswerComparison(sum(figure >= least for least in _LEAST), quote, reason)
+
+
+def answer_similarity(expected: str, actual: str) -> float:
+    """Returns the similarity behind the score of `compare_answers`, 0..1; 1 for equal texts."""
+    return _compare(expected, actual)[0]
+
+
+def _compare(expected: str, actual: str) -> tuple[float, str, str]:
+    """Returns figure, quote and reason."""
+    if _normal(expected) == _normal(actual):
+        return 1.0, actual.strip(), "The texts are the same."
+    wanted, said, known = read_claim(expected), read_claim(actual), Evidence([actual])
+    span, _ = known.look_up(wanted.content)
+    figure, numbers = _overlap(wanted, said), missing_numbers(wanted, known.keys)
+    if numbers:
+        figure *= 1 - (1 - _ALL_NUMBERS_MISSING) * len(numbers) / len(wanted.demands)
+    is_denied = is_negated(wanted.words) != is_negated(said.words)
+    if is_denied:
+        figure *= _ONE_IS_NEGATED
+    contrary = _contradiction(expected, known)
+    if contrary:
+        figure *= _CONTRADICTED
+    missing = numbers + missing_words(wanted, known.keys)
+    return figure, span.quote if span else "", contrary or _reason(figure, missing, is_denied)
+
+
+def _normal(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _overlap(wanted: Claim, said: Claim) -> float:
+    there = said.weights
+    common = sum(min(weight, there.get(key, 0.0)) for key, weight in wanted.weights.items())
+    if not common:
+        return 0.0
+    both = _RECALL_FACTOR * sum(wanted.weights.values()) + sum(there.values())
+    return min(1.0, (1 + _RECALL_FACTOR) * common / both)
+
+
+def _contradiction(expected: str, known: Evidence) -> str | None:
+    for sentence in _SENTENCE_END.split(expected):
+        claim = read_claim(sentence)
+        span, together = known.look_up(claim.content)
+        if span and (reason := contradiction(claim, span, together, "The answer")):
+            return reason
+    return None
+
+
+def _reason(figure: float, missing: list[str], is_denied: bool) -> str:
+    if not figure:
+        return "The texts have nothing in common."
+    if missing:
+        return f"The answer lacks {quoted_names(missing)}."
+    return "Only one of the texts denies something." if is_denied else "The answer has all expected words."

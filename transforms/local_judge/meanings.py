@@ -10,10 +10,16 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from turnwise.transforms.text.features import is_run_of_characters, without_accents, without_clitic
-from turnwise.transforms.text.function_words import word_set
 from turnwise.transforms.text.rouge import stem
-from turnwise.transforms.text.words import Word, read_words, tokenize
+from turnwise.transforms.text.words import (
+    Word,
+    is_run_of_characters,
+    read_words,
+    tokenize,
+    without_accents,
+    without_clitic,
+    word_set,
+)
 
 _MAX_REMEMBERED = 20_000
 

@@ -12,17 +12,21 @@ from typing import NamedTuple
 
 from turnwise.transforms.local_judge.claims import Claim, read_claim
 from turnwise.transforms.local_judge.meanings import words
-from turnwise.transforms.local_judge.negations import is_denied, replace_idioms
-from turnwise.transforms.text.function_words import word_set
-from turnwise.transforms.text.words import Word, weigh
+from turnwise.transforms.local_judge.named_values import (
+    denies,
+    is_denied,
+    replace_idioms,
+    with_single_negations,
+)
+from turnwise.transforms.text.words import Word, weigh, word_set
 
-_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
+_RECORDS_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
 _EMPTY = r'\\?"\\?"|\[\s{0,4}\]|\{\s{0,4}\}'
 _SAID = r"(?:true|false|null|none|yes|no|0(?:\.0{1,4})?)(?![\w.])"
 _LINE = r"(?m:^[ \t]{0,16}(?:- )?([^\W\d][\w -]{0,63}):[ \t]{1,4}"
-_FLAG = re.compile(rf'{_KEY}(?:{_EMPTY}|(?i:\\?"{_SAID}\\?"|{_SAID}))|{_LINE}(?i:{_SAID})[ \t]*$)')
+_FLAG = re.compile(rf'{_RECORDS_KEY}(?:{_EMPTY}|(?i:\\?"{_SAID}\\?"|{_SAID}))|{_LINE}(?i:{_SAID})[ \t]*$)')
 _VALUE = re.compile(
-    rf"{_KEY}(\\?\"[^\"\\\n]{{1,64}}\\?\"|{_EMPTY}|[^\s,}}\]]{{1,64}})|{_LINE}(\S{{1,64}})[ \t]*$)"
+    rf"{_RECORDS_KEY}(\\?\"[^\"\\\n]{{1,64}}\\?\"|{_EMPTY}|[^\s,}}\]]{{1,64}})|{_LINE}(\S{{1,64}})[ \t]*$)"
 )
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 UNKNOWN = "null"
@@ -46,14 +50,14 @@ _MODALS = word_set(
 )
 _OPEN = re.compile(r"\b(?:to be|yet to|noch zu|ist zu|sind zu)\b", re.IGNORECASE)
 _CERTAIN = re.compile(r"\bthere (?:will|shall) be\b", re.IGNORECASE)
-_NEUTRAL = (
+_RECORDS_NEUTRAL = (
     "offers provides includes included available possible gets received successful successfully already"
     " currently now also customer user guest booking order account item product room hotel reservation"
     " flight ticket bietet inklusive verfügbar möglich erhalten bereits derzeit aktuell auch kunde gast"
     " buchung bestellung konto artikel zimmer flug"
 )
 _MOST = 0.75
-_LITTLE = 1.5
+_RECORDS_LITTLE = 1.5
 
 Flags = Mapping[str, Set[str]]
 """Name -> its values."""
@@ -62,7 +66,7 @@ Flags = Mapping[str, Set[str]]
 @cache
 def neutral() -> Set[str]:
     """Returns the features of words that say little else than that something is so."""
-    return weigh(words(_NEUTRAL)).keys()
+    return weigh(words(_RECORDS_NEUTRAL)).keys()
 
 
 class _Flag(NamedTuple):
@@ -126,7 +130,7 @@ class FlagIndex:
         negated = is_denied(claim.text)
         is_less = says_less(claim)
         unknown = [weight for key, weight in rest.items() if key not in stated and key not in self._names]
-        is_known = sum(unknown) < _LITTLE
+        is_known = sum(unknown) < _RECORDS_LITTLE
         for flag in self._about(claim):
             share = sum(flag.content.values()) / sum((rest | flag.content).values())
             if flag.value == UNKNOWN:
@@ -174,3 +178,99 @@ def says_less(claim: Claim) -> bool:
 
 def _is_less(word: Word) -> bool:
     return word.lower in _LESS or not word.lower.strip("0.,")
+
+
+# Compares claims with the status of a record, as `"status": "shipped"` or `"orderStatus": "not_paid"`.
+#
+# A status decides only if its key has one value, and the claim says nothing of anything else than the record.
+# If other keys have another status, the claim must name its key, as `account` of `account_status`.
+
+_KEY = re.compile(r"(?:^|[^a-z])(?:status|state|statut|estado|état|zustand)$|(?:状態|ステータス|상태)$")
+_SHORTEST, _LITTLE = 3, 2.5
+_STATUS_WORDS = "status state statut estado état zustand"
+_NEUTRAL = (
+    "status state statut estado état zustand shipment delivery parcel package subscription line"
+    " request Lieferung Sendung Paket commande pedido 状態 ステータス 注文番号 予約番号 は が 상태"
+    " 주문번호 예약번호"
+)
+
+
+@cache
+def _status_words() -> Set[str]:
+    return {key for word in words(_STATUS_WORDS) for key in word.keys}
+
+
+@cache
+def _neutral() -> Set[str]:
+    return neutral() | weigh(words(_NEUTRAL)).keys()
+
+
+class RecordStatus(NamedTuple):
+    """A status of the evidence.
+
+    Attributes:
+        name: Its key.
+        value: Its value.
+        is_negated: Whether the value has a negation, as `not shipped`.
+        content: Keys of the content words of the value.
+        about: Keys of the words of its key.
+        must_be_named: Whether the evidence has other statuses.
+    """
+
+    name: str
+    value: str
+    is_negated: bool
+    content: Set[str]
+    about: Set[str]
+    must_be_named: bool
+
+
+def read_statuses(values: Mapping[str, Set[str]]) -> list[RecordStatus]:
+    """Returns the statuses among the values of all keys of the evidence."""
+    named = {name: held for name, held in values.items() if _KEY.search(split_capitals(name).lower())}
+    is_one = len({raw.lower() for held in named.values() for raw in held}) == 1
+    single = ((name, *held) for name, held in named.items() if len(held) == 1)
+    return [status for name, raw in single for status in _read(name, raw, must_be_named=not is_one)]
+
+
+def _read(name: str, raw: str, *, must_be_named: bool) -> Iterator[RecordStatus]:
+    value = re.sub(r"[_-]", " ", raw.strip('\\"'))
+    content = {key for word in words(value) if word.is_content for key in word.keys}
+    if content and len(value) >= _SHORTEST:
+        about = {key for word in words(split_capitals(name).replace("_", " ")) for key in word.keys}
+        yield RecordStatus(name, value, is_denied(value), content, about, must_be_named)
+
+
+def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) -> RecordStatus | None:
+    """Returns a status that contradicts a claim; None: there is none.
+
+    Args:
+        claim: The claim.
+        statuses: The statuses of the evidence.
+        known: Keys of all words of the evidence.
+    """
+    if not statuses:
+        return None
+    found = (
+        status for clause in clauses(claim) for status in statuses if _contradicts(clause, status, known)
+    )
+    return next(found, None)
+
+
+def _contradicts(claim: Claim, status: RecordStatus, known: Set[str]) -> bool:
+    if not status.content <= claim.content.keys() or is_open(claim):
+        return False
+    if status.must_be_named and claim.content.keys().isdisjoint(status.about - _status_words()):
+        return False
+    names = {key for word in claim.words if word.demands for key in word.keys} & known
+    about = status.content | status.about | _neutral() | names
+    said = weigh(word for word in claim.words if word.is_content and not _only_denies(word, status))
+    if sum([weight for key, weight in said.items() if key not in about]) >= _LITTLE:
+        return False
+    if status.is_negated:
+        return not says_less(claim)
+    return is_denied(claim.text) and denies(with_single_negations(claim.text), status.content)
+
+
+def _only_denies(word: Word, status: RecordStatus) -> bool:
+    return word.is_negation and status.content.isdisjoint(word.keys)

@@ -1,13 +1,99 @@
 """Aligns the turns of a golden case with the turns of a recording that has more or fewer of them."""
 
+from array import array
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import accumulate
+from math import inf
+from typing import NamedTuple, TypeVar
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
-from turnwise.transforms.matching.band import AlignedPlaces, align_in_order
 from turnwise.transforms.text.rouge import rouge_score, rouge_tokens
+
+# Aligns two sequences in order, looking only near the diagonal where that is certain to be enough.
+
+Similarities = Callable[[int, int, int], Sequence[float]]
+"""Returns the similarities, 0..1, of a row with the columns from one on, up to another one."""
+
+AlignedPlaces = list[tuple[int | None, int | None]]
+
+_FIRST_WIDTH = 16
+_WIDER = 4
+_ROUNDING = 1e-6
+
+
+class _Band:
+    """Best sums of similarities from every place near the diagonal to the end; 0 elsewhere."""
+
+    def __init__(self, rows: int, columns: int, width: int, similarities: Similarities) -> None:
+        """Fills the band (Needleman-Wunsch with free gaps)."""
+        self._rows, self._columns, self._similarities = rows, columns, similarities
+        self._first = min(0, columns - rows) - width
+        self._size = max(0, columns - rows) + width - self._first + 1
+        self._best = [array("d", bytes(8 * (self._size + 2))) for _ in range(rows + 1)]
+        for row in reversed(range(rows)):
+            self._fill(row)
+
+    def _fill(self, row: int) -> None:
+        here, below, shift = self._best[row], self._best[row + 1], row + self._first - 1
+        first, stop = max(0, shift + 1), min(self._columns, shift + 1 + self._size)
+        similar, best = self._similarities(row, first, stop), 0.0
+        for column in range(stop - 1, first - 1, -1):
+            place = column - shift
+            best = here[place] = max(below[place - 1], best, below[place] + similar[column - first])
+
+    def best(self, row: int, column: int) -> float:
+        """Returns the best sum from a place on."""
+        place = column - row - self._first + 1
+        return self._best[row][place] if 0 <= place < self._size + 2 else 0.0
+
+    def pairs(self) -> AlignedPlaces:
+        """Returns the pairs of a path of the best sum, in order; of equal ones the one that pairs first."""
+        row, column, pairs = 0, 0, AlignedPlaces()
+        while row < self._rows or column < self._columns:
+            best, has_both = self.best(row, column), row < self._rows and column < self._columns
+            similarity = self._similarities(row, column, column + 1)[0] if has_both else 0.0
+            if similarity > 0 and best == self.best(row + 1, column + 1) + similarity:
+                pairs.append((row, column))
+                row, column = row + 1, column + 1
+            elif column == self._columns or (row < self._rows and best == self.best(row + 1, column)):
+                pairs.append((row, None))
+                row += 1
+            else:
+                pairs.append((None, column))
+                column += 1
+        return pairs
+
+
+def align_in_order(
+    columns: int, largest: Sequence[float], similarities: Similarities, width: int = _FIRST_WIDTH
+) -> AlignedPlaces:
+    """Pairs two sequences in order, so that the summed similarity is as large as possible.
+
+    Where the sequences are alike, only places near the diagonal are compared: a path that leaves a band
+    passes over more than its width of the shorter sequence, so that it can be better only where the largest
+    similarities of the remaining rows sum up to more.
+
+    Args:
+        columns: Length of the second sequence.
+        largest: Of every place of the first sequence, a bound of its similarities.
+        similarities: Similarities, the same whenever they are asked for.
+        width: Width of the first band that is tried.
+
+    Returns:
+        Pairs (row, column) in order; None marks a place without a partner. Places without any
+        similarity are never paired.
+    """
+    rows, shorter = len(largest), min(len(largest), columns)
+    bounds = [0.0, *accumulate(sorted(largest, reverse=True))]
+    while True:
+        band = _Band(rows, columns, width, similarities)
+        outside = bounds[max(0, shorter - width - 1)]
+        if width >= max(rows, columns) or band.best(0, 0) > outside + _ROUNDING:
+            return band.pairs()
+        width = min((width + 1) * _WIDER, max(rows, columns))
+
 
 _USER_WEIGHT = 2.0
 
@@ -107,3 +193,149 @@ def align(expected: Sequence[ExpectedTurn], actual: Sequence[Turn]) -> AlignedPl
     return align_in_order(
         len(actual), largest, lambda row, first, stop: recorded.similarities(wanted[row], first, stop)
     )
+
+
+# Pairs expected with actual things, as well as possible over all of them together.
+
+Expected = TypeVar("Expected")
+Actual = TypeVar("Actual")
+
+_ORDER_WEIGHT = 1e-9
+
+
+def equal_matches(expected: Sequence[Hashable], actual: Sequence[Hashable]) -> list[int | None]:
+    """Pairs equal elements of two lists, each with at most one, in order.
+
+    Returns:
+        For every expected element the index of its actual partner, or None.
+    """
+    places: dict[Hashable, deque[int]] = defaultdict(deque)
+    for j, element in enumerate(actual):
+        places[element].append(j)
+    return [places[want].popleft() if places.get(want) else None for want in expected]
+
+
+def count_matches(
+    expected: Sequence[Expected],
+    actual: Sequence[Actual],
+    matches: Callable[[Expected, Actual], bool],
+    start: Sequence[int | None] = (),
+) -> list[int | None]:
+    """Pairs as many as possible of two lists (maximum bipartite matching by augmenting paths).
+
+    Args:
+        expected: Elements that look for a partner.
+        actual: Elements that can be one.
+        matches: Whether two may be paired.
+        start: An earlier result to go on from; all elements that are paired in it stay paired.
+
+    Returns:
+        For every expected element the index of its actual partner, or None.
+    """
+    fitting = [[j for j, other in enumerate(actual) if matches(want, other)] for want in expected]
+    partners: list[int | None] = list(start) or [None] * len(expected)
+    owners = {j: i for i, j in enumerate(partners) if j is not None}
+    for i in range(len(expected)):
+        if partners[i] is None:
+            _place(i, fitting, partners, owners)
+    return partners
+
+
+def _place(i: int, fitting: list[list[int]], partners: list[int | None], owners: dict[int, int]) -> None:
+    """Finds a partner for one more expected element, moving others along a shortest augmenting path."""
+    came_from: dict[int, int] = {}
+    waiting = deque([i])
+    while waiting:
+        mover = waiting.popleft()
+        for j in fitting[mover]:
+            if j not in came_from:
+                came_from[j] = mover
+                if j not in owners:
+                    _move_along(j, came_from, partners, owners)
+                    return
+                waiting.append(owners[j])
+
+
+def _move_along(
+    free: int, came_from: dict[int, int], partners: list[int | None], owners: dict[int, int]
+) -> None:
+    place: int | None = free
+    while place is not None:
+        mover = came_from[place]
+        owners[place] = mover
+        partners[mover], place = place, partners[mover]
+
+
+def best_assignment(weights: Sequence[Sequence[float]]) -> list[int | None]:
+    """Pairs rows with columns so that the sum of weights is as large as possible; ties go by order.
+
+    Args:
+        weights: One row per expected element, one column per actual one; a weight of 0 or less
+            means that the two must not be paired.
+
+    Returns:
+        For every row the index of its column, or None.
+    """
+    rows, columns = len(weights), len(weights[0]) if weights else 0
+    if not columns:
+        return [None] * rows
+    if rows == 1:
+        best = max(weights[0])
+        return [weights[0].index(best) if best > 0 else None]
+    size = max(rows, columns)
+    cost = [
+        [_cost(weights[i][j], i, j) if i < rows and j < columns else 0.0 for j in range(size)]
+        for i in range(size)
+    ]
+    partner = _cheapest(cost)
+    return [j if j < columns and weights[i][j] > 0 else None for i, j in enumerate(partner[:rows])]
+
+
+def _cost(weight: float, i: int, j: int) -> float:
+    return _ORDER_WEIGHT * abs(i - j) - weight if weight > 0 else 0.0
+
+
+def _cheapest(cost: Sequence[Sequence[float]]) -> list[int]:
+    """Returns the cheapest perfect assignment of a square matrix (Kuhn-Munkres with potentials, O(n^3))."""
+    size = len(cost)
+    row_potential, column_potential = [0.0] * (size + 1), [0.0] * (size + 1)
+    row_of = [size] * (size + 1)
+    for row in range(size):
+        row_of[size] = row
+        _augment(cost, row_of, row_potential, column_potential)
+    columns = [0] * size
+    for column in range(size):
+        columns[row_of[column]] = column
+    return columns
+
+
+def _augment(
+    cost: Sequence[Sequence[float]],
+    row_of: list[int],
+    row_potential: list[float],
+    column_potential: list[float],
+) -> None:
+    """Adds the row that waits in the extra last column to the assignment, along a shortest path."""
+    size = len(cost)
+    slack, came_from, done = [inf] * size, [size] * size, [False] * (size + 1)
+    column = size
+    while row_of[column] != size:
+        done[column] = True
+        row = row_of[column]
+        for j in range(size):
+            if not done[j]:
+                reduced = cost[row][j] - row_potential[row] - column_potential[j]
+                if reduced < slack[j]:
+                    slack[j], came_from[j] = reduced, column
+        following = min((j for j in range(size) if not done[j]), key=slack.__getitem__)
+        delta = slack[following]
+        for j in range(size + 1):
+            if done[j]:
+                row_potential[row_of[j]] += delta
+                column_potential[j] -= delta
+            elif j < size:
+                slack[j] -= delta
+        column = following
+    while column != size:
+        row_of[column] = row_of[came_from[column]]
+        column = came_from[column]

@@ -1,23 +1,40 @@
 """A conversation together with the case it is held against."""
 
+import pickle
+import zlib
 from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import msgspec
 
-from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
+from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.ces.names import app_in
+from turnwise.schemas.conversation import (
+    Conversation,
+    Ended,
+    Expectation,
+    ExpectedTurn,
+    Record,
+    Rubric,
+    ToolCall,
+    Turn,
+)
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.matching.alignment import align
-from turnwise.transforms.matching.case_digest import case_digest
 from turnwise.transforms.matching.expectations import (
     ExpectationOutcome,
     TurnReplay,
     agent_updates,
     replay_turn,
+    scenario_outcomes,
+    turn_expectations,
 )
-from turnwise.transforms.matching.scenario import scenario_outcomes
 
 MISSING_TURN = "MISSING_TURN"
 EXTRA_TURN = "EXTRA_TURN"
@@ -230,3 +247,523 @@ def _aligned_pair(
 ) -> TurnPair:
     label = MISSING_TURN if a is None else EXTRA_TURN if e is None else None
     return TurnPair(index, None if e is None else expected[e], None if a is None else actual[a], label)
+
+
+# Converts between a recording and the golden case that expects exactly what it holds.
+
+
+def contained_case(conversation: Conversation) -> EvalCase | None:
+    """Returns the case that a conversation's record contains, with what the user said; None: none."""
+    case = inline_case(conversation)
+    if case is None:
+        return None
+    for expected, turn in zip(case.turns, conversation.turns, strict=False):
+        expected.user = turn.user if expected.user is None else expected.user
+    case.language, case.tags, case.tools = conversation.language, conversation.tags, conversation.tools
+    return case
+
+
+def recorded_case(conversation: Conversation) -> EvalCase:
+    """Returns the golden case that expects what a conversation holds.
+
+    Calls are not stated where the log may miss some, answers where it may miss words.
+    """
+    return EvalCase(
+        eval_id=stated_case(conversation) or conversation.conversation_id,
+        eval_set_id=conversation.eval_set_id,
+        tags=list(conversation.tags),
+        language=conversation.language,
+        turns=[_expected(turn) for turn in conversation.turns],
+        tools=list(conversation.tools),
+    )
+
+
+def _expected(turn: Turn) -> ExpectedTurn:
+    said = None if turn.unknown_words else turn.agent or None
+    texts = [] if turn.unknown_words else turn.agent_messages
+    return ExpectedTurn(
+        user=turn.user,
+        response=said,
+        adk_text=turn.adk_text if said else None,
+        tool_calls=None if turn.unknown_calls else [_plain(call) for call in turn.tool_calls],
+        intermediate_responses=[text for text in texts[:-1] if text],
+        scripted_transfers=list(turn.transfers),
+    )
+
+
+def _plain(call: ToolCall) -> ToolCall:
+    """Returns a call without its id, which no other run repeats."""
+    return ToolCall(name=call.name, args=call.args, resource=call.resource)
+
+
+def played_case(case: EvalCase) -> Conversation:
+    """Returns the conversation in which a golden case is met word by word."""
+    return Conversation(
+        conversation_id=case.eval_id,
+        eval_id=case.eval_id,
+        eval_set_id=case.eval_set_id,
+        language=case.language,
+        tags=list(case.tags),
+        turns=[_played(index, turn) for index, turn in enumerate(case.turns)],
+        tools=list(case.tools),
+    )
+
+
+def _played(index: int, expected: ExpectedTurn) -> Turn:
+    texts = [*expected.intermediate_responses, *([expected.response] if expected.response else [])]
+    return Turn(
+        turn_index=index,
+        user=expected.user,
+        agent=expected.response,
+        adk_text=expected.adk_text,
+        tool_calls=list(expected.tool_calls or ()),
+        agent_messages=texts if len(texts) > 1 else [],
+        transfers=list(expected.scripted_transfers),
+    )
+
+
+# Conversations whose log stops before the agent answered.
+
+_RATING = "reward"
+
+
+def unanswered_end(sample: Sample) -> str | None:
+    """Returns why the log of a conversation may stop too early: its last turn has no answer.
+
+    None: it has one, or none is due. None is due where the log says how the conversation ended or rates the
+    whole of it (`labels.reward`), and where the case states what it expects of that turn, and no words.
+    """
+    conversation = sample.conversation
+    last = conversation.turns[-1] if conversation.turns else None
+    if last is None or _answers(last):
+        return None
+    if conversation.ended or conversation.ended_detail or conversation.labels.get(_RATING) is not None:
+        return None
+    pair = next((pair for pair in reversed(sample.pairs) if pair.actual is last), None)
+    if pair is not None and _expects_no_words(pair):
+        return None
+    place = last.turn_index
+    return f"turn {place}: the last turn has no answer, and the log does not say how the conversation ended"
+
+
+def _answers(turn: Turn) -> bool:
+    """Returns whether the agent gave anything that may be an answer; media that is not read may be one."""
+    is_worded = turn.agent and not turn.agent.isspace()
+    return bool(is_worded or turn.payloads or turn.grounded is not None or turn.unknown_words)
+
+
+def _expects_no_words(pair: TurnPair) -> bool:
+    expected = pair.expected
+    if expected is None or pair.actual is None:
+        return False
+    if pair.actual.expected is None and expected == ExpectedTurn():
+        return False
+    if expected.response or expected.intermediate_responses or expected.rubrics:
+        return False
+    return not any(expectation.kind == "agent_response" for expectation in expected.expectations)
+
+
+# Eval cases as bytes: a run holds all that it is given, and uses few of them.
+
+_FASTEST = 1
+
+
+class PackedCase(NamedTuple):
+    """An eval case that this program encoded and compressed."""
+
+    eval_set_id: str | None
+    eval_id: str
+    data: bytes
+
+    @property
+    def key(self) -> CaseKey:
+        """Unique key of the case."""
+        return CaseKey(self.eval_set_id or "", self.eval_id)
+
+    def unpacked(self) -> EvalCase:
+        """Returns the case."""
+        case: EvalCase = _decoded(self.data)
+        return case
+
+
+def packed_case(case: EvalCase) -> PackedCase:
+    """Encodes a case."""
+    return PackedCase(case.eval_set_id, case.eval_id, _encoded(case))
+
+
+def packed_entry(entry: tuple[Record, EvalCase]) -> bytes:
+    """Encodes a case with its record."""
+    return _encoded(entry)
+
+
+def unpacked_entry(data: bytes) -> tuple[Record, EvalCase]:
+    """Returns the case and the record that `packed_entry` encoded."""
+    entry: tuple[Record, EvalCase] = _decoded(data)
+    return entry
+
+
+def _encoded(value: Any) -> bytes:
+    return zlib.compress(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), _FASTEST)
+
+
+def _decoded(data: bytes) -> Any:
+    return pickle.loads(zlib.decompress(data))
+
+
+# Finds the eval case that a conversation names, and joins it with what the record itself expects.
+
+USED_CASE = "used case "
+"""Start of the names of counters, by key: the given eval cases that conversations are held against."""
+_NO_SET = "(no set)"
+_SHOWN_SETS = 5
+_MOST_UNPACKED = 10_000
+GivenCase = EvalCase | PackedCase
+
+
+class UnknownCaseError(LookupError):
+    """A conversation names a case that is not among the eval cases."""
+
+
+class AmbiguousCaseError(LookupError):
+    """A conversation names a case that several sets have, and no set."""
+
+
+def inline_case(conversation: Conversation) -> EvalCase | None:
+    """Returns the case that a record contains; None: it contains no expectations."""
+    turns = [turn.expected for turn in conversation.turns]
+    if conversation.expected is None and not any(turns):
+        return None
+    expected = [turn or ExpectedTurn() for turn in turns] if any(turns) else []
+    eval_id = stated_case(conversation) or conversation.conversation_id
+    case = EvalCase(eval_id=eval_id, eval_set_id=conversation.eval_set_id, turns=expected)
+    outcome = conversation.expected
+    if outcome is not None:
+        case.rubrics = [Rubric(rubric_id=str(i), text=text) for i, text in enumerate(outcome.rubric)]
+        case.actions, case.outputs = outcome.actions, outcome.outputs
+        case.user_actions, case.final_session_state = outcome.user_actions, outcome.final_session_state
+        case.unread = outcome.unread
+    return case
+
+
+class CaseIndex:
+    """Eval cases by id, and by the last segment of a resource name; their sets distinguish equal ids."""
+
+    def __init__(self, cases: Sequence[GivenCase] | None) -> None:
+        """Indexes the cases; None: none were given."""
+        self._are_given = cases is not None
+        self._by_id: defaultdict[str, list[GivenCase]] = defaultdict(list)
+        self._by_last_segment: defaultdict[str, list[GivenCase]] = defaultdict(list)
+        self._unpacked: dict[CaseKey, EvalCase] = {}
+        for case in cases or ():
+            self._by_id[case.eval_id].append(case)
+            if "/" in case.eval_id:
+                self._by_last_segment[_short(case.eval_id)].append(case)
+
+    def find(self, conversation: Conversation) -> EvalCase | None:
+        """Returns the conversation's case: the one it names, with the record's own expectations first.
+
+        Where no cases are given, a name alone points nowhere and the conversation is scored without a case.
+        Where the named case is not among the given ones, the record's own expectations are returned with
+        the reason in `not_found`.
+
+        Raises:
+            UnknownCaseError: It names a case that is not among the given ones and expects nothing itself.
+            AmbiguousCaseError: It names no set, several have the case, and it expects nothing itself.
+        """
+        own = inline_case(conversation)
+        if conversation.eval_id is None or not self._are_given:
+            return own
+        try:
+            case = self._named(conversation, conversation.eval_id)
+        except LookupError as error:
+            if own is None:
+                raise
+            own.not_found = str(error)
+            return own
+        return case if own is None else _with_own(case, own, conversation.turns)
+
+    def _named(self, conversation: Conversation, name: str) -> EvalCase:
+        found = self._by_id.get(name) or self._of_short_name(name)
+        if not found:
+            raise UnknownCaseError(f"no eval case is called {name!r}")
+        chosen = _of_set(found, conversation)
+        if len(chosen) == 1:
+            return self._whole(chosen[0])
+        sets = list(dict.fromkeys(_set_of(case) or _NO_SET for case in found))
+        shown = ", ".join(sets[:_SHOWN_SETS]) + (", ..." if len(sets) > _SHOWN_SETS else "")
+        if conversation.eval_set_id:
+            where = f"in the set {conversation.eval_set_id!r}"
+            raise UnknownCaseError(f"no eval case is called {name!r} {where}; sets that have one: {shown}")
+        raise AmbiguousCaseError(
+            f"several eval cases are called {name!r}; name the set in eval_set_id: {shown}"
+        )
+
+    def _of_short_name(self, name: str) -> Sequence[GivenCase]:
+        """Returns the cases of that short name; two full names that differ are two cases."""
+        return self._by_id.get(_short(name), ()) if "/" in name else self._by_last_segment.get(name, ())
+
+    def _whole(self, found: GivenCase) -> EvalCase:
+        if isinstance(found, EvalCase):
+            return found
+        case = self._unpacked.get(found.key)
+        if case is None:
+            if len(self._unpacked) >= _MOST_UNPACKED:
+                self._unpacked.clear()
+            case = self._unpacked[found.key] = found.unpacked()
+        return case
+
+
+def match_case(
+    index: CaseIndex, conversation: Conversation, record: Record, counts: Counter[str]
+) -> Sample | Failure:
+    """Returns a conversation beside its case; a failure if its case is unknown or ambiguous.
+
+    Args:
+        index: The cases of the run.
+        conversation: What is to be scored.
+        record: Where it was read.
+        counts: `lost_conversations` counts the failures.
+    """
+    try:
+        return Sample(conversation, index.find(conversation), record)
+    except Exception as error:
+        counts["lost_conversations"] += 1
+        failure = record_failure("match", error, record, conversation.conversation_id)
+        failure.app_version = conversation.app_version
+        return failure
+
+
+def _short(name: str) -> str:
+    return name.rsplit("/", 1)[-1]
+
+
+def _set_of(case: GivenCase) -> str:
+    """Returns the set of a case: the one that it states, or the app of its resource name."""
+    app, is_resource, _ = case.eval_id.rpartition("/evaluations/")
+    return case.eval_set_id or (app if is_resource else "")
+
+
+def _of_set(found: Sequence[GivenCase], conversation: Conversation) -> Sequence[GivenCase]:
+    """Returns the cases of the set that a conversation states, or else, of several, those of its own app."""
+    stated = conversation.eval_set_id
+    if stated:
+        own = [case for case in found if _set_of(case) == stated]
+        return own or [case for case in found if not _set_of(case)]
+    if len(found) == 1:
+        return found
+    app = app_in(conversation.conversation_id, conversation.app_version)
+    return [case for case in found if app and _set_of(case) == app]
+
+
+def _with_own(case: EvalCase, own: EvalCase, recorded: Sequence[Turn]) -> EvalCase:
+    """Returns a case with what a record itself expects in place of what the case does, field by field."""
+    lists = {
+        name: getattr(own, name)
+        for name in ("outputs", "user_actions", "final_session_state", "rubrics")
+        if getattr(own, name)
+    }
+    actions = case.actions if own.actions is None else own.actions
+    turns = joined_turns(case.turns, own.turns, recorded)
+    unread = own.unread or case.unread
+    return msgspec.structs.replace(case, turns=turns, actions=actions, unread=unread, **lists)
+
+
+# Joins the turns that a record itself expects with those of the case that it names, field by field.
+
+_CALLS, _WORDS = "calls", "words"
+_GROUPS = {"tool_call": _CALLS, "no_tool_calls": _CALLS, "agent_response": _WORDS}
+_LISTS = ("intermediate_responses", "scripted_transfers", "rubrics")
+_NOTHING = ExpectedTurn()
+
+
+def joined_turns(
+    given: list[ExpectedTurn], own: Sequence[ExpectedTurn], recorded: Sequence[Turn]
+) -> list[ExpectedTurn]:
+    """Returns the turns of a case, with what the record expects itself in place of what the case does.
+
+    With equal numbers of turns, turn i is joined with turn i; otherwise the recorded turns are aligned with
+    the case's. No turn of the case is left out.
+
+    Args:
+        given: The case's turns.
+        own: What the record expects of each of its turns; empty: of none.
+        recorded: The record's turns.
+    """
+    if all(turn == _NOTHING for turn in own):
+        return given
+    if not given:
+        return list(own)
+    if len(own) == len(given):
+        return [_joined(case, turn) for case, turn in zip(given, own, strict=True)]
+    joined: list[ExpectedTurn] = []
+    for i, j in align(given, recorded):
+        if i is None and j is not None and own[j] != _NOTHING:
+            joined.append(msgspec.structs.replace(own[j], user=own[j].user or recorded[j].user))
+        elif i is not None:
+            joined.append(given[i] if j is None else _joined(given[i], own[j]))
+    return joined
+
+
+def _joined(case: ExpectedTurn, own: ExpectedTurn) -> ExpectedTurn:
+    if own == _NOTHING:
+        return case
+    stated = _stated_groups(own)
+    words, calls = (own if _WORDS in stated else case), (own if _CALLS in stated else case)
+    return ExpectedTurn(
+        user=case.user if own.user is None else own.user,
+        response=words.response,
+        adk_text=words.adk_text,
+        adk_reads=words.adk_reads and calls.adk_reads,
+        tool_calls=calls.tool_calls,
+        expectations=_expectations(case, own, stated),
+        thresholds=own.thresholds or case.thresholds,
+        unread=own.unread or case.unread,
+        **{name: getattr(own, name) or getattr(case, name) for name in _LISTS},
+    )
+
+
+def _stated_groups(turn: ExpectedTurn) -> set[str]:
+    """Returns what a turn states something of: words, calls, and the further kinds of expectations."""
+    stated = {_group(expectation) for expectation in turn.expectations}
+    if turn.response is not None:
+        stated.add(_WORDS)
+    if turn.tool_calls is not None:
+        stated.add(_CALLS)
+    return stated
+
+
+def _group(expectation: Expectation) -> str:
+    return _GROUPS.get(expectation.kind, expectation.kind)
+
+
+def _expectations(case: ExpectedTurn, own: ExpectedTurn, stated: set[str]) -> list[Expectation]:
+    """Returns the CES form of a joined turn; empty where neither side has it."""
+    if not (case.expectations or own.expectations):
+        return []
+    kept = [each for each in turn_expectations(case) if _group(each) not in stated]
+    return [*turn_expectations(own), *kept]
+
+
+# Describes the end of conversations, and detects aborted ones.
+
+BROKEN: tuple[Ended, ...] = ("agent_error", "limit")
+"""The ends by which a conversation fails, whatever its scores."""
+
+_TEXTS: dict[Ended, str] = {
+    "normally": "ended normally",
+    "agent_error": "broke off: the agent failed",
+    "limit": "broke off: a limit was reached",
+    "user_left": "ended because the user left",
+    "hand_off": "ended with a hand-off",
+    "environment_error": "broke off, and not by the agent's failure",
+}
+
+
+def broke_off(conversation: Conversation) -> bool:
+    """Returns whether the agent's failure or a limit ended a conversation."""
+    return conversation.ended in BROKEN
+
+
+def end_unclear(conversation: Conversation) -> bool:
+    """Returns whether a conversation cannot pass because of its end.
+
+    Something other than the agent ended it, or the log has a word for it that is not known.
+    """
+    ended = conversation.ended
+    return ended == "environment_error" or (ended is None and conversation.ended_detail is not None)
+
+
+def end_text(conversation: Conversation) -> str:
+    """Returns how a conversation ended, in one line."""
+    ended, detail = conversation.ended, conversation.ended_detail
+    if ended is None and detail is None:
+        return "the log does not say how the conversation ended"
+    if ended is None:
+        return f"how the conversation ended is not known: the log says {detail!r}"
+    return f"the conversation {_TEXTS[ended]}" + (f" ({detail})" if detail else "")
+
+
+# Digests what an eval case expects, so that runs can be held against each other case by case.
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_BYTES = 8
+
+
+def case_digest(case: EvalCase | None) -> str | None:
+    """Returns 16 hexadecimal digits that are the same where the same is expected, in every run.
+
+    Ids of cases, calls and rubrics, tags, names, and what the user is to say are no part of it, nor are turns
+    of which nothing is expected.
+
+    Args:
+        case: The case with what the record itself expects; None: there is none.
+
+    Returns:
+        None if nothing is expected.
+    """
+    if case is None:
+        return None
+    content = _content(case)
+    if content == _CASE_DIGEST_NOTHING:
+        return None
+    return blake2b(_encoded_case_digest(content), digest_size=_BYTES).hexdigest()
+
+
+def _content(case: EvalCase) -> tuple[Any, ...]:
+    turns = [turn for turn in map(_turn, case.turns) if turn != _NO_TURN]
+    return (
+        turns,
+        _calls(case.actions),
+        _calls(case.user_actions),
+        case.outputs,
+        case.final_session_state,
+        case.expectations and _expectations_case_digest(case.expectations),
+        case.evaluation_expectations,
+        case.rubrics and _rubrics(case.rubrics),
+        *(case.kind, case.dialect, case.task, case.user_goal, case.user_goal_enabled, case.thresholds),
+        *(case.similarity_enabled, case.tool_correctness_enabled, case.step_tool_correctness_enabled),
+    )
+
+
+def _turn(turn: ExpectedTurn) -> tuple[Any, ...]:
+    return (
+        turn.response,
+        _calls(turn.tool_calls),
+        turn.intermediate_responses,
+        turn.scripted_transfers,
+        turn.expectations and _expectations_case_digest(turn.expectations),
+        turn.thresholds,
+        turn.rubrics and _rubrics(turn.rubrics),
+        turn.adk_text,
+    )
+
+
+def _calls(calls: Iterable[ToolCall] | None) -> list[Any] | None:
+    return None if calls is None else [(c.name, c.args, c.resource, c.compare_args) for c in calls]
+
+
+def _rubrics(rubrics: Iterable[Rubric]) -> list[Any]:
+    return [(rubric.text, rubric.type) for rubric in rubrics]
+
+
+def _expectations_case_digest(expectations: Iterable[Expectation]) -> list[Any]:
+    found = []
+    for own in expectations:
+        call, answer = own.tool_call, own.tool_response
+        parts: list[Any] = [own.kind, own.text, own.target_agent, own.variables, own.comparison, own.skip]
+        parts += [own.parameter_threshold, None if call is None else _calls([call])]
+        parts += [None if answer is None else (answer.name, answer.response, answer.error, answer.resource)]
+        found.append(parts)
+    return found
+
+
+def _encoded_case_digest(content: tuple[Any, ...]) -> bytes:
+    """Returns a text; that of numbers and letters that JSON has no room for is Python's."""
+    try:
+        return _ENCODER.encode(content)
+    except (ValueError, OverflowError, TypeError):
+        return repr(content).encode("utf-8", "backslashreplace")
+
+
+_NO_TURN = _turn(ExpectedTurn())
+_CASE_DIGEST_NOTHING = _content(EvalCase(eval_id=""))

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Outcome
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 MOST_CASES = 10_000
 MOST_RUNS = 100

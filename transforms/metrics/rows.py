@@ -25,8 +25,8 @@ from turnwise.transforms.metrics.state import MetricsState, Units
 from turnwise.transforms.metrics.tally import ONE, Tally
 from turnwise.transforms.scoring.evaluate import ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict
-from turnwise.transforms.statistics.proportions import wilson_interval
-from turnwise.transforms.text.times import rfc3339
+from turnwise.transforms.statistics.tests import wilson_interval
+from turnwise.transforms.text.dates import rfc3339
 
 
 class RowWindow(NamedTuple):

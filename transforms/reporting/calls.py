@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from turnwise.schemas.report import ToolFigure
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, VersionKey, turns_of
-from turnwise.transforms.matching.arguments import parameter_score
+from turnwise.transforms.matching.calls import parameter_score
 from turnwise.transforms.reporting.curves import quantile
 
 _MOST_WRONG = 5

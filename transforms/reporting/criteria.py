@@ -9,11 +9,7 @@ from turnwise.schemas.report import CriterionFigure, CriterionRow
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey
 from turnwise.transforms.scoring.verdict import STATUS
-from turnwise.transforms.statistics.grouped import (
-    GroupSum,
-    grouped_mean_interval,
-    grouped_share_interval,
-)
+from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
 
 _SHARE = (0.0, 1.0)
 _MOST_TURNS = 50

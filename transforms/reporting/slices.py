@@ -9,9 +9,8 @@ from turnwise.schemas.report import Slice, SliceFigure
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey, turns_of
 from turnwise.transforms.scoring.verdict import STATUS
-from turnwise.transforms.statistics.multiplicity import benjamini_hochberg
 from turnwise.transforms.statistics.power import detectable_of_groups
-from turnwise.transforms.statistics.proportions import exact_p
+from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p
 
 FALSE_DISCOVERY_RATE = 0.1
 _MOST_SLICES = 60

@@ -7,9 +7,9 @@ from unicodedata import normalize
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.effects.calls import ArgumentComparison, Difference
-from turnwise.transforms.effects.wording import call_text, value_text
-from turnwise.transforms.matching.arguments import arguments_match
+from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference
+from turnwise.transforms.matching.calls import arguments_match
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import ReviewProblem

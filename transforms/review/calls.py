@@ -8,9 +8,8 @@ from msgspec import Struct, field
 from turnwise.schemas.conversation import UNKNOWN, TimedSpan, ToolCall, ToolResponse, Turn
 from turnwise.schemas.rows import ExpectedCall, TranscriptCall
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.effects.tool_catalog import ToolCatalog, called_tool, calls_tools
-from turnwise.transforms.matching.calls import tool_identity
-from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, calls_tools
+from turnwise.transforms.matching.calls import pair_responses, tool_identity
 
 DESTRUCTIVE: Final = "destructive"
 _MOST_NAMES = 10_000

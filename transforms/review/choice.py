@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.text.times import time_seconds
+from turnwise.transforms.text.dates import time_seconds
 
 MOST_READ = 10
 MOST_OF_A_CLUSTER = 3

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation
 from turnwise.schemas.rows import ExpectedPart
-from turnwise.transforms.effects.wording import call_text, value_text
+from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.review.calls import CallEffects, expected_calls
 
 

@@ -9,9 +9,8 @@ from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, 
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.criteria.reasons import why_unpaired
 from turnwise.transforms.criteria.tool_effects import ToolEffects
-from turnwise.transforms.matching.ending import broke_off, end_text
 from turnwise.transforms.matching.expectations import ExpectationOutcome
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, broke_off, end_text
 from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.gaps import conversation_gap

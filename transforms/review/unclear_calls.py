@@ -6,7 +6,7 @@ from itertools import chain
 
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall
 from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
-from turnwise.transforms.effects.calls import ArgumentComparison
+from turnwise.transforms.effects.equivalence import ArgumentComparison
 from turnwise.transforms.matching.calls import call_key, equal_calls, same_tool
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair, unanswered_state
 from turnwise.transforms.review.calls import DESTRUCTIVE, CallEffects, MadeCalls, tool_names

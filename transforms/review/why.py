@@ -8,7 +8,7 @@ from turnwise.transforms.review.call_problems import CallProblem, call_problem
 from turnwise.transforms.review.calls import DESTRUCTIVE
 from turnwise.transforms.review.problems import ReviewProblem
 from turnwise.transforms.scoring.verdict import STATUS
-from turnwise.transforms.text.lines import single_spaced
+from turnwise.transforms.text.sentences import single_spaced
 
 MOST_WHY = 200
 _MOST_KIND = 60

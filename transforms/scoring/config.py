@@ -12,7 +12,7 @@ from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.criteria.custom import CustomMetric
 from turnwise.transforms.judging.judges_base import find_judge
 from turnwise.transforms.scoring.verdict import STATUS
-from turnwise.transforms.text.patterns import check_glob
+from turnwise.transforms.text.cleaning import check_glob
 
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:

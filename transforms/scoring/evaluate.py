@@ -19,14 +19,13 @@ from turnwise.transforms.criteria.returned import (
     one_score,
     overall_score,
 )
-from turnwise.transforms.effects.calls import OpenPair
+from turnwise.transforms.effects.equivalence import OpenPair
 from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.prompts.reply import Reply
 from turnwise.transforms.judging.prompts.statements import UNREAD, unread_reason
 from turnwise.transforms.judging.vote import sum_uses
-from turnwise.transforms.matching.ending import broke_off, end_text
-from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.matching.sample import Sample, TurnPair, broke_off, end_text
 from turnwise.transforms.scoring.findings import record_findings
 from turnwise.transforms.scoring.gaps import NotAsked, conversation_gap, turn_gap, withheld
 from turnwise.transforms.scoring.joint.judging import joint_score

@@ -5,9 +5,14 @@ from typing import NamedTuple
 
 from turnwise.schemas.conversation import FAILED
 from turnwise.schemas.score import Outcome
-from turnwise.transforms.matching.ending import broke_off, end_text, end_unclear
-from turnwise.transforms.matching.sample import TurnPair, unanswered_state
-from turnwise.transforms.matching.unanswered import unanswered_end
+from turnwise.transforms.matching.sample import (
+    TurnPair,
+    broke_off,
+    end_text,
+    end_unclear,
+    unanswered_end,
+    unanswered_state,
+)
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.gaps import gap_reasons
 

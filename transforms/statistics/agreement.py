@@ -1,13 +1,15 @@
 """Agreement between raters: a judge and people, or several people."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.resampling import Numbers, replicates_for, resampling_weights
+from turnwise.transforms.statistics.tests import Interval, normal_quantile, t_quantile, wilson_interval
 
 _ROUNDING = 1e-12
 
@@ -157,3 +159,167 @@ def _percentiles(
         return None
     low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
+
+
+# Agreement of several raters on labels without an order, without numpy.
+
+
+def nominal_alpha(units: Mapping[str, int]) -> float | None:
+    """Returns Krippendorff's alpha for nominal data, at most 1; None if it is not defined.
+
+    1 - observed / expected disagreement (Krippendorff 2011, Computing Krippendorff's alpha-reliability).
+    Units with fewer than two labels do not count. It is not defined without two labels on one unit, and where
+    all labels are the same.
+
+    Args:
+        units: The labels of a unit, one letter for each rater that gave one -> number of such units.
+
+    >>> nominal_alpha({"PPP": 9, "FFF": 9}), nominal_alpha({"PP": 3})
+    (1.0, None)
+    """
+    totals: Counter[str] = Counter()
+    observed = 0.0
+    for labels, number in sorted(units.items()):
+        size, counts = len(labels), Counter(labels)
+        if size < 2:
+            continue
+        observed += number * (size**2 - sum(count**2 for count in counts.values())) / (size - 1)
+        for label, count in counts.items():
+            totals[label] += number * count
+    size = totals.total()
+    expected = size**2 - sum(count**2 for count in totals.values())
+    return 1 - (size - 1) * observed / expected if expected else None
+
+
+# Means and shares of values that come in groups, such as the turns of a case; without numpy.
+
+_LEVEL = 0.95
+
+
+class GroupSum(NamedTuple):
+    """The values of one group: how many, and their sum."""
+
+    size: int
+    total: float
+
+
+def _mean(groups: Collection[GroupSum]) -> tuple[float, int]:
+    count = sum(group.size for group in groups)
+    return sum(group.total for group in groups) / count, count
+
+
+def _variance(groups: Collection[GroupSum]) -> float:
+    """Returns the variance of the mean as if the groups were all there are.
+
+    By linearisation of the ratio (Cochran 1977, Sampling Techniques, 6.3).
+    """
+    mean, count = _mean(groups)
+    return sum((group.total - mean * group.size) ** 2 for group in groups) / count**2
+
+
+def grouped_mean_interval(groups: Collection[GroupSum], scale: tuple[float, float] | None) -> Interval | None:
+    """Returns the 95 % interval of a mean, within its scale; None: it cannot be told.
+
+    It is Student's interval over groups. Where the means of all groups are the same, some further group may
+    differ nevertheless: on a scale their share is taken to be the upper Wilson bound of 0 groups.
+
+    Args:
+        groups: The groups, each with a value.
+        scale: Lowest and highest possible value; None: open.
+    """
+    size = len(groups)
+    if size < 2:
+        return None
+    mean, _ = _mean(groups)
+    variance = _variance(groups) * size / (size - 1)
+    if variance > _rounding(mean):
+        half = t_quantile((1 + _LEVEL) / 2, size - 1) * sqrt(variance)
+        low, high = scale or (0.0 if all(group.total >= 0 for group in groups) else -inf, inf)
+        return Interval(max(low, mean - half), min(high, mean + half))
+    if scale is None:
+        return None
+    z2 = normal_quantile((1 + _LEVEL) / 2) ** 2
+    other = z2 / (size + z2)
+    return Interval(mean - other * (mean - scale[0]), mean + other * (scale[1] - mean))
+
+
+def _rounding(mean: float) -> float:
+    return (1e-12 * max(1.0, abs(mean))) ** 2
+
+
+def grouped_share_interval(groups: Collection[GroupSum]) -> Interval | None:
+    """Returns Wilson's 95 % interval of a share, for as many trials as would tell as much; None: no trial.
+
+    Args:
+        groups: The groups with their number of trials and of successes.
+    """
+    if not groups:
+        return None
+    share, count = _mean(groups)
+    size = float(len(groups))
+    if 0 < share < 1:
+        variance = _variance(groups)
+        size = min(count, share * (1 - share) / variance) if variance else count
+    return wilson_interval(share * size, size)
+
+
+# Shares over scores that are not independent: several scores of a case, and sampling weights.
+
+CaseCodes = npt.NDArray[np.int64]
+
+
+class EffectiveShare(NamedTuple):
+    """A share, 0..1, and how many independent trials would tell as much (at most as many as there are)."""
+
+    value: float
+    size: float
+
+
+def cluster_codes(clusters: Sequence[Hashable]) -> CaseCodes:
+    """Returns a number from 0 on for each cluster, in the order in which they come."""
+    known: dict[Hashable, int] = {}
+    return np.asarray([known.setdefault(cluster, len(known)) for cluster in clusters], dtype=np.int64)
+
+
+def effective_size(weights: Numbers) -> float:
+    """Returns how many scores with equal weights tell as much, (sum w)^2 / sum w^2 (Kish 1965); 0 of none."""
+    return float(weights.sum()) ** 2 / float((weights**2).sum()) if len(weights) else 0.0
+
+
+def clustered_share(values: Numbers, clusters: CaseCodes, weights: Numbers | None = None) -> EffectiveShare:
+    """Returns a weighted share with its effective size, value (1 - value) / variance.
+
+    The variance is that of a ratio over clusters, by linearisation (Cochran 1977, Sampling Techniques, 6.3).
+    Where nothing varies, the clusters count instead of the scores.
+
+    Args:
+        values: 0..1 each.
+        clusters: Code of the cluster of each.
+        weights: Sampling weights; None: all the same.
+    """
+    if not len(values):
+        return EffectiveShare(0.0, 0.0)
+    weights = np.ones(len(values)) if weights is None else weights
+    total = float(weights.sum())
+    value = float((weights * values).sum()) / total
+    most = effective_size(weights)
+    of_cluster = np.bincount(clusters, weights)
+    of_cluster = of_cluster[of_cluster > 0]
+    if len(of_cluster) == len(values) and most > len(values) - 1e-9:
+        return EffectiveShare(value, float(len(values)))
+    variance = clustered_variance(weights * (values - value) / total, clusters)
+    groups = total**2 / float((of_cluster**2).sum())
+    return EffectiveShare(
+        value, min(most, value * (1 - value) / variance) if variance > 1e-15 else min(most, groups)
+    )
+
+
+def clustered_variance(parts: Numbers, clusters: CaseCodes) -> float:
+    """Returns the variance of a sum of parts that are independent between clusters and add up to 0.
+
+    Args:
+        parts: The part of each score in the sum.
+        clusters: Code of its cluster.
+    """
+    sums = np.bincount(clusters, parts)[np.unique(clusters)]
+    return float((sums**2).sum()) * len(sums) / max(len(sums) - 1, 1)

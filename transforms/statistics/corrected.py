@@ -7,17 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from turnwise.transforms.statistics.agreement import Confusion
-from turnwise.transforms.statistics.clusters import (
+from turnwise.transforms.statistics.agreement import (
     CaseCodes,
+    Confusion,
     EffectiveShare,
     cluster_codes,
     clustered_variance,
     effective_size,
 )
-from turnwise.transforms.statistics.distributions import normal_quantile, t_quantile
-from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.resampling import REPLICATES, Numbers, generator_of
+from turnwise.transforms.statistics.tests import Interval, normal_quantile, t_quantile
 
 
 class CorrectedEstimate(NamedTuple):

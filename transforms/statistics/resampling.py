@@ -13,8 +13,7 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from turnwise.transforms.statistics.distributions import normal_cdf, normal_quantile, t_quantile
-from turnwise.transforms.statistics.interval import Interval
+from turnwise.transforms.statistics.tests import Interval, normal_cdf, normal_quantile, t_quantile
 
 REPLICATES = 10_000
 _FEWEST_REPLICATES = 1_000

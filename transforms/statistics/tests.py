@@ -1,11 +1,53 @@
 """Outcomes of the same cases in two versions: exact test and interval."""
 
-from math import sqrt
+from collections.abc import Sequence
+from functools import lru_cache
+from math import asin, erfc, exp, hypot, inf, lgamma, log, log1p, pi, sqrt
+from statistics import NormalDist
 from typing import NamedTuple
 
-from turnwise.transforms.statistics.distributions import binomial_cdf
-from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.proportions import upper_share, wilson_interval
+from msgspec import Struct
+
+from turnwise.schemas.comparison import ComparisonWord
+
+# P-values of several tests at once.
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Returns p-values adjusted so that all tests together err with at most the level of one (Holm 1979)."""
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(_ascending(p_values)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """Returns p-values adjusted so that of what is found, a share of at most the level is false.
+
+    Benjamini and Hochberg 1995, Controlling the false discovery rate, for independent tests.
+    """
+    adjusted, smallest = [0.0] * len(p_values), 1.0
+    order = _ascending(p_values)
+    for rank in range(len(order), 0, -1):
+        index = order[rank - 1]
+        smallest = min(smallest, p_values[index] * len(p_values) / rank)
+        adjusted[index] = smallest
+    return adjusted
+
+
+def _ascending(p_values: Sequence[float]) -> list[int]:
+    return sorted(range(len(p_values)), key=lambda index: p_values[index])
+
+
+# An interval of confidence.
+
+
+class Interval(NamedTuple):
+    """A lower and an upper bound."""
+
+    low: float
+    high: float
 
 
 class Pairs(NamedTuple):
@@ -109,3 +151,357 @@ def _correlation(pairs: Pairs) -> float:
     if determinant > 0:
         determinant = max(0.0, determinant - pairs.size / 2)
     return determinant / sqrt(margins)
+
+
+# Shares of two groups of conversations: intervals of them and of their difference.
+
+
+def wilson_interval(passes: float, count: float, level: float = 0.95) -> Interval | None:
+    """Returns Wilson's score interval of a share; None without any trial.
+
+    Wilson 1927, Probable inference, the law of succession, and statistical inference.
+
+    Args:
+        passes: Successes, 0..count.
+        count: Trials.
+        level: Level of confidence, between 0 and 1.
+    """
+    if not count:
+        return None
+    z = normal_quantile((1 + level) / 2)
+    rate, z2 = passes / count, z**2
+    centre = (rate + z2 / (2 * count)) / (1 + z2 / count)
+    half = z / (1 + z2 / count) * sqrt(rate * (1 - rate) / count + z2 / (4 * count**2))
+    return Interval(max(0.0, centre - half), min(1.0, centre + half))
+
+
+@lru_cache(maxsize=4096)
+def upper_share(passes: int, count: int, level: float = 0.95) -> float:
+    """Returns the upper bound of a share's exact two-sided interval (Clopper and Pearson 1934), 0..1."""
+    low, high = passes / count, 1.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        is_below = binomial_cdf(passes, count, middle) > (1 - level) / 2
+        low, high = (middle, high) if is_below else (low, middle)
+    return high
+
+
+def difference_interval(
+    passes: float, count: int, base_passes: float, base_count: int, level: float = 0.95
+) -> Interval | None:
+    """Returns an interval of share minus base share of two independent groups; None if one is empty.
+
+    Newcombe 1998, Interval estimation for the difference between independent proportions, method 10.
+    """
+    own = wilson_interval(passes, count, level)
+    base = wilson_interval(base_passes, base_count, level)
+    if own is None or base is None:
+        return None
+    return estimated_difference(passes / count, own, base_passes / base_count, base)
+
+
+def estimated_difference(value: float, own: Interval, base_value: float, base: Interval) -> Interval:
+    """Returns an interval of value minus base value of two independent estimates, from their intervals.
+
+    Zou and Donner 2008, Construction of confidence limits about effect measures: a general approach.
+    """
+    below = hypot(value - own.low, base.high - base_value)
+    above = hypot(own.high - value, base_value - base.low)
+    return Interval(value - base_value - below, value - base_value + above)
+
+
+def exact_p(passes: int, count: int, base_passes: int, base_count: int) -> float:
+    """Returns the two-sided p-value of Fisher's exact test of two independent shares; 0..1.
+
+    The sum over the tables with the same margins that are no likelier than the one seen. Both counts must be
+    positive.
+    """
+    together = passes + base_passes
+    first, last = max(0, together - base_count), min(count, together)
+    logs = [_log_choose(count, k) + _log_choose(base_count, together - k) for k in range(first, last + 1)]
+    # Tables that are equally likely on paper differ in the last digits.
+    seen = logs[passes - first] + 1e-7
+    largest = max(logs)
+    chances = [exp(log - largest) for log in logs]
+    return min(1.0, sum(c for c, log in zip(chances, logs, strict=True) if log <= seen) / sum(chances))
+
+
+def _log_choose(count: int, chosen: int) -> float:
+    return lgamma(count + 1) - lgamma(chosen + 1) - lgamma(count - chosen + 1)
+
+
+# Means of two independent groups of values.
+
+
+class SampleMoments(NamedTuple):
+    """A group of at least two values: how many, their mean, and their sample variance."""
+
+    size: int
+    mean: float
+    variance: float
+
+
+class _Welch(NamedTuple):
+    difference: float
+    error: float
+    freedom: float
+
+
+def _welch(sample: SampleMoments, base: SampleMoments) -> _Welch:
+    """Returns the difference, its standard error, and the degrees of freedom of Welch and Satterthwaite."""
+    own, other = sample.variance / sample.size, base.variance / base.size
+    if not own + other:
+        return _Welch(sample.mean - base.mean, 0.0, 1.0)
+    share = own / (own + other)
+    freedom = 1 / (share**2 / (sample.size - 1) + (1 - share) ** 2 / (base.size - 1))
+    return _Welch(sample.mean - base.mean, sqrt(own + other), freedom)
+
+
+def lower_mean(sample: SampleMoments, base: SampleMoments) -> float:
+    """Returns the p-value of a mean this far below the base's, if both were the same; 0..1.
+
+    Welch's t test; NIST/SEMATECH e-Handbook of Statistical Methods, 7.3.1.
+    """
+    difference, error, freedom = _welch(sample, base)
+    if not error:
+        return 0.0 if difference < 0 else 1.0
+    return upper_t(-difference / error, freedom)
+
+
+def mean_difference_p(sample: SampleMoments, base: SampleMoments) -> float:
+    """Returns the two-sided p-value of Welch's t test; 0..1."""
+    return min(1.0, 2 * min(lower_mean(sample, base), lower_mean(base, sample)))
+
+
+def mean_difference_interval(sample: SampleMoments, base: SampleMoments, level: float = 0.95) -> Interval:
+    """Returns Welch's interval of the mean minus the base's mean."""
+    difference, error, freedom = _welch(sample, base)
+    half = error and t_quantile((1 + level) / 2, freedom) * error
+    return Interval(difference - half, difference + half)
+
+
+def mean_interval(sample: SampleMoments, level: float = 0.95) -> Interval | None:
+    """Returns Student's interval of a mean; None: no spread was seen, which is not that there is none."""
+    if not sample.variance:
+        return None
+    half = t_quantile((1 + level) / 2, sample.size - 1) * sqrt(sample.variance / sample.size)
+    return Interval(sample.mean - half, sample.mean + half)
+
+
+# The word for a difference: what may be said about it, and what may not.
+
+
+class DifferenceEvidence(Struct, frozen=True):
+    """A difference between a candidate and its base, in units in which more is better.
+
+    Attributes:
+        difference: Candidate minus base.
+        p: Two-sided p-value, adjusted for the other criteria that decide.
+        interval: Its interval at level 1 - alpha.
+        equivalence: Its interval at level 1 - 2 alpha, that of two one-sided tests.
+    """
+
+    difference: float
+    p: float
+    interval: Interval
+    equivalence: Interval
+
+
+def word(evidence: DifferenceEvidence, margin: float, alpha: float = 0.05) -> ComparisonWord:
+    """Returns what may be said.
+
+    `better`, `worse`: p is below alpha, and the interval does not hold 0.
+    `same`: two one-sided tests at alpha place the difference within the margin (Schuirmann 1987).
+    `not worse`: the interval's lower bound lies above -margin.
+
+    Args:
+        evidence: The difference.
+        margin: Largest difference that does not matter, in the same units, at least 0.
+        alpha: Level of significance.
+    """
+    if (
+        evidence.p < alpha
+        and evidence.difference
+        and not evidence.interval.low <= 0 <= evidence.interval.high
+    ):
+        return "better" if evidence.difference > 0 else "worse"
+    if -margin < evidence.equivalence.low and evidence.equivalence.high < margin:
+        return "same"
+    return "not worse" if evidence.interval.low > -margin else "cannot tell"
+
+
+# Sizes of effects, which do not grow with the number of cases.
+
+
+def cohens_h(share: float, base_share: float) -> float:
+    """Returns Cohen's h of two shares: 2 asin(sqrt(share)) - 2 asin(sqrt(base)); -pi..pi (Cohen 1988)."""
+    return 2 * asin(sqrt(share)) - 2 * asin(sqrt(base_share))
+
+
+def standardised(difference: float, variance: float) -> float | None:
+    """Returns a mean difference in standard deviations (Cohen's d); None if nothing varies."""
+    return difference / sqrt(variance) if variance > 0 else None
+
+
+# Tails and quantiles of the normal, Student's t and the binomial distribution.
+
+_STEPS = 10_000
+_TINY = 1e-300
+_CLOSE = 1e-15
+_NORMAL = NormalDist()
+
+
+def normal_quantile(share: float) -> float:
+    """Returns the value that a standard normal variable stays below with a probability in (0, 1)."""
+    return _NORMAL.inv_cdf(share)
+
+
+def normal_cdf(value: float) -> float:
+    """Returns the probability that a standard normal variable does not exceed a value."""
+    return _NORMAL.cdf(value)
+
+
+def upper_normal(value: float) -> float:
+    """Returns the probability that a standard normal variable exceeds a value, exact in the far tail."""
+    return erfc(value / sqrt(2)) / 2
+
+
+def upper_t(t: float, freedom: float) -> float:
+    """Returns the probability that Student's t exceeds a value, by the incomplete beta function."""
+    if abs(t) == inf:
+        return float(t < 0)
+    square = t * t
+    tail = incomplete_beta(freedom / 2, 0.5, freedom / (freedom + square), square / (freedom + square)) / 2
+    return tail if t > 0 else 1 - tail
+
+
+@lru_cache(maxsize=1024)
+def t_quantile(share: float, freedom: float) -> float:
+    """Returns the value that Student's t stays below with a probability in (0, 1).
+
+    Newton's method, from the quantile of the normal distribution. That is nearer to the middle, and the tail
+    is convex, so that every step stays below the quantile and the first that does not grow ends the search.
+    """
+    if share < 0.5:
+        return -t_quantile(1 - share, freedom)
+    value, step = 0.0, normal_quantile(share)
+    while value + step > value:
+        value += step
+        step = (upper_t(value, freedom) - (1 - share)) / _t_density(value, freedom)
+    return value
+
+
+def _t_density(t: float, freedom: float) -> float:
+    front = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - log(freedom * pi) / 2
+    return exp(front - (freedom + 1) / 2 * log1p(t * t / freedom))
+
+
+def binomial_cdf(successes: int, trials: int, rate: float) -> float:
+    """Returns the probability of at most so many successes in independent trials (DLMF 8.17.5)."""
+    if successes < 0:
+        return 0.0
+    if successes >= trials:
+        return 1.0
+    return incomplete_beta(trials - successes, successes + 1, 1 - rate, rate)
+
+
+def incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
+    """Returns the regularised incomplete beta function I_x(a, b) for positive a and b.
+
+    The continued fraction of DLMF 8.17.22, evaluated by Lentz's method on the side where it converges fast.
+
+    Args:
+        a: First parameter.
+        b: Second parameter.
+        x: 0..1.
+        rest: 1 - x, given apart because the difference would lose digits.
+    """
+    if x <= 0 or rest <= 0:
+        return float(x > 0)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - incomplete_beta(b, a, rest, x)
+    log_rest = log(rest) if rest < 0.5 else log1p(-x)
+    log_x = log(x) if x < 0.5 else log1p(-rest)
+    front = exp(a * log_x + b * log_rest - log(a) - lgamma(a) - lgamma(b) + lgamma(a + b))
+    return front * _fraction(a, b, x)
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """Returns 1 / (1 + d1 / (1 + d2 / (1 + ...))) with the coefficients of DLMF 8.17.23."""
+    value, c, d = 1.0, 1.0, 0.0
+    for step in range(1, _STEPS):
+        m = step // 2
+        if step % 2:
+            part = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            part = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        below, c = 1 + part * d, 1 + part / c
+        if abs(below) <= _TINY:
+            below = _TINY
+        if abs(c) <= _TINY:
+            c = _TINY
+        d = 1 / below
+        value *= c * d
+        if abs(c * d - 1) < _CLOSE:
+            break
+    return 1 / value
+
+
+# Always-valid tests whether a growing group lies below its base, for looking often without false alarms.
+
+_EXPECTED_EFFECT = 0.3
+"""Typical drop that is looked for, in standard deviations: the scale of the mixture."""
+
+
+def share_evidence(passes: int, count: int, base_passes: int, base_count: int) -> float:
+    """Returns the logarithm of the evidence that a share lies below the base's share.
+
+    The signed root of the deviance stands for z: near 0 and 1 it is closer to normal than the z of shares.
+    Both counts must be positive.
+    """
+    together = _log_likelihood(passes + base_passes, count + base_count)
+    apart = _log_likelihood(passes, count) + _log_likelihood(base_passes, base_count)
+    z = sqrt(max(0.0, 2 * (apart - together)))
+    is_lower = passes * base_count < base_passes * count
+    return _mixture(z if is_lower else -z, count, base_count)
+
+
+def mean_evidence(sample: SampleMoments, base: SampleMoments) -> float:
+    """Returns the logarithm of the evidence that a mean lies below the base's mean."""
+    if not sample.variance and not base.variance:
+        is_lower = sample.mean < base.mean
+        return share_evidence(0 if is_lower else sample.size, sample.size, base.size, base.size)
+    p = lower_mean(sample, base)
+    return _mixture(-normal_quantile(min(max(p, _TINY), 1 - _CLOSE)), sample.size, base.size)
+
+
+def always_valid_p(evidence: float, window: int) -> float:
+    """Returns the p-value of a window's evidence, valid however often it is looked at; 0..1.
+
+    Window i is weighted by i (i + 1), so that all windows of a stream together fall below alpha with a
+    probability of at most alpha, if nothing changes.
+
+    Args:
+        evidence: Logarithm of the evidence.
+        window: Position of the window among all windows of the stream, from 1.
+    """
+    return min(1.0, exp(min(0.0, log(window * (window + 1)) - evidence)))
+
+
+def _mixture(z: float, count: int, base_count: int) -> float:
+    """Returns the logarithm of Robbins' one-sided normal mixture of likelihood ratios.
+
+    Its expectation without a difference is 1 at most at any time, for normal increments (Robbins 1970;
+    Howard, Ramdas, McAuliffe and Sekhon 2021). The half-normal mixture has the scale `_EXPECTED_EFFECT`.
+    """
+    spread = _EXPECTED_EFFECT**2 / (1 / count + 1 / base_count)
+    share = spread / (1 + spread)
+    lower = upper_normal(-z * sqrt(share))
+    if not lower:
+        return -inf
+    return log(2 * lower) - log1p(spread) / 2 + share * z * z / 2
+
+
+def _log_likelihood(passes: int, count: int) -> float:
+    fails = count - passes
+    return (passes and passes * log(passes / count)) + (fails and fails * log(fails / count))

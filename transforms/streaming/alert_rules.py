@@ -10,10 +10,9 @@ from turnwise.transforms.metrics.rows import status_tally
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
 from turnwise.transforms.scoring.verdict import STATUS
-from turnwise.transforms.statistics.means import SampleMoments
-from turnwise.transforms.statistics.sequential import always_valid_p, mean_evidence, share_evidence
+from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.streaming.windowed import WindowMetrics
-from turnwise.transforms.text.patterns import glob_matches
+from turnwise.transforms.text.cleaning import glob_matches
 
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 

@@ -14,7 +14,7 @@ from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.sessions import RecordContent
 from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.matching.cases import CaseIndex, match_case
+from turnwise.transforms.matching.sample import CaseIndex, match_case
 
 CASE_FAILURES = "case_failures"
 

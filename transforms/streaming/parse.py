@@ -11,7 +11,7 @@ from turnwise.transforms.beam.steps import EVENTS, GROUPED, ParsingDoFn
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.parsing import LoggedConversation
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.text.times import epoch_seconds
+from turnwise.transforms.text.dates import epoch_seconds
 
 _FOUND = "found"
 

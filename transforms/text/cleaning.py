@@ -1,10 +1,14 @@
 """Reads the marks by which logs and tools say that a call failed, as `isError` or `"status": "failed"`."""
 
+import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import accumulate
+from typing import Any, NamedTuple
+from unicodedata import category, normalize
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
 
 _ERROR_KEYS = frozenset(("error", "errors", "exception", "errormessage", "errorcode", "errortype", "iserror"))
 _SUCCESS_KEYS = frozenset(("success", "succeeded", "successful", "ok", "issuccess"))
@@ -12,7 +16,7 @@ _STATUS_KEYS = frozenset(
     ("status", "state", "outcome", "statuscode", "statustext", "httpstatus", "httpstatuscode", "responsecode",
      "resultcode", "resultstatus", "callstatus", "requeststatus", "executionstatus", "operationstatus")
 )  # fmt: skip
-_MARKS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS
+_CLEANING_MARKS = _ERROR_KEYS | _SUCCESS_KEYS | _STATUS_KEYS
 _NO_ERROR = frozenset(
     ("", "0", "-", "none", "null", "false", "no", "ok", "n/a", "no error", "no errors", "none found",
      "success", "nein", "kein", "keine", "kein fehler", "keine fehler", "aucun", "aucune", "aucune erreur",
@@ -93,7 +97,7 @@ def _mark_keys(keys: tuple[str, ...]) -> Mapping[str, str]:
 
     Objects have few different sets of keys. Of keys with the same plain form the last one counts.
     """
-    return {plain: key for key in keys if (plain := plain_key(key)) in _MARKS}
+    return {plain: key for key in keys if (plain := plain_key(key)) in _CLEANING_MARKS}
 
 
 def _is_error(value: JsonValue) -> bool:
@@ -117,3 +121,454 @@ def _status(value: JsonValue) -> bool | None:
     if text in _GOOD_STATUS:
         return True
     return False if is_bad_status(text) or _BAD_CODE.fullmatch(text) else None
+
+
+# Finds a judge's quotes in a text.
+
+_MARKS = str.maketrans("", "", "\\\"'`*_“”„‘’«»\u200c\u200d")
+_BRACKETS = str.maketrans("‹›⟦⟧♯", "<>[]#")
+"""What `sanitize` writes in place of brackets and heading signs, which depends on what is around them."""
+
+_ELLIPSIS = re.compile(r"\[?(?:\.\.\.|…)\]?")
+
+
+def quoted(quote: str, evidence: str, name: str = "quote") -> JsonObject:
+    """Returns `{name: quote, name_found: whether the evidence holds it}`; both None for an empty quote."""
+    text = quote.strip()
+    return {name: text or None, f"{name}_found": contains_quote(text, evidence) if text else None}
+
+
+def contains_quote(quote: str, text: str) -> bool:
+    """Returns whether a text holds a quote, ignoring white space, letter case, quotation marks and markup.
+
+    Both are compared as a judge is shown them, with their own brackets, and without characters that have no
+    width and without joiners. An ellipsis matches any text between its parts. A quote without a letter or
+    digit is never found.
+    """
+    parts = [_flat(part) for part in _ELLIPSIS.split(quote)]
+    place, flat = 0, _flat(text)
+    if not any(char.isalnum() for part in parts for char in part):
+        return False
+    for part in parts:
+        found = flat.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
+
+
+def find_span(quote: str, text: str) -> tuple[int, int] | None:
+    """Returns the half-open code-point range of a quote's first occurrence; None: not found.
+
+    Any white space in the quote matches any white space in the text.
+    """
+    words = _shown_quotes(quote).strip(" \t\n\"'“”„«»").split()
+    shown = sanitize(text).translate(_BRACKETS)
+    seen = shown.replace(HIDDEN, "")
+    match = re.search(r"\s+".join(map(re.escape, words)), seen) if words else None
+    if match is None or len(seen) == len(shown):
+        return match.span() if match else None
+    places = visible_places(shown)
+    return places[match.start()], places[match.end() - 1] + 1
+
+
+@lru_cache(maxsize=16)
+def _flat(text: str) -> str:
+    return " ".join(normalize("NFKC", _shown_quotes(text)).translate(_MARKS).casefold().split())
+
+
+def _shown_quotes(text: str) -> str:
+    return visible(text).translate(_BRACKETS)
+
+
+# Reads numbers and amounts of money as tools take them, and texts without their spelling.
+
+_LONGEST_NUMBER = 40
+_LONGEST_KEPT = 256
+_NUMBER = re.compile(
+    r"([+-]?)(?P<before>[$€£¥₩₹]|[a-z]{3} ?)?([+-]?)"
+    r"(?P<digits>(?:0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*)(?:\.\d+)?|\.\d+)"
+    r"(?P<after> ?(?:[$€£¥₩₹]|[a-z]{3}))?"
+)
+CURRENCIES = dict(zip("$€£¥₩₹", ("usd", "eur", "gbp", "jpy", "krw", "inr"), strict=True))
+"""Sign of a currency -> its code."""
+CURRENCY_CODES = re.compile(
+    "aed|ars|aud|bgn|brl|cad|chf|clp|cny|cop|czk|dkk|egp|eur|gbp|hkd|huf|idr|ils|inr|isk|jpy|krw|mxn|myr"
+    "|nok|nzd|php|pln|qar|ron|rub|sar|sek|sgd|thb|try|twd|uah|usd|vnd|zar"
+)
+"""Matches the code of a currency."""
+
+
+class Amount(NamedTuple):
+    """A number, optionally with a currency.
+
+    Attributes:
+        currency: Code in lower case; "": none is stated.
+    """
+
+    value: float | int
+    currency: str
+
+
+def same_amount(left: Amount, right: Amount) -> bool:
+    """Returns whether two amounts are equal; an amount without a currency matches any currency."""
+    if left.currency and right.currency and left.currency != right.currency:
+        return False
+    if left.value == right.value or (_is_whole(left.value) and _is_whole(right.value)):
+        return left.value == right.value
+    try:
+        return math.isclose(left.value, right.value, rel_tol=1e-9, abs_tol=1e-9)
+    except OverflowError:
+        return False
+
+
+def _is_whole(value: float) -> bool:
+    return isinstance(value, int) or value.is_integer()
+
+
+def amount(value: JsonValue) -> Amount | None:
+    """Parses a number, or a text that holds only a number with an optional currency; None: it is neither."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if not isinstance(value, str):
+        return Amount(value, "")
+    return _amount_of(plain(value)) if len(value) <= _LONGEST_NUMBER else None
+
+
+@lru_cache(maxsize=4096)
+def _amount_of(text: str) -> Amount | None:
+    found = _NUMBER.fullmatch(text)
+    if found is None or (found[1] and found[3]):
+        return None
+    marks = [mark.strip() for mark in (found["before"], found["after"]) if mark]
+    named = {CURRENCIES.get(mark, mark) for mark in marks}
+    if len(named) > 1 or not all(map(CURRENCY_CODES.fullmatch, named)):
+        return None
+    digits = (found[1] or found[3]) + found["digits"].replace(",", "")
+    return Amount(float(digits) if "." in digits else int(digits), next(iter(named), ""))
+
+
+@lru_cache(maxsize=4096)
+def _plain_text(text: str) -> str:
+    return " ".join(normalize("NFKC", text).casefold().split())
+
+
+def plain(value: JsonValue) -> str:
+    """Returns a value as text with case, width and white space normalised."""
+    if not isinstance(value, str):
+        return str(value)
+    return _plain_text(value) if len(value) <= _LONGEST_KEPT else _plain_text.__wrapped__(value)
+
+
+# Neutralises control characters, hidden characters and chat markup in judged text.
+
+HIDDEN = "\u200b"
+"""What `sanitize` writes in the place of a character without width; `visible` leaves it out."""
+
+_KEPT = {*"\t\n\u200c\u200d", *"\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2"}
+_KEPT |= {"\U000110bd", "\U000110cd"}
+"""Of control and format characters: tab, newline, joiners, and the signs of Unicode's property
+Prepended_Concatenation_Mark, which are seen."""
+
+_OVERRIDES = frozenset(
+    map(chr, [0x180E, *range(0x202A, 0x202F), *range(0x2065, 0x2070), *range(0xFFF0, 0xFFFC)])
+)
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
+_VARIATION_SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+
+
+class _Shown(dict[int, str]):
+    """What is shown of a character, found at its first use."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = shown = _shown(chr(code))
+        return shown
+
+
+def _shown(char: str) -> str:
+    kind = category(char)
+    if char in _KEPT:
+        return char
+    if char in _FILLERS or char in _VARIATION_SELECTORS:
+        return HIDDEN
+    if kind in ("Cc", "Cs") or char in _OVERRIDES or "\U000e0000" <= char <= "\U000e0fff":
+        return "\ufffd"
+    return HIDDEN if kind == "Cf" else char
+
+
+_SHOWN = _Shown({0x0D: " ", 0x2028: "\n", 0x2029: "\n"})
+
+_JOINING = (
+    "\u0600-\u06ff\u0710-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1807\u1820-\u18af"
+    "\ufb50-\ufdff\ufe70-\ufefc"
+)
+"""Scripts whose letters change beside a joiner: Arabic, those of India, Mongolian and others."""
+
+_EMOJI = "\u2190-\u21ff\u2300-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+
+_NEEDLESS_JOINERS = re.compile(
+    rf"[\u200c\u200d](?:(?<![{_JOINING}].)(?<![{_EMOJI}].)(?<![{_EMOJI}]{HIDDEN}.)"
+    rf"|(?<=[{_EMOJI}{HIDDEN}].)(?:(?<=\u200c)|(?![{_EMOJI}])))"
+)
+
+
+class _Folded(dict[int, str]):
+    """A character as NFKC writes it, such as a full-width one in ASCII, if that is one character."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        folded = normalize("NFKC", char)
+        self[code] = found = folded if len(folded) == 1 else char
+        return found
+
+
+_FOLDED = _Folded(
+    {
+        **dict.fromkeys(map(ord, "\u2223\u00a6\u2502\u01c0"), "|"),
+        **dict(zip(map(ord, "⟨〈⟩〉"), "<<>>", strict=True)),
+    }
+)
+
+_NAMES = (
+    r"(?:start|end)_of_\w+|bos|eos|sop|eop|s|pad|unk|mask|cls|sep"
+    "|[be]os_token|pad_token|system|developer|user|human|assistant|model|tool"
+    "|think|thinking|tools|tool_calls?|tool_responses?|tool_results?|function|function_calls?"
+    "|role|_user|_bot|c_[qa]|available_tools|toolcall|functions|tool_code|tool_outputs?|arg_(?:key|value)"
+    r"|unused\d+|reserved_\d+|extra_id_\d+|special_\d+|ctrl\d+|seed:\w+|minimax:\w+|longcat_\w+|fim_\w+"
+    r"|(?:start|end)oftext|function=[\w.:-]{1,64}|(?:invoke|parameter) name=[\w.:\"'-]{1,64}"
+)
+_IN_BRACKETS = (
+    "INST|gMASK|CLS|SEP|IMG|THINK|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|MODEL_SETTINGS"
+    "|(?-i:ARGS|CALL_ID|PREFIX|MIDDLE|SUFFIX)"
+)
+_HEADINGS = "instructions?|input|output|response|answer|system|user|human|assistant|응답|명령어|指示|応答"
+_GAP = r"[^\S\n]{0,3}"
+_PIPED = rf"{_GAP}\|{_GAP}[\w▁:-]{{1,40}}{_GAP}\|{_GAP}"
+_CLOSED = rf"{_PIPED}|{_GAP}/?{_GAP}(?:{_NAMES}){_GAP}"
+_SYS = rf"<{_GAP}/?{_GAP}SYS{_GAP}>{_GAP}"
+
+_MARKERS = re.compile(
+    rf"[<>\[\]#](?:(?<=<)(?=\||(?:{_CLOSED}|{_SYS})>)|(?<=\|[>\]])"
+    rf"|(?<=\[)(?=\||(?:{_PIPED}|{_GAP}/?{_GAP}(?:{_IN_BRACKETS}){_GAP})\]|e~\[)"
+    r"|(?<=\])(?=~!?b[\[\]])|(?<=^\[)(?=[0-9a-f]{8}:)"
+    rf"|(?<=#)(?<![#♯]#)(?=#{{1,5}}{_GAP}(?:{_HEADINGS}){_GAP}(?::|$)))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Brackets and signs of the role markers of chat templates, and of lines that look like section headings."""
+
+_HARMLESS = {"<": "‹", ">": "›", "[": "⟦", "]": "⟧", "#": "♯"}
+
+
+def visible(text: str) -> str:
+    """Returns a text as a judge is shown it: neutralised, and without characters that have no width."""
+    return sanitize(text).replace(HIDDEN, "")
+
+
+def sanitize(text: str) -> str:
+    """Replaces characters that could mislead a judge, one code point by one, so that offsets stay valid.
+
+    Control characters, overrides of the writing direction, invisible tags and lone surrogates become
+    U+FFFD. Characters without width become HIDDEN, but joiners stay where they belong to a word or an emoji:
+    after a letter of a script that they shape, and between two emoji. The brackets of chat templates' role
+    markers, also in full-width forms and with spaces or hidden characters between, and of lines that look
+    like section headings, become similar characters, and so does the first `#` of `### Response:` and the
+    like. Newline and tab stay.
+    """
+    shown = _NEEDLESS_JOINERS.sub(HIDDEN, text.translate(_SHOWN))
+    found = [(m.start(), m[0]) for m in _MARKERS.finditer(shown.replace(HIDDEN, "").translate(_FOLDED))]
+    if not found:
+        return shown
+    places, chars = visible_places(shown), list(shown)
+    for place, char in found:
+        chars[places[place]] = _HARMLESS[char]
+    return "".join(chars)
+
+
+def visible_places(text: str) -> list[int]:
+    """Returns the offsets of a sanitized text's characters that are not HIDDEN."""
+    return [place for place, char in enumerate(text) if char != HIDDEN]
+
+
+# Regular expressions and globs that users write.
+#
+# They run on RE2, whose time is linear in the text: no pattern can stop a run. None of them reaches `re`.
+# Syntax: https://github.com/google/re2/wiki/Syntax (no look-around, no back-references).
+
+_MOST_MEMORY = 1 << 20
+"""Bytes for a compiled pattern; RE2 refuses larger ones, such as nested repetitions of many characters."""
+_PATTERNS_SHOWN = 100
+_GLOB_PART = re.compile(r"\*+|\[(?P<chars>!.[^\]]*|[^!][^\]]*)\]|.", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PRIVATE = 0x10F000
+_ANY = ".*"
+_IN_NAME = r"[^/\\]*"
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises ValueError, in one line, for what is no regular expression of RE2."""
+    _compiled(pattern)
+
+
+def pattern_found(pattern: str, text: str) -> bool:
+    """Returns whether a regular expression matches anywhere in a text.
+
+    Raises:
+        ValueError: It is no regular expression of RE2; one line.
+    """
+    return _compiled(pattern).search(_encodable(text)) is not None
+
+
+def check_glob(glob: str) -> None:
+    """Raises ValueError, in one line, for a glob with a wrong range of characters (`[z-a]`)."""
+    _compiled_glob(glob, _ANY)
+
+
+def glob_matches(glob: str, name: str) -> bool:
+    """Returns whether a glob (`*`, `?`, `[abc]`, `[!abc]`) matches a whole name, case included.
+
+    Raises:
+        ValueError: It has a wrong range of characters; one line.
+    """
+    return _compiled_glob(glob, _ANY).search(_encodable(name)) is not None
+
+
+def path_glob_matches(glob: str, path: str) -> bool:
+    """Returns whether a glob matches a whole path, as Beam reads one: `**` crosses directories, `*` does not.
+
+    Raises:
+        ValueError: It has a wrong range of characters; one line.
+    """
+    return _compiled_glob(glob, _IN_NAME).search(_encodable(path)) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Any:
+    import re2  # only runs with patterns need it
+
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, _MOST_MEMORY
+    try:
+        return re2.compile(_encodable(pattern), options)
+    except re2.error as error:
+        (said, *_) = error.args or ("",)
+        why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        raise ValueError(
+            f"not a regular expression of RE2: {short_repr(pattern, _PATTERNS_SHOWN)} ({why[:_PATTERNS_SHOWN]})"
+        ) from None
+
+
+@lru_cache(maxsize=1024)
+def _compiled_glob(glob: str, one_name: str) -> Any:
+    """Compiles a glob in which `*` stands for `one_name`, and `**` for any text."""
+    parts = []
+    for found in _GLOB_PART.finditer(glob):
+        text, chars = found[0], found["chars"]
+        if chars is not None:
+            negated = chars[0] == "!"
+            inner = re.sub(r"([\\\[^])", r"\\\1", chars[1:] if negated else chars)
+            parts.append(f"[^{inner}]" if negated else f"[{inner}]")
+        elif text[0] == "*":
+            parts.append(one_name if len(text) == 1 else _ANY)
+        else:
+            parts.append("." if text == "?" else re.escape(text) if text.isascii() else text)
+    try:
+        return _compiled(rf"(?s)\A{''.join(parts)}\z")
+    except ValueError:
+        raise ValueError(
+            f"not a glob: {short_repr(glob, _PATTERNS_SHOWN)} (a wrong range, or too large)"
+        ) from None
+
+
+def _encodable(text: str) -> str:
+    """Returns a text without lone surrogates, which stand for bytes of file names that are not UTF-8."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return _SURROGATE.sub(lambda found: chr(_PRIVATE + ord(found[0]) - 0xD800), text)
+
+
+# Converts UTF-8 byte offsets to code-point offsets.
+
+OUTSIDE = "OffsetOutsideText"
+INSIDE = "OffsetInsideCharacter"
+EMPTY = "EmptyRange"
+
+_CONTINUATION = bytes(range(0x80, 0xC0))
+_BLOCK = 1024
+
+
+class TextRange(NamedTuple):
+    """A byte range in code points.
+
+    Attributes:
+        start: Code-point offset; None: the range is invalid.
+        end: Code-point offset, exclusive; None: the range is invalid.
+        problem: OUTSIDE, INSIDE or EMPTY; None: the range is valid.
+    """
+
+    start: int | None
+    end: int | None
+    problem: str | None = None
+
+
+class Utf8Text:
+    """A text and its UTF-8 encoding.
+
+    Attributes:
+        text: The text.
+        data: Its bytes; a lone surrogate is encoded as three bytes.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.data = text.encode("utf-8", "surrogatepass")
+        blocks = range(0, len(self.data), _BLOCK)
+        lengths = (self._characters(start, start + _BLOCK) for start in blocks)
+        self._before = [] if self.text.isascii() else [0, *accumulate(lengths)]
+
+    def _characters(self, start: int, end: int) -> int:
+        return len(self.data[start:end].translate(None, _CONTINUATION))
+
+    def code_point(self, offset: int) -> int | None:
+        """Returns the code-point offset of a byte offset; None: inside a character or outside the text."""
+        if not 0 <= offset <= len(self.data):
+            return None
+        if not self._before:
+            return offset
+        if offset < len(self.data) and 0x80 <= self.data[offset] < 0xC0:
+            return None
+        block = offset // _BLOCK
+        return self._before[block] + self._characters(block * _BLOCK, offset)
+
+    def place(self, start: int, end: int) -> TextRange:
+        """Returns a byte range in code points."""
+        if not (0 <= start <= len(self.data) and 0 <= end <= len(self.data)):
+            return TextRange(None, None, OUTSIDE)
+        first, after = self.code_point(start), self.code_point(end)
+        if first is None or after is None:
+            return TextRange(None, None, INSIDE)
+        return TextRange(first, after) if start < end else TextRange(None, None, EMPTY)
+
+    def cut(self, start: int, end: int) -> str:
+        """Returns the text of a byte range, valid or not; U+FFFD for partial characters."""
+        return self.data[max(start, 0) : max(end, 0)].decode("utf-8", "replace")
+
+
+# Natural order of names.
+
+_NATURAL_NUMBER = re.compile(r"(\d+)")
+
+
+def natural_order(name: str) -> tuple[tuple[object, ...], str]:
+    """Returns a key that sorts names with their numbers by value: v2 before v10.
+
+    >>> sorted(["v10", "v2", "v2.1"], key=natural_order)
+    ['v2', 'v2.1', 'v10']
+    """
+    parts = _NATURAL_NUMBER.split(name)
+    return tuple(_by_value(part) if place % 2 else part for place, part in enumerate(parts)), name
+
+
+def _by_value(digits: str) -> tuple[int, str]:
+    """Returns a key that sorts numbers of any length, which `int` refuses beyond 4,300 digits."""
+    shown = digits.lstrip("0")
+    return len(shown), shown

@@ -1,14 +1,19 @@
 """Reads dates and times in the spellings that tool arguments use."""
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from functools import lru_cache
 from typing import NamedTuple
 
-from turnwise.transforms.text.function_words import MONTHS
+from pydantic.alias_generators import to_camel
+
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
+from turnwise.transforms.text.words import MONTHS
 
 _LONGEST = 48
-_FIRST_SECONDS, _FIRST_MILLISECONDS = 1e9, 1e10
+_FIRST_SECONDS, _DATES_FIRST_MILLISECONDS = 1e9, 1e10
 _TIME = re.compile(
     r"(?:^|[t\s,])(?:at )?(\d{1,2})(?::(\d\d)(?::(\d\d)(?:[.,]\d+)?)?)?\s?(?:([ap])\.?m\.?)?"
     r"\s?(z|utc|gmt|[+-]\d\d:?\d\d)?$"
@@ -78,8 +83,8 @@ def _read(text: str) -> tuple[DateReading, ...]:
 
 def epoch_date(number: float) -> tuple[DateReading, ...]:
     """Reads a number as seconds or milliseconds since 1970, from 2001 to 2286; empty: out of range."""
-    seconds = number / 1000 if number >= _FIRST_MILLISECONDS else number
-    if not _FIRST_SECONDS <= seconds < _FIRST_MILLISECONDS:
+    seconds = number / 1000 if number >= _DATES_FIRST_MILLISECONDS else number
+    if not _FIRST_SECONDS <= seconds < _DATES_FIRST_MILLISECONDS:
         return ()
     moment = datetime.fromtimestamp(int(seconds), UTC)
     return (DateReading(moment.date(), moment.time(), 0),)
@@ -145,3 +150,137 @@ def _offset(text: str | None) -> int | None:
         return 0
     minutes = int(text[1:3]) * 60 + int(text[-2:])
     return None if minutes >= 24 * 60 else -minutes if text[0] == "-" else minutes
+
+
+# Reads the names of weekdays.
+
+_NAMES = (
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+    "lundi mardi mercredi jeudi vendredi samedi dimanche",
+    "lunes martes miércoles jueves viernes sábado domingo",
+)
+WEEKDAYS = {
+    f"{name}{ending}": day
+    for names in _NAMES
+    for day, name in enumerate(names.split())
+    for ending in ("", "s")
+}
+"""Name in lower case -> 0..6, Monday first; with names of repeated days, as `sundays` and `sonntags`."""
+
+WEEKDAY_CHARACTERS = {
+    char: day for chars in ("月火水木金土日", "월화수목금토일") for day, char in enumerate(chars)
+}
+"""Character of a Japanese or Korean weekday -> 0..6."""
+
+WEEKDAY_IN_CHARACTERS = r"([月火水木金土日])曜日?|([월화수목금토일])요일"
+"""Pattern of a Japanese or Korean weekday; one of its two groups is the character."""
+
+_WEEKDAY = re.compile(rf"{WEEKDAY_IN_CHARACTERS}|\b(?:{'|'.join(WEEKDAYS)})\b")
+
+
+def weekdays_in(text: str) -> set[int]:
+    """Returns the weekdays, 0..6, that a text names in one of six languages."""
+    found = ((one[1] or one[2], one[0]) for one in _WEEKDAY.finditer(text.lower()))
+    return {WEEKDAY_CHARACTERS[char] if char else WEEKDAYS[name] for char, name in found}
+
+
+# Reads times of log records: RFC 3339 texts, seconds or milliseconds since the epoch.
+
+# As seconds, the year 5138; as milliseconds, March 1973.
+_FIRST_MILLISECONDS = 1e11
+_OWN = ("event_time", "eventTime", "timestamp")
+
+
+def _spellings(*names: str) -> frozenset[str]:
+    return frozenset(names) | frozenset(map(to_camel, names))
+
+
+_WHOLE = _spellings(
+    "turns", "messages", "traj", "events", "eval_case_results", "eval_metric_result_per_invocation"
+)
+_TIMES = _spellings(
+    *("event_time", "timestamp", "start_time", "end_time", "last_update_time"),
+    *("creation_timestamp", "created_at", "created", "create_time"),
+)
+_HOLDERS = _WHOLE | _spellings(
+    *("turn", "event", "json_payload", "diagnostic_info"),
+    *("root_span", "child_spans", "spans", "actual_invocation"),
+)
+
+
+def epoch_seconds(number: float) -> float | None:
+    """Converts seconds or milliseconds since the epoch to seconds; None: out of range."""
+    seconds = number / 1000 if abs(number) >= _FIRST_MILLISECONDS else number
+    return seconds if abs(seconds) < _FIRST_MILLISECONDS else None
+
+
+def rfc3339(timestamp: str | float) -> str | None:
+    """Returns a text unchanged and (milli)seconds since the epoch as RFC 3339; None: out of range."""
+    if isinstance(timestamp, str):
+        return timestamp
+    seconds = epoch_seconds(timestamp)
+    try:
+        return None if seconds is None else nanos_timestamp(round(seconds * 1e9))
+    except ValueError:
+        return None
+
+
+def time_seconds(value: JsonValue) -> float | None:
+    """Returns a time in any spelling as seconds since the epoch; None: it is no time after 1970.
+
+    A text without an offset is read as UTC, a numeric text as a number.
+    """
+    try:
+        if isinstance(value, str):
+            seconds = _text_seconds(value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = epoch_seconds(float(value))
+        else:
+            return None
+    except (ValueError, OverflowError):
+        return None
+    return seconds if seconds is not None and seconds > 0 else None
+
+
+def _text_seconds(text: str) -> float | None:
+    spelling = text.strip().replace(" ", "T", 1)
+    for candidate in (spelling, f"{spelling}Z"):
+        try:
+            return timestamp_nanos(candidate) / 1_000_000_000
+        except ValueError:
+            continue
+    return epoch_seconds(float(spelling))
+
+
+def value_time(value: JsonValue) -> float | None:
+    """Returns the event time of a parsed record, in seconds since the epoch; None: it states none.
+
+    For an event it is the event's own time, for a whole conversation its last time. Only fields of the log
+    are read, not arguments, responses or other content of the conversation.
+    """
+    if isinstance(value, dict) and not value.keys() & _WHOLE:
+        own = next((time for time in _own_times(value) if time is not None), None)
+        if own is not None:
+            return own
+    return max(_inner_times(value), default=None)
+
+
+def _own_times(value: JsonObject) -> Iterator[float | None]:
+    for holder in (value.get("event"), value, value.get("turn")):
+        if isinstance(holder, dict):
+            yield from (time_seconds(holder[key]) for key in _OWN if key in holder)
+
+
+def _inner_times(value: JsonValue) -> Iterator[float]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _inner_times(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key in _TIMES:
+                time = time_seconds(item)
+                if time is not None:
+                    yield time
+            elif key in _HOLDERS:
+                yield from _inner_times(item)

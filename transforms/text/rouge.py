@@ -8,17 +8,16 @@ stemming takes nearly all of the time.
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rouge_score.tokenize import tokenize
 
-from turnwise.transforms.text.subsequence import common_subsequence
-
 if TYPE_CHECKING:
     from nltk.stem.porter import PorterStemmer
+
 
 RougeType = Literal["rouge1", "rouge2", "rougeL"]
 Gram = str | tuple[str, str]
@@ -152,3 +151,22 @@ def rouge(reference: str, candidate: str, rouge_type: RougeType = "rouge1") -> R
     counts, reference_size = _reference_counts(reference, rouge_type)
     said = _grams(candidate, rouge_type)
     return rouge_score(_common_count(counts, said), reference_size, len(said))
+
+
+# Computes the longest common subsequence.
+
+
+def common_subsequence(places: Iterable[int], size: int) -> int:
+    """Returns the length of the longest common subsequence of two lists (bit-parallel, after Hyyro 2004).
+
+    Args:
+        places: For every element of the first list, in order, a bit mask of the matching indexes of the
+            second.
+        size: Length of the second list.
+    """
+    everywhere = (1 << size) - 1
+    free = everywhere
+    for matching in places:
+        taken = free & matching
+        free = ((free + taken) | (free - taken)) & everywhere
+    return size - free.bit_count()

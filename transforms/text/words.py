@@ -2,20 +2,14 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
-from turnwise.transforms.text.features import (
-    CHARACTER_SCRIPTS,
-    UNSPACED_SCRIPTS,
-    WORD_WEIGHT,
-    Features,
-    add_features,
-    is_run_of_characters,
-)
-from turnwise.transforms.text.function_words import MONTHS, NEGATING, NEGATIONS
-from turnwise.transforms.text.numbers import NUMERAL, TIME_OF_A_HALF, Keys, day_key, read_numeral
+from turnwise.transforms.text.numbers import NUMERAL, TIME_OF_A_HALF, Keys, day_key, month_key, read_numeral
+from turnwise.transforms.text.rouge import rouge_tokens
 
 _MAX_REMEMBERED_WORDS = 20_000
 _LAST_DAY = 31
@@ -186,3 +180,230 @@ def _day(word: Word) -> int:
     value = word.keys[0][1:] if word.demands and word.keys[0][0] == "#" else ""
     is_day = len(value) <= 2 and value.isdecimal() and 1 <= int(value) <= _LAST_DAY
     return int(value) if is_day else 0
+
+
+# Computes weighted features of single words, for comparing texts in any script.
+#
+# - Alphabets with capitals: the stem (Porter's for ASCII, as ROUGE has it) and its beginning, so that `Umzug`
+#   and `Umzugstermin` share a feature. Accents are ignored.
+# - Other alphabets: all runs of three letters, because their words carry prefixes as well.
+# - Han, Kana and Hangul: every character and every pair of them. Hiragana and the syllables of Korean particles
+#   and endings weigh little.
+# - Thai, Lao, Khmer and Burmese, which have no spaces: all runs of three letters.
+
+Features = dict[str, float]
+
+WORD_WEIGHT = 4.0
+"""Weight of a content word of an alphabet, and of a number."""
+_GRAMMAR_WEIGHT = 0.5
+_CHARACTER_WEIGHT = 1.5
+_GRAMMAR_CHARACTER_WEIGHT = 0.15
+_PAIR_SHARE = 0.5
+_BEGINNING = 4
+_BEGINNING_SHARE = 0.4
+_LAST_ACCENT = "\u08ff"
+
+CHARACTER_SCRIPTS = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u1100-\u11ff\uac00-\ud7ff"
+)
+"""Han, Kana and Hangul, as ranges of a character class."""
+UNSPACED_SCRIPTS = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109f\u1780-\u17d3"
+)
+"""Thai, Lao, Burmese and Khmer without their digits, as ranges of a character class."""
+_BEGINNINGS, _LASTS = CHARACTER_SCRIPTS[::3], CHARACTER_SCRIPTS[2::3]
+_BOUNDS = sorted((*_BEGINNINGS, *(chr(ord(last) + 1) for last in _LASTS)))
+_HAN_DIGITS = {char: f"#{value}" for value, char in enumerate("〇一二三四五六七八九十")}
+
+
+def is_run_of_characters(word: str) -> bool:
+    """Returns whether a word is written in Han, Kana or Hangul."""
+    return bisect_right(_BOUNDS, word) % 2 == 1
+
+
+def add_features(word: str, features: Features) -> bool:
+    """Adds the features of a lower-case word of one script; returns whether it is a content word."""
+    if word in NUMBER_WORDS:
+        _add(features, f"#{NUMBER_WORDS[word]}", WORD_WEIGHT)
+        return True
+    add = _add_characters if is_run_of_characters(word) else _add_letters
+    return add(word, features)
+
+
+def _add(features: Features, key: str, weight: float) -> None:
+    features[key] = features.get(key, 0.0) + weight
+
+
+def _character_weight(char: str) -> float:
+    is_grammar = "\u3040" <= char <= "\u309f" or char == "ー" or char in KOREAN_GRAMMAR
+    return _GRAMMAR_CHARACTER_WEIGHT if is_grammar else _CHARACTER_WEIGHT
+
+
+def _add_characters(run: str, features: Features) -> bool:
+    weights = [_character_weight(char) for char in run]
+    for char, weight in zip(run, weights, strict=True):
+        _add(features, _HAN_DIGITS.get(char, char), weight)
+    for pair, both in zip(pairwise(run), pairwise(weights), strict=True):
+        _add(features, "".join(pair), _PAIR_SHARE * sum(both) / 2)
+    return max(weights) == _CHARACTER_WEIGHT
+
+
+def _add_letters(said: str, features: Features) -> bool:
+    word = without_clitic(said)
+    if _is_grammar(word):
+        _add(features, word, _GRAMMAR_WEIGHT)
+        return False
+    if word in MONTHS:
+        _add(features, month_key(MONTHS[word]), WORD_WEIGHT)
+    elif any(map(str.isdecimal, word)):
+        _add(features, word, WORD_WEIGHT)
+    elif word[0].upper() != word[0]:
+        _add_stem(word, features)
+    else:
+        _add_trigrams(without_accents(word), features)
+    return True
+
+
+def _is_grammar(word: str) -> bool:
+    is_short = len(word) < 2 or (len(word) == 2 and not word.isascii())
+    return is_short or word in FUNCTION_WORDS or word in NEGATIONS or word.endswith("n't")
+
+
+def without_clitic(word: str) -> str:
+    """Removes `l'`, `d'`, `qu'` from the beginning of a word and `'s`, `'ll` from its end."""
+    before, _, after = word.partition("'")
+    if word.endswith("n't") or not after:
+        return word.strip("'")
+    return after if len(after) > len(before) else before
+
+
+def without_accents(word: str) -> str:
+    """Removes diacritics of alphabets in which they do not distinguish words."""
+    letters = unicodedata.normalize("NFKD", word)
+    return "".join(char for char in letters if char > _LAST_ACCENT or not unicodedata.combining(char)) or word
+
+
+def _add_stem(word: str, features: Features) -> None:
+    """Adds the stem and its beginning."""
+    stem = "".join(rouge_tokens(word)) if word.isascii() else without_accents(word)
+    _add(features, stem, WORD_WEIGHT * (1 - _BEGINNING_SHARE))
+    _add(features, stem[:_BEGINNING], WORD_WEIGHT * _BEGINNING_SHARE)
+
+
+def _add_trigrams(word: str, features: Features) -> None:
+    grams = [word[start : start + 3] for start in range(max(1, len(word) - 2))]
+    for gram in grams:
+        _add(features, gram, WORD_WEIGHT / len(grams))
+
+
+# Removes Korean endings of negated and of affirmed verbs, so that both have the same stem.
+
+_DENIED = re.compile(r"(?<=[가-힣])지(?:는|도|를|가)?\s?(?:않|못)[가-힣]{0,12}")
+_PAST = re.compile(r"(?:되었|됐|하였|했|[았었])(?=습니다|어요|다(?![가-힣]))")
+_POLITE = re.compile(r"(?<=[가-힣])(?:습니다|어요)(?![가-힣])")
+_FORMAL = re.compile(r"([가-힣])니다(?![가-힣])")
+_STEMS = {"되었": "되", "됐": "되", "하였": "하", "했": "하", "았": "", "었": ""}
+_FIRST_SYLLABLE, _FINALS, _FINAL_B = 0xAC00, 28, 17
+
+
+def without_korean_endings(text: str) -> str:
+    """Reduces `허용되지 않습니다`, `허용되었습니다` and `허용됩니다` to `허용되`."""
+    stems = _PAST.sub(lambda found: _STEMS[found[0]], _DENIED.sub("", text))
+    return _FORMAL.sub(lambda found: _open(found[1]), _POLITE.sub("", stems))
+
+
+def _open(syllable: str) -> str:
+    """Removes the final ㅂ of a syllable."""
+    code = ord(syllable)
+    return chr(code - _FINAL_B) if (code - _FIRST_SYLLABLE) % _FINALS == _FINAL_B else syllable
+
+
+# Function words, negations, number words and months.
+#
+# Covers English, German, French, Spanish, Japanese and Korean, and negations of a few more languages. In other
+# languages all words have the weights of content words.
+
+
+def word_set(*texts: str) -> frozenset[str]:
+    """Returns the words of texts, split at white space."""
+    return frozenset(word for text in texts for word in text.split())
+
+
+def _by_place(*lists: str) -> dict[str, int]:
+    """Maps the words of each list to their index; `-` skips an index."""
+    places = {word: place for words in lists for place, word in enumerate(words.split())}
+    return {word: place for word, place in places.items() if word != "-"}
+
+
+_ENGLISH = """
+    a an the this that these those there here it its he him his she her hers they them their theirs who whom
+    whose which what when where why how i me my mine we us our ours you your yours myself yourself himself
+    herself itself themselves ourselves one ones some any each every all both either such same other others
+    another am is are was were be been being do does did done doing have has had having will would shall
+    should can could may might must of in on at by to from for with about as into onto upon over under between
+    through during before after against since until than then so if or and but because while although though
+    whether up down out off again also too very just only even more most much many still yet now ever quite
+    rather really well yes yeah oh ok okay please hello hi hey let lets im ive ll ve re
+"""
+_GERMAN = """
+    der die das den dem des ein eine einen einem einer eines ich mich mir mein meine du dich dir dein deine er
+    ihn ihm sein seine sie ihr ihre ihrer ihren ihrem es wir uns unser unsere ihnen wer wen wem was welche
+    welcher welches dieser diese dieses diesen diesem jene wo wann warum wie bin bist ist sind seid war waren
+    wurde wurden worden gewesen habe hast hat haben hatte hatten werde wird werden kann können konnte könnte
+    muss müssen soll sollen sollte wollen darf dürfen mag möchte von vom zu zum zur mit bei beim nach aus auf
+    an am im ins für über unter vor zwischen durch gegen um bis seit während wegen als wenn weil dass daß ob
+    und oder aber denn doch sondern auch nur noch schon sehr mehr so da dort hier ja bitte man sich
+"""
+_FRENCH = """
+    le la les un une des du de au aux ce cet cette ces je me moi mon ma mes tu te toi ton ta tes il elle lui
+    on nous notre nos vous votre vos ils elles leur leurs se son sa ses qui que quoi dont où quand comment
+    pourquoi quel quelle quels quelles suis es est sommes êtes sont était étaient été être ai as avons avez
+    ont avait avoir sera seront dans sur sous avec par pour vers chez entre depuis pendant comme si et ou mais
+    donc aussi très plus y en oui cela ça
+"""
+_SPANISH = """
+    el los las lo una unos unas del al este esta estos estas ese esa eso aquel yo mí mi mis tú ti él ella
+    nosotros nuestro nuestra usted ustedes ellos ellas su sus les quién cuál cuándo dónde cómo por qué soy
+    eres somos son era eran fue fueron sido ser estoy está están estaba estar he ha hemos han había haber con
+    para sobre desde hasta hacia según cuando donde porque pero o u e también muy más ya sí
+"""
+FUNCTION_WORDS = word_set(_ENGLISH, _GERMAN, _FRENCH, _SPANISH)
+
+KOREAN_GRAMMAR = frozenset(
+    "은는이가을를에서로의도만와과하고니다요세습했었였입있합수것들지면아어여해게으시네겠던든셨씀님"
+)
+"""Syllables of particles and endings."""
+
+NEGATIONS = word_set(
+    "no not never none nothing nobody nowhere neither nor cannot cant wont dont doesnt didnt isnt arent",
+    "non não niet geen wasnt werent without unable nicht kein keine keinen keinem keiner keines nie niemals",
+    "nichts niemand ohne weder ne pas jamais rien aucun aucune sans nunca jamás nada nadie ningún ninguno",
+    "ninguna sin tampoco 안 못 не нет ни нельзя без لا لم لن ليس ليست لست غير بدون לא אין בלי",
+)
+NEGATING = re.compile(
+    "ません|ない|なかった|なく|なし|無し|不|没有|沒有|未|않|못[하했합한해]|없|아니|아닙|안돼|안됩|안했|말고|마세|불(?=가능)"
+)
+"""Negations inside words."""
+
+NUMBER_WORDS = _by_place(
+    "zero - two three four five six seven eight nine ten eleven twelve",
+    "- eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    "zéro - deux trois quatre cinq six sept huit neuf dix onze douze",
+    "cero - dos tres cuatro cinco seis siete ocho nueve diez - doce",
+    "- 하나 둘 셋 넷 다섯 여섯 일곱 여덟 아홉 열",
+    "- 한 두 세 네",
+    "- first second third fourth fifth",
+) | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000}
+
+MONTHS = _by_place(
+    "- january february march april may june july august september october november december",
+    "- jan feb mar apr - jun jul aug sep oct nov dec",
+    "- januar februar märz - mai juni juli - - oktober - dezember",
+    "- jänner - mrz - - - - - sept okt - dez",
+    "- janvier février mars avril - juin juillet août septembre octobre novembre décembre",
+    "- enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "- gennaio febbraio - aprile maggio giugno luglio - settembre ottobre - dicembre",
+    "- janeiro fevereiro março - maio junho julho - setembro outubro novembro dezembro",
+    "- januari februari maart - mei - - augustus - - - -",
+)

@@ -9,7 +9,7 @@ from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.judge_check.perturbed import PERTURBATIONS
 from turnwise.transforms.judge_check.questions import CheckedQuestion
 from turnwise.transforms.judge_check.votes import ChangedVerdicts, Votes, changes
-from turnwise.transforms.statistics.grouped import GroupSum, grouped_share_interval
+from turnwise.transforms.statistics.agreement import GroupSum, grouped_share_interval
 
 _REPEAT, *_OTHERS = PERTURBATIONS
 

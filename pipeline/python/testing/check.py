@@ -16,8 +16,7 @@ from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges_base import JudgeKind
-from turnwise.transforms.matching.cases import CaseIndex
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation
 from turnwise.transforms.scoring.verdict import STATUS, Verdict, conversation_verdict
 

@@ -16,7 +16,7 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.formats.registry import AUTO
-from turnwise.transforms.matching.cases import CaseIndex, match_case
+from turnwise.transforms.matching.sample import CaseIndex, match_case
 
 _EMPTY = "the file holds no conversation; record it again, or remove it"
 

@@ -18,7 +18,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.streaming.windowed import WindowMetrics
-from turnwise.transforms.text.times import rfc3339
+from turnwise.transforms.text.dates import rfc3339
 
 BY_VERSION = SINGLE_FILES[0]
 _WindowKey = tuple[str, str | None]

@@ -23,9 +23,7 @@ from turnwise.transforms.beam.steps import FAILURES, JoinSessions, ParseConversa
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.formats.parsing import LoggedConversation, parse_case
 from turnwise.transforms.formats.reading import CaseReader, LogReader
-from turnwise.transforms.matching.cases import CaseIndex
-from turnwise.transforms.matching.packed_case import packed_case
-from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.matching.sample import CaseIndex, Sample, TurnPair, packed_case
 from turnwise.transforms.scoring.config import build_criteria
 
 RUN = RunInfo("run-1", "2026-11-21T00:00:00.000Z")

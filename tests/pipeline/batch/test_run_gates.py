@@ -14,8 +14,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Tu
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.adk.response_match import ResponseMatch
 from turnwise.transforms.evaluation.conversation import evaluate_sample
-from turnwise.transforms.matching.cases import inline_case
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.metrics.rows import version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.scoring.config import build_criteria

@@ -17,8 +17,7 @@ from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.judges.local import LOCAL_MODEL
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.judging.worker import JudgeWorker
-from turnwise.transforms.matching.cases import inline_case
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.scoring.config import build_criteria
 from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
 from turnwise.transforms.scoring.selection import hash_place

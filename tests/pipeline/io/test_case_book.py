@@ -11,7 +11,7 @@ from turnwise.pipeline.io.case_book import CaseBook, CasePlaces, worker_cases
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, ConfigError
 from turnwise.schemas.conversation import Conversation
-from turnwise.transforms.matching.cases import UnknownCaseError
+from turnwise.transforms.matching.sample import UnknownCaseError
 
 
 class Book:

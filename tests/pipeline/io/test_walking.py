@@ -19,7 +19,7 @@ from turnwise.pipeline.io.walking import (
     shown_path,
     walk,
 )
-from turnwise.transforms.text.patterns import path_glob_matches
+from turnwise.transforms.text.cleaning import path_glob_matches
 
 
 def names(root: Path, seen: Iterable[Seen]) -> list[str]:

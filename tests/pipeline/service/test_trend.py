@@ -20,7 +20,7 @@ from turnwise.schemas.ces.tools import GetCriterionTrendRequest, GetCriterionTre
 from turnwise.schemas.score import Failure
 from turnwise.transforms.metrics.rows import failure_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 APP, HOME = "projects/p/locations/l/apps/a", "projects/p/locations/l/apps/home"
 STATUS = "evaluation_status"

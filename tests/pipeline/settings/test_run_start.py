@@ -3,7 +3,7 @@
 from turnwise.pipeline.settings.run import run_info
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.proto.scalars import timestamp_nanos
-from turnwise.transforms.text.times import time_seconds
+from turnwise.transforms.text.dates import time_seconds
 
 
 def test_executions_that_start_in_the_same_millisecond_have_numbers_of_their_own() -> None:

@@ -14,8 +14,7 @@ from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time
-from turnwise.transforms.matching.cases import CaseIndex
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.metrics.rows import RowWindow, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.config import build_criteria

@@ -7,7 +7,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges.local import LocalJudge
 from turnwise.transforms.judging.judges.none import NoJudge
-from turnwise.transforms.local_judge.support import MAX_QUESTIONS, SupportQuestion, TooLargeError, supported
+from turnwise.transforms.local_judge.grounding import MAX_QUESTIONS, SupportQuestion, TooLargeError, supported
 from turnwise.transforms.scoring.evaluate import score_conversation
 
 FIRST, SECOND, THANKS = "Die Grenze liegt bei 1.131 SZR.", "Melden Sie es binnen 7 Tagen.", "Gern geschehen!"

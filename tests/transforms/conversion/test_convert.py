@@ -26,7 +26,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.transforms.conversion.convert import converted
 from turnwise.transforms.conversion.differences import Differences
-from turnwise.transforms.matching.recorded import played_case, recorded_case
+from turnwise.transforms.matching.sample import played_case, recorded_case
 from turnwise.transforms.tools.conversion import TARGETS
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="<[{`\x00"), min_size=1, max_size=20).filter(

@@ -19,9 +19,8 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.transforms.formats.canonical import read_conversation
-from turnwise.transforms.matching.cases import inline_case
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import score_conversation
 

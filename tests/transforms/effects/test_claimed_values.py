@@ -1,8 +1,7 @@
 import pytest
 
 from turnwise.transforms.effects.call_values import argument_paths, leaves
-from turnwise.transforms.effects.statements.claimed_values import ClaimedValue, compare_value
-from turnwise.transforms.effects.statements.unlisted_values import held_values, unlisted_numbers
+from turnwise.transforms.effects.claims import ClaimedValue, compare_value, held_values, unlisted_numbers
 
 ARGS = {
     "order_id": "#W1",

@@ -1,8 +1,8 @@
 import pytest
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.effects.calls import ArgumentComparison
-from turnwise.transforms.matching.arguments import ArgumentMatcher
+from turnwise.transforms.effects.equivalence import ArgumentComparison
+from turnwise.transforms.matching.calls import ArgumentMatcher
 
 
 def differing(expected, actual, compare=None, **fields):

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.effects import pairing
-from turnwise.transforms.effects.actor_calls import calls_by, without_repeats
-from turnwise.transforms.effects.calls import ArgumentComparison
-from turnwise.transforms.effects.tool_catalog import ToolCatalog, sort_settings
-from turnwise.transforms.matching.assignment import count_matches
+from turnwise.transforms.effects import changes as pairing
+from turnwise.transforms.effects.changes import calls_by, without_repeats
+from turnwise.transforms.effects.equivalence import ArgumentComparison
+from turnwise.transforms.effects.mentions import ToolCatalog, sort_settings
+from turnwise.transforms.matching.alignment import count_matches
 
 BOOK = ToolCatalog(sort_settings({}))
 

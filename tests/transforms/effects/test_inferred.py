@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.effects import verbs
+from turnwise.transforms.effects import catalog as verbs
 from turnwise.transforms.effects.catalog import infer_effect, lexicon, words_of
 
 READ = """

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.effects.statements.spoken_text import SpokenText
-from turnwise.transforms.effects.statements.written_numbers import read_number
+from turnwise.transforms.effects.call_values import SpokenText
+from turnwise.transforms.effects.mentions import read_number
 
 SAID = [
     # wanted, said, language, whether it was said

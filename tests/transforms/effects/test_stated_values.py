@@ -2,8 +2,14 @@ import pytest
 
 from turnwise.schemas.conversation import ToolCall
 from turnwise.transforms.effects.call_values import leaves
-from turnwise.transforms.effects.claims import Action, ActionClaim, MessageRange, match_claims
-from turnwise.transforms.effects.statements.claimed_values import ClaimedValue, compare_value
+from turnwise.transforms.effects.claims import (
+    Action,
+    ActionClaim,
+    ClaimedValue,
+    MessageRange,
+    compare_value,
+    match_claims,
+)
 
 SAME, OTHER, OPEN = "same", "other", "not_compared"
 EUR = {"currency": "EUR"}

@@ -2,12 +2,7 @@ import pytest
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolDeclaration, ToolSetting
-from turnwise.transforms.effects.tool_catalog import (
-    ToolCatalog,
-    called_tool,
-    conversation_tools,
-    sort_settings,
-)
+from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, conversation_tools, sort_settings
 
 
 def catalog(config, *declared):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.effects.wording import call_text, value_text
+from turnwise.transforms.effects.changes import call_text, value_text
 
 BLANK = st.sampled_from([" ", "  ", "\n", "\t", "\u3000", "\xa0", "\x1c"])
 LONG = st.lists(st.one_of(BLANK, st.text(max_size=90), st.sampled_from(["word", "x" * 79])), max_size=12)

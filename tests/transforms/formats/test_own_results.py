@@ -16,7 +16,7 @@ from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.langchain import read_messages as read_langchain
 from turnwise.transforms.formats.messages.openai_responses import read_items
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.matching.calls import pair_responses
 
 OWN = [
     ({"error": "down"}, None, "down"),

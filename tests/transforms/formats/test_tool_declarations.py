@@ -8,7 +8,7 @@ from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.formats.tool_declarations import context_tools, declared_tools
-from turnwise.transforms.matching.cases import inline_case
+from turnwise.transforms.matching.sample import inline_case
 
 
 def told(value):

@@ -13,8 +13,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample
 from turnwise.transforms.formats.canonical.turn_event import joined_conversation
 from turnwise.transforms.formats.reading import CaseReader, LogReader
-from turnwise.transforms.matching.cases import CaseIndex
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.scoring.findings import UNREAD_EXPECTATION
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")

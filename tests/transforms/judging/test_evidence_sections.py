@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from turnwise.transforms.judging.prompts.sections import MAX_EVIDENCE, MAX_SECTION, Section, fill
 from turnwise.transforms.judging.prompts.wordings import wording
-from turnwise.transforms.text.quotes import find_span, quoted
-from turnwise.transforms.text.sanitize import HIDDEN, sanitize, visible
+from turnwise.transforms.text.cleaning import HIDDEN, find_span, quoted, sanitize, visible
 
 
 def filled(*texts):

@@ -20,7 +20,7 @@ from turnwise.transforms.judging.prompts.personas import PERSONAS, rules_of
 from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply, asked_schema
 from turnwise.transforms.judging.requests import Requests
 from turnwise.transforms.judging.routes import Routes
-from turnwise.transforms.text.quotes import contains_quote
+from turnwise.transforms.text.cleaning import contains_quote
 
 EXAMPLE = re.compile(r"^Example \((\w+)\).*?:\n(.*?)^Answer: (\{[^\n]*\})$", re.MULTILINE | re.DOTALL)
 QUOTES = ("quote", "claim_quote", "context_quote", "supporting_quote", "contradicting_quote", "text")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.transforms.local_judge.similarity import answer_similarity, compare_answers
+from turnwise.transforms.local_judge.grounding import answer_similarity, compare_answers
 
 WORDS = st.lists(
     st.sampled_from(

@@ -1,13 +1,7 @@
 import pytest
 
+from turnwise.transforms.local_judge.claims import COURTESY, INTRODUCTION, NOTHING_SAID, QUESTION, REQUEST
 from turnwise.transforms.local_judge.grounding import GroundingVerdict, ground
-from turnwise.transforms.local_judge.speech_acts import (
-    COURTESY,
-    INTRODUCTION,
-    NOTHING_SAID,
-    QUESTION,
-    REQUEST,
-)
 
 EVIDENCE = ["The hotel does not allow pets. The pool is open 5 days a week.", "Das Zimmer hat einen Balkon."]
 

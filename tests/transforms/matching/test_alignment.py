@@ -4,8 +4,7 @@ from hypothesis import strategies as st
 
 import turnwise
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
-from turnwise.transforms.matching.alignment import align, turn_similarity
-from turnwise.transforms.matching.band import align_in_order
+from turnwise.transforms.matching.alignment import align, align_in_order, turn_similarity
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, pair_turns
 from turnwise.transforms.text.rouge import rouge
 

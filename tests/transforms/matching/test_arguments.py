@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from turnwise.transforms.matching.arguments import (
+from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
     ParameterScore,
     arguments_match,

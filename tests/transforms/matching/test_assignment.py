@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from turnwise.transforms.matching.assignment import best_assignment, count_matches, equal_matches
+from turnwise.transforms.matching.alignment import best_assignment, count_matches, equal_matches
 
 
 def weight_matrices(weight):

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Rubric, ToolCall, ToolResponse
-from turnwise.transforms.matching.case_digest import case_digest
+from turnwise.transforms.matching.sample import case_digest
 
 CALL = ToolCall(name="book", args={"day": 2, "room": "a"}, id="1")
 TURN = ExpectedTurn(user="Hi", response="Hello", tool_calls=[CALL])

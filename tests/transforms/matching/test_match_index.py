@@ -12,8 +12,7 @@ from turnwise.schemas.conversation import (
     Turn,
     TurnThresholds,
 )
-from turnwise.transforms.matching.cases import AmbiguousCaseError, CaseIndex, UnknownCaseError
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import AmbiguousCaseError, CaseIndex, Sample, UnknownCaseError
 from turnwise.transforms.scoring.findings import record_findings
 from turnwise.transforms.scoring.gaps import gap_reasons
 

@@ -3,9 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.matching.arguments import parameter_score, same_value
-from turnwise.transforms.matching.assignment import best_assignment
-from turnwise.transforms.matching.calls import ordered_share, pair_calls, same_tool
+from turnwise.transforms.matching.alignment import best_assignment
+from turnwise.transforms.matching.calls import (
+    ordered_share,
+    pair_calls,
+    parameter_score,
+    same_tool,
+    same_value,
+)
 
 
 def calls(text):

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.matching.calls import pair_responses
 
 
 def calls(text):

@@ -9,8 +9,7 @@ from turnwise.schemas.conversation import Expectation, ExpectedTurn, Record, Too
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.matching.cases import inline_case
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 CALLS = build_criteria(parse_config(json.dumps({"criteria": {"tool_effects_v1": {}}})))

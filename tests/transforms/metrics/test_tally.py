@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.metrics.tally import Tally
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 WILSON = [
     # Newcombe 1998, table I, and values of the closed formula

@@ -6,7 +6,7 @@ import pytest
 
 import turnwise
 from turnwise.transforms.metrics.state import Units
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 
 def run(case: int, trial: int, good: bool, **fields: object) -> dict[str, object]:

@@ -15,8 +15,7 @@ from turnwise.schemas.score import HARM_TERMS, HARM_WEIGHTS, CriterionHarm
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
 from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.matching.cases import inline_case
-from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.matching.sample import Sample, TurnPair, inline_case
 from turnwise.transforms.review.harm import harm_of
 from turnwise.transforms.review.problems import ReviewProblem, gap_of
 from turnwise.transforms.review.row import Reviewer

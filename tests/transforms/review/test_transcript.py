@@ -11,10 +11,9 @@ import turnwise
 from turnwise.schemas.conversation import ExpectedTurn, Record, ToolCall, ToolResponse
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import MOST_BYTES
-from turnwise.transforms.effects.tool_catalog import ToolCatalog, sort_settings
+from turnwise.transforms.effects.mentions import ToolCatalog, sort_settings
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.matching.cases import inline_case
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.review.calls import CallEffects, agent_calls
 from turnwise.transforms.review.limit import limited
 from turnwise.transforms.review.transcript import transcript_of

@@ -8,15 +8,13 @@ import pytest
 from turnwise.transforms.statistics.agreement import (
     Confusion,
     alpha_interval,
-    cohens_kappa,
-    kappa_interval,
-    krippendorffs_alpha,
-)
-from turnwise.transforms.statistics.clusters import (
     cluster_codes,
     clustered_share,
     clustered_variance,
+    cohens_kappa,
     effective_size,
+    kappa_interval,
+    krippendorffs_alpha,
 )
 from turnwise.transforms.statistics.corrected import SampleDesign, corrected_mean, corrected_rate
 

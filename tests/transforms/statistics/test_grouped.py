@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.statistics.grouped import GroupSum, grouped_mean_interval, grouped_share_interval
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 SCALE = (0.0, 1.0)
 

@@ -5,7 +5,7 @@ import pytest
 
 from turnwise.transforms.statistics.agreement import Confusion, cohens_kappa, krippendorffs_alpha
 from turnwise.transforms.statistics.corrected import corrected_mean, corrected_rate, rogan_gladen
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.tests import wilson_interval
 
 
 @pytest.mark.parametrize("size, labelled, rate", [(500, 50, 0.9), (5000, 100, 0.8), (500, 200, 0.5)])

@@ -7,17 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.statistics.decision import DifferenceEvidence, word
-from turnwise.transforms.statistics.effects import standardised
-from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.means import (
-    SampleMoments,
-    lower_mean,
-    mean_difference_interval,
-    mean_difference_p,
-    mean_interval,
-)
-from turnwise.transforms.statistics.multiplicity import benjamini_hochberg, holm
 from turnwise.transforms.statistics.power import detectable_mean, needed_cases
 from turnwise.transforms.statistics.resampling import (
     CaseMeans,
@@ -25,6 +14,19 @@ from turnwise.transforms.statistics.resampling import (
     interpolated_quantile,
     resampling_weights,
     sign_flip_p,
+)
+from turnwise.transforms.statistics.tests import (
+    DifferenceEvidence,
+    Interval,
+    SampleMoments,
+    benjamini_hochberg,
+    holm,
+    lower_mean,
+    mean_difference_interval,
+    mean_difference_p,
+    mean_interval,
+    standardised,
+    word,
 )
 
 

@@ -5,8 +5,7 @@ import math
 import pytest
 
 from benchmarks.false_alarms import alarmed_streams
-from turnwise.transforms.statistics.means import SampleMoments
-from turnwise.transforms.statistics.sequential import always_valid_p, mean_evidence, share_evidence
+from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 
 
 @pytest.mark.parametrize("measure, rate", [("pass_rate", 0.5), ("pass_rate", 0.97), ("mean", 0.8)])

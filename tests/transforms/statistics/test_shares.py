@@ -11,22 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.decisions.comparison.estimates import FEWEST_ALIKE
-from turnwise.transforms.statistics.distributions import binomial_cdf, t_quantile, upper_t
-from turnwise.transforms.statistics.effects import cohens_h
-from turnwise.transforms.statistics.exact_power import fisher_power, mcnemar_power
 from turnwise.transforms.statistics.power import (
     detectable_difference,
     detectable_of_groups,
+    fisher_power,
+    mcnemar_power,
     needed_of_groups,
     needed_pairs,
 )
-from turnwise.transforms.statistics.proportions import (
+from turnwise.transforms.statistics.tests import (
+    Pairs,
+    binomial_cdf,
+    bounded_interval,
+    cohens_h,
     difference_interval,
     exact_p,
+    mcnemar,
+    paired_interval,
+    t_quantile,
     upper_share,
+    upper_t,
     wilson_interval,
 )
-from turnwise.transforms.statistics.tests import Pairs, bounded_interval, mcnemar, paired_interval
 
 COUNTS = st.integers(0, 3000)
 FEW = st.integers(0, 60)

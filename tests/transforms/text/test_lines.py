@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.text.lines import single_spaced
+from turnwise.transforms.text.sentences import single_spaced
 
 PIECES = st.lists(
     st.sampled_from(["word", "x" * 9, " ", "  ", "\n", "\t", "\u3000", "\xa0", "\x1c", "é"]), max_size=60

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.transforms.text.offsets import EMPTY, INSIDE, OUTSIDE, TextRange, Utf8Text
+from turnwise.transforms.text.cleaning import EMPTY, INSIDE, OUTSIDE, TextRange, Utf8Text
 
 PIECES = [
     "a",

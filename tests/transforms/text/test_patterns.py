@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import turnwise
-from turnwise.transforms.text.patterns import (
+from turnwise.transforms.text.cleaning import (
     check_glob,
     check_pattern,
     glob_matches,

@@ -1,6 +1,6 @@
 import pytest
 
-from turnwise.transforms.text.quotes import contains_quote, find_span, quoted
+from turnwise.transforms.text.cleaning import contains_quote, find_span, quoted
 
 TEXT = 'Your flight AC457 leaves at 14:05.\n\n**Gate** {"gate": "B 12"}, Straße, 항공편은 취소되었습니다.'
 

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.text.languages import guessed_language
-from turnwise.transforms.text.sentences import sentences
+from turnwise.transforms.text.sentences import guessed_language, sentences
 
 
 def split(text, language=None):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.formats.registry import record_time
-from turnwise.transforms.text.times import epoch_seconds, rfc3339, time_seconds
+from turnwise.transforms.text.dates import epoch_seconds, rfc3339, time_seconds
 
 T = 1_767_323_045.0
 TEXT = "2026-01-02T03:04:05Z"

@@ -1,6 +1,6 @@
 import pytest
 
-from turnwise.transforms.text.weekdays import weekdays_in
+from turnwise.transforms.text.dates import weekdays_in
 
 
 @pytest.mark.parametrize(

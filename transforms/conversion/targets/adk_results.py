@@ -14,7 +14,7 @@ from turnwise.transforms.conversion.targets.adk_parts import (
     step_contents,
 )
 from turnwise.transforms.formats.adk.results import eval_result_conversations
-from turnwise.transforms.text.times import time_seconds
+from turnwise.transforms.text.dates import time_seconds
 from turnwise.transforms.tools.conversion import Codec, RunOfConversation, Target, register_target
 
 _SUFFIX = ".evalset_result.json"

@@ -8,7 +8,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.conversion.plain import earlier_texts, plain, with_texts
 from turnwise.transforms.formats.chat import chat_conversation
 from turnwise.transforms.formats.problems import checked
-from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.tools.conversion import Codec, Target, register_target
 
 _NAMED = (

@@ -20,7 +20,7 @@ from turnwise.transforms.judging.prompts.statements import left_out, statement_s
 from turnwise.transforms.judging.prompts.wordings import wording
 from turnwise.transforms.judging.vote import sum_uses, vote
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.text.quotes import quoted
+from turnwise.transforms.text.cleaning import quoted
 
 _STOP_PLACE = re.compile(r"\{\{\s*stop_signal\s*\}\}")
 """How google-adk's personas name the stop signal."""

@@ -7,7 +7,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.answers.annotations import listed
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
-from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.sample import Sample, TurnPair
 
 

@@ -16,7 +16,7 @@ from turnwise.transforms.judging.prompts.statements import (
     judge_statements,
     share_score,
 )
-from turnwise.transforms.local_judge.support import TooLargeError
+from turnwise.transforms.local_judge.grounding import TooLargeError
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.text.sentences import MAX_SENTENCES
 

@@ -8,13 +8,8 @@ from pydantic import BaseModel, Field, PrivateAttr
 
 from turnwise.schemas.conversation import ToolSetting
 from turnwise.schemas.score import Score
-from turnwise.transforms.effects.calls import OpenPair
-from turnwise.transforms.effects.tool_catalog import (
-    ToolCatalog,
-    ToolSettings,
-    conversation_tools,
-    sort_settings,
-)
+from turnwise.transforms.effects.equivalence import OpenPair
+from turnwise.transforms.effects.mentions import ToolCatalog, ToolSettings, conversation_tools, sort_settings
 from turnwise.transforms.matching.sample import Sample
 
 

@@ -8,10 +8,9 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
 from turnwise.transforms.criteria.calls.base import LeavesOpen, OpenScore
-from turnwise.transforms.effects.calls import OpenPair
-from turnwise.transforms.effects.equivalence import equivalent
-from turnwise.transforms.effects.wording import value_text
-from turnwise.transforms.matching.arguments import directive_text, is_directive, plain_text, value_matches
+from turnwise.transforms.effects.changes import value_text
+from turnwise.transforms.effects.equivalence import OpenPair, equivalent
+from turnwise.transforms.matching.calls import directive_text, is_directive, plain_text, value_matches
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.matching.sample import Sample, TurnPair
 

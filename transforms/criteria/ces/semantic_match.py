@@ -7,11 +7,11 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
 from turnwise.transforms.criteria.ces.items import ComparedValue, with_items
-from turnwise.transforms.effects.calls import OpenPair
+from turnwise.transforms.effects.equivalence import OpenPair
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.prompts.statements import judge_statements, share_score
-from turnwise.transforms.matching.arguments import directive_text, plain_text, value_matches
+from turnwise.transforms.matching.calls import directive_text, plain_text, value_matches
 from turnwise.transforms.matching.expectations import ExpectationOutcome, agent_updates
 from turnwise.transforms.matching.sample import Sample, TurnPair
 

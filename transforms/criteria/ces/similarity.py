@@ -15,10 +15,10 @@ from turnwise.transforms.judging.prompts.reply import ReasonedReply
 from turnwise.transforms.judging.prompts.sections import MAX_SECTION, JudgedSection
 from turnwise.transforms.judging.prompts.statements import left_out
 from turnwise.transforms.judging.vote import ask_all
-from turnwise.transforms.local_judge.similarity import compare_answers
+from turnwise.transforms.local_judge.grounding import compare_answers
 from turnwise.transforms.matching.expectations import ExpectationOutcome, turn_texts
 from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
-from turnwise.transforms.text.quotes import quoted
+from turnwise.transforms.text.cleaning import quoted
 
 LABELS = (
     "Completely Inconsistent / Contradictory",

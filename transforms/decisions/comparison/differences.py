@@ -16,8 +16,7 @@ from turnwise.transforms.decisions.comparison.estimates import Estimate, PairedR
 from turnwise.transforms.decisions.comparison.side_values import MatchedValues, SideValues
 from turnwise.transforms.decisions.comparison.values import estimate, group_estimate, paired_estimate
 from turnwise.transforms.metrics.slices import LANGUAGE, TAG, is_wanted
-from turnwise.transforms.statistics.distributions import normal_quantile
-from turnwise.transforms.statistics.multiplicity import benjamini_hochberg
+from turnwise.transforms.statistics.tests import benjamini_hochberg, normal_quantile
 
 MOST_SLICES = 100
 MOST_TURNS = 30

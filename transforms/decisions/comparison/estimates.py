@@ -8,9 +8,6 @@ import numpy as np
 from msgspec import Struct
 
 from turnwise.transforms.comparison.runs import Runs
-from turnwise.transforms.statistics.distributions import normal_quantile
-from turnwise.transforms.statistics.effects import cohens_h, standardised
-from turnwise.transforms.statistics.interval import Interval
 from turnwise.transforms.statistics.power import (
     detectable_difference,
     detectable_mean,
@@ -18,7 +15,15 @@ from turnwise.transforms.statistics.power import (
     needed_pairs,
 )
 from turnwise.transforms.statistics.resampling import CaseMeans, sign_flip_p
-from turnwise.transforms.statistics.tests import Pairs, bounded_interval, mcnemar
+from turnwise.transforms.statistics.tests import (
+    Interval,
+    Pairs,
+    bounded_interval,
+    cohens_h,
+    mcnemar,
+    normal_quantile,
+    standardised,
+)
 
 FEWEST_CASES = 6
 """From so many cases (of each side) on the spread of values is estimated from them.

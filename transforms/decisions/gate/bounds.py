@@ -18,8 +18,7 @@ from turnwise.transforms.decisions.gate.measured import (
     scale_of,
 )
 from turnwise.transforms.gating.words import counted, number_text, range_text, without_text
-from turnwise.transforms.statistics.interval import Interval
-from turnwise.transforms.statistics.proportions import wilson_interval
+from turnwise.transforms.statistics.tests import Interval, wilson_interval
 
 
 class Estimated(NamedTuple):

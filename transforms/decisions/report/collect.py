@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.review.choice import latest_revisions
-from turnwise.transforms.text.natural import natural_order
+from turnwise.transforms.text.cleaning import natural_order
 
 AnyRow = dict[str, Any]
 """A row of a table. Columns that another version of turnwise does not write are absent."""

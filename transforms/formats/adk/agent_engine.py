@@ -10,7 +10,7 @@ from turnwise.transforms.formats.messages.values import as_object, key_set, obje
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.formats.spellings import as_text, name_of
 from turnwise.transforms.formats.unread import MISSING, gaps, snake
-from turnwise.transforms.text.times import time_seconds
+from turnwise.transforms.text.dates import time_seconds
 
 _NAME = re.compile(r"reasoningEngines/[^/]+/sessions/([^/]+)(/events/[^/]+)?$")
 _PAGE = ("sessionEvents", "session_events")

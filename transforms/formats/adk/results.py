@@ -19,7 +19,7 @@ from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.tool_declarations import context_tools
 from turnwise.transforms.formats.unread import check_calls
-from turnwise.transforms.matching.ending import broke_off
+from turnwise.transforms.matching.sample import broke_off
 
 
 def eval_result_conversations(value: JsonValue) -> list[Conversation]:

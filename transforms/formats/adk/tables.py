@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
-from turnwise.transforms.text.times import time_seconds
+from turnwise.transforms.text.dates import time_seconds
 
 PICKLED = "pickled_actions"
 """Key of a session whose events' actions are pickled, so that they are not read."""

@@ -14,7 +14,7 @@ from turnwise.transforms.formats.messages.values import (
 )
 from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.formats.spellings import as_text, failure_mark, length
-from turnwise.transforms.text.times import time_seconds
+from turnwise.transforms.text.dates import time_seconds
 
 LINE = "line"
 """Key of a line that is an array, as an object."""

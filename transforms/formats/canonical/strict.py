@@ -5,7 +5,7 @@ from turnwise.schemas.conversation import Expectation, ToolCall
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.formats.fields import known_fields, unknown_fields
 from turnwise.transforms.formats.problems import canonical
-from turnwise.transforms.matching.arguments import check_directives
+from turnwise.transforms.matching.calls import check_directives
 
 _WHAT = "not an eval case"
 _NEAR = 0.5

@@ -13,7 +13,7 @@ from turnwise.transforms.formats.canonical import read_recording
 from turnwise.transforms.formats.endings import DETAIL, ENDED, TERMINATIONS
 from turnwise.transforms.formats.spellings import as_text
 from turnwise.transforms.formats.unread import MISSING, gaps
-from turnwise.transforms.text.times import rfc3339, time_seconds, value_time
+from turnwise.transforms.text.dates import rfc3339, time_seconds, value_time
 
 _Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _UNKNOWN = -1

@@ -8,7 +8,7 @@ from turnwise.transforms.formats.messages.halves import halves
 from turnwise.transforms.formats.messages.messages_base import KEPT_BY
 from turnwise.transforms.formats.messages.values import as_object
 from turnwise.transforms.formats.spellings import as_text
-from turnwise.transforms.text.times import time_seconds
+from turnwise.transforms.text.dates import time_seconds
 
 
 class _Link(NamedTuple):

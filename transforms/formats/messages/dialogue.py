@@ -19,7 +19,7 @@ from turnwise.transforms.formats.endings import (
 from turnwise.transforms.formats.own_results import with_own_results
 from turnwise.transforms.formats.spellings import as_text, error_mark, known_tokens
 from turnwise.transforms.formats.unread import NO_ANSWER, UNREAD, Unread, check_calls, gaps
-from turnwise.transforms.matching.responses import pair_responses
+from turnwise.transforms.matching.calls import pair_responses
 
 OPEN_CALL = "CallWithoutResult"
 HANDOFF = "transfer_to_"

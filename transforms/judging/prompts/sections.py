@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from turnwise.schemas.config import PromptGeneration
 from turnwise.transforms.judging.ask import Prompt
 from turnwise.transforms.judging.prompts.wordings import wording
-from turnwise.transforms.text.sanitize import visible
+from turnwise.transforms.text.cleaning import visible
 
 MAX_SECTION = 20_000
 """Maximum characters of a section; the middle of a longer one is replaced by a mark with its length."""

@@ -11,7 +11,7 @@ from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt, Ques
 from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
 from turnwise.transforms.judging.prompts.sections import Section
 from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
-from turnwise.transforms.text.quotes import quoted
+from turnwise.transforms.text.cleaning import quoted
 
 UNREAD = "unread"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from turnwise.schemas.config import TokenPrices
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.scoring.joint.counting import JOINT_CASCADE, JOINT_PANEL, NO_VERDICT
-from turnwise.transforms.statistics.nominal import nominal_alpha
+from turnwise.transforms.statistics.agreement import nominal_alpha
 
 _DOUBTS = ("votes", "confidence", "unscored")
 

@@ -9,8 +9,7 @@ import pytest
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.judging.ask import JudgeSample, Question
-from turnwise.transforms.matching.cases import inline_case
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 from turnwise.transforms.scoring.selection import select

@@ -10,8 +10,7 @@ from turnwise.transforms.scoring.joint.figures import (
     panel_counts,
     panel_figures,
 )
-from turnwise.transforms.statistics.agreement import krippendorffs_alpha
-from turnwise.transforms.statistics.nominal import nominal_alpha
+from turnwise.transforms.statistics.agreement import krippendorffs_alpha, nominal_alpha
 
 
 def panel(letters):

@@ -1,1 +1,0 @@
-"""Numbers, dates, identifiers and claims about actions in texts."""
