@@ -10,8 +10,7 @@ from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.parsing import LoggedConversation, join_session, parse_record
-from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.reading import LoggedConversation, LogReader, join_session, parse_record
 
 FORMATS = Path(__file__).parents[2] / "shared/data/raw/formats"
 

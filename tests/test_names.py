@@ -28,8 +28,8 @@ ALLOWED = {
     "hallucination": {"transforms/ces/", "pipeline/store/result_parts.py"},
     "semantic_similarity": {"transforms/formats/ces_cases.py"},
     "tool_invocation_score": {"schemas/config.py", "schemas/ces/"},
-    "grounding_score": {"transforms/formats/discovery_engine/format.py"},
-    "safety_ratings": {"transforms/formats/adk/content.py", "transforms/formats/discovery_engine/format.py"},
+    "grounding_score": {"transforms/formats/answers.py"},
+    "safety_ratings": {"transforms/formats/adk_cases.py", "transforms/formats/answers.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/", "pipeline/store/result_parts.py"},
     # Where the conversations of a format say that they come from.
     "openai_chat": {"transforms/formats/chat.py", "transforms/conversion/targets/openai.py"},
@@ -37,13 +37,13 @@ ALLOWED = {
     "adk_eval_result": {"transforms/conversion/targets/adk_results.py"},
     "adk_eval_set": {"transforms/conversion/targets/adk.py"},
     "ces_evaluation": {"transforms/tools/targets/formats.py"},
-    "discovery_engine": {"transforms/formats/discovery_engine/conversations.py"},
+    "discovery_engine": {"transforms/formats/answers.py"},
     # Files and keys of that name, and the default of --output_format.
     "avro": {"schemas/rows.py"},
     "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py", "pipeline/cli/main.py"},
     "jsonl": {"pipeline/settings/outputs.py"},
     # Where the declaration of a tool comes from.
-    "openai": {"transforms/conversion/targets/openai.py", "transforms/formats/tool_declarations.py"},
+    "openai": {"transforms/conversion/targets/openai.py", "transforms/formats/endings.py"},
     # The key of the config.
     "mapping": {"pipeline/cli/inspect_files.py", "pipeline/inspection/suggestion.py"},
 }

@@ -31,8 +31,7 @@ from turnwise.transforms.beam.steps import (
 )
 from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
-from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.reading import CaseReader, LogReader
+from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader
 from turnwise.transforms.matching.sample import PackedCase
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_sums

@@ -14,8 +14,7 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
 from turnwise.transforms.beam.steps import FAILURES, Joined
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.parsing import parse_record
-from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.reading import LogReader, parse_record
 
 
 class ParseAndJoinFn(CountingDoFn):

@@ -17,8 +17,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
 from turnwise.schemas.score import Failure
 from turnwise.transforms.formats.events import ConversationEvent, may_hold_events
-from turnwise.transforms.formats.parsing import parse_record
-from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.reading import LogReader, parse_record
 from turnwise.transforms.formats.registry import AUTO
 
 Listed: TypeAlias = Sequence[SizedPath | Failure]

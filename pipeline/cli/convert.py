@@ -20,7 +20,7 @@ from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.inspection import Conversion
 from turnwise.schemas.registry import load_plugins
-from turnwise.transforms.formats.any_record import AnyReader
+from turnwise.transforms.formats.reading import AnyReader
 from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.tools.conversion import TARGETS
 

@@ -22,7 +22,7 @@ from turnwise.schemas.inspection import FileInspection, Inspection
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import Criterion
-from turnwise.transforms.formats.any_record import AnyReader
+from turnwise.transforms.formats.reading import AnyReader
 from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.inspection.collect import FileCollector
 from turnwise.transforms.inspection.trial import all_criteria

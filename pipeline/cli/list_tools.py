@@ -24,8 +24,7 @@ from turnwise.transforms.effects.mentions import (
     conversation_tools,
     sort_settings,
 )
-from turnwise.transforms.formats.any_record import AnyReader, FoundCase
-from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
 from turnwise.transforms.formats.registry import AUTO, check_log_format
 from turnwise.transforms.matching.sample import inline_case
 

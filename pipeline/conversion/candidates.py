@@ -14,7 +14,7 @@ from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RUN_FILE
 from turnwise.schemas.score import Failure
 from turnwise.transforms.decisions.cases import Candidate, logged_candidate, row_candidate
-from turnwise.transforms.formats.any_record import AnyReader, FoundCase
+from turnwise.transforms.formats.reading import AnyReader, FoundCase
 
 RowKey: TypeAlias = "tuple[str, str | None]"
 

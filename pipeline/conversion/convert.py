@@ -10,8 +10,7 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.inspection import Conversion, NotConverted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.conversion.convert import Converted, converted
-from turnwise.transforms.formats.any_record import FoundCase
-from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.reading import FoundCase, LoggedConversation
 from turnwise.transforms.tools.conversion import Target
 
 ReadItem: TypeAlias = LoggedConversation | FoundCase | Failure

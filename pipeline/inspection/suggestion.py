@@ -11,8 +11,7 @@ from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig, MappingConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Failure
-from turnwise.transforms.formats.any_record import AnyReader
-from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.reading import AnyReader, LoggedConversation
 from turnwise.transforms.tools.inspection import suggested_mapping, unread_keys
 
 

@@ -9,9 +9,8 @@ from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.score import Failure
-from turnwise.transforms.formats.any_record import AnyReader, FoundCase, ReadRecord
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation, ReadRecord
 
 
 class OpenedFile(NamedTuple):

@@ -9,8 +9,7 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_store_url
 from turnwise.schemas.score import Failure, Stage
-from turnwise.transforms.formats.parsing import distinct_case, parse_case
-from turnwise.transforms.formats.reading import CaseReader
+from turnwise.transforms.formats.reading import CaseReader, distinct_case, parse_case
 
 
 class Cases(NamedTuple):

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from turnwise.pipeline.io.event_spool import EventSpool
 from turnwise.schemas.score import Failure
-from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.groups import named_events
-from turnwise.transforms.formats.parsing import LoggedConversation, join_session
+from turnwise.transforms.formats.events import ConversationEvent, named_events
+from turnwise.transforms.formats.reading import LoggedConversation, join_session
 
 
 class JoinOutcome(NamedTuple):

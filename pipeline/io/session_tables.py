@@ -6,7 +6,7 @@ from json import loads
 from typing import NamedTuple, TypeAlias
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.adk.tables import session_record
+from turnwise.transforms.formats.adk_sessions import session_record
 from turnwise.transforms.formats.messages.messages_base import OTHER_BRANCHES
 
 _NEVER_READ = ("actions",)

@@ -14,15 +14,16 @@ from turnwise.pipeline.io.files import UNREAD_FILES, file_patterns, listed_files
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.score import Failure, record_failure
-from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.groups import named_events
-from turnwise.transforms.formats.parsing import (
+from turnwise.transforms.formats.events import ConversationEvent, named_events
+from turnwise.transforms.formats.reading import (
+    CaseReader,
     LoggedConversation,
+    LogReader,
+    is_one_record,
     join_session,
     parse_conversation,
     parse_record,
 )
-from turnwise.transforms.formats.reading import CaseReader, LogReader, is_one_record
 
 T = TypeVar("T", Conversation, EvalCase)
 

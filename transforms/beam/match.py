@@ -10,7 +10,7 @@ from turnwise.schemas.case import CaseKey
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
 from turnwise.transforms.beam.steps import FAILURES
-from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.reading import LoggedConversation
 from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, PackedCase, match_case
 
 

@@ -18,8 +18,7 @@ from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.streaming.session import Session
 from turnwise.transforms.streaming.session_state import ClosedLookup, Sessions, none_earlier
 

@@ -9,16 +9,16 @@ from apache_beam.pvalue import PCollection
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
-from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.groups import named_events
-from turnwise.transforms.formats.parsing import (
+from turnwise.transforms.formats.events import ConversationEvent, named_events
+from turnwise.transforms.formats.reading import (
+    CaseReader,
     LoggedConversation,
+    LogReader,
     distinct_case,
     join_session,
     parse_case,
     parse_record,
 )
-from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.sample import PackedCase, packed_case, packed_entry, unpacked_entry
 
 FAILURES = "failures"

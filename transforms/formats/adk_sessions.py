@@ -1,12 +1,20 @@
 """google-adk's stored sessions, as canonical conversations."""
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+
+from msgspec import Struct, field
 
 from turnwise.schemas.adk import (
     AdkEvent,
     AdkSession,
     Content,
+    EvalCaseResult,
+    EvalStatus,
+    EventCompaction,
+    FunctionResponse,
     Invocation,
     InvocationEvent,
     InvocationEvents,
@@ -14,16 +22,352 @@ from turnwise.schemas.adk import (
     read_log,
 )
 from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.schemas.jsonio import JsonValue
-from turnwise.transforms.formats.adk.content import AdkUnread, parts_of, unread_event
-from turnwise.transforms.formats.adk.end import by_user, is_final, session_end
-from turnwise.transforms.formats.adk.history import history
-from turnwise.transforms.formats.adk.pauses import joined_pauses, settle, working_seconds
-from turnwise.transforms.formats.adk.tables import PICKLED
-from turnwise.transforms.formats.adk_cases import invocation_turn, stated_app_version, turn_context
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.transforms.formats.adk_cases import (
+    AdkUnread,
+    invocation_turn,
+    parts_of,
+    stated_app_version,
+    text,
+    turn_context,
+    unread_event,
+)
+from turnwise.transforms.formats.endings import (
+    DETAIL,
+    ENDED,
+    UNKNOWN,
+    End,
+    as_text,
+    error_end,
+    finished_end,
+    length,
+    name_of,
+    spelt,
+    stated_end,
+)
+from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, check_calls, gaps, snake
+from turnwise.transforms.formats.messages.streams import as_object, key_set, objects
 from turnwise.transforms.formats.problems import one_line_problems
-from turnwise.transforms.formats.spellings import length, spelt
-from turnwise.transforms.formats.unread import Unread, check_calls
+from turnwise.transforms.formats.registry import EventReader, Format, register_format
+from turnwise.transforms.text.dates import time_seconds
+
+# google-adk's events as they happen: bare ones that name their session, or in an envelope.
+
+_TEMPORARY = "temp:"
+_UNNUMBERED = -1
+
+
+def place(value: JsonObject) -> tuple[str, int]:
+    """Returns the session id of an event, and -1: turns are identified by invocation id.
+
+    Raises:
+        ValueError: It names no session.
+    """
+    session_id = as_text(_either(value, "session_id", "sessionId"))
+    if not session_id:
+        raise ValueError("an ADK event needs a session_id")
+    return session_id, _UNNUMBERED
+
+
+def is_end(value: JsonObject) -> bool:
+    """Returns whether an envelope states the end of its session."""
+    return value.get("end") is True or bool(value.get(ENDED))
+
+
+def own_id(value: JsonObject) -> JsonValue:
+    """Returns the event's own id, if it has one."""
+    event = _event_event(value)
+    return None if event is None else event.get("id")
+
+
+def joined_conversation(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+    """Joins the events of a session, given in order, as if the session had been stored.
+
+    Its state comes from the envelopes and the events' state deltas, without temporary keys. Its end is stated
+    by the last envelope that has one, or else determined from the events.
+
+    Raises:
+        ValueError: They cannot be read even leniently; one line.
+    """
+    events = [event for value in values if (event := _event_event(value)) is not None]
+    faults = [fault for value in values if (fault := _fault(value))]
+    if faults and not events:
+        raise ValueError(faults[0])
+    conversation = session_conversation(
+        {
+            "id": session_id,
+            "app_name": _last(values, "app_name", "appName"),
+            "user_id": _last(values, "user_id", "userId"),
+            "state": _state(values),
+            "events": events,
+        }
+    )
+    gaps(UNREAD, faults).add_to_all(conversation.turns)
+    eval_id = as_text(_last(values, "eval_id", "evalId"))
+    conversation.eval_id = eval_id or conversation.eval_id
+    eval_set_id = as_text(_last(values, "eval_set_id", "evalSetId"))
+    conversation.eval_set_id = eval_set_id or conversation.eval_set_id
+    stated = stated_end(_last(values, ENDED, ENDED), _last(values, DETAIL, "endedDetail"))
+    if stated != UNKNOWN:
+        conversation.ended, conversation.ended_detail = stated
+    return conversation
+
+
+def _event_event(value: JsonObject) -> JsonObject | None:
+    if "author" in value and not isinstance(value.get("event"), dict):
+        return value
+    event = value.get("event")
+    return event if isinstance(event, dict) else None
+
+
+def _fault(value: JsonObject) -> str | None:
+    event = value.get("event")
+    if "author" in value or isinstance(event, dict | None):
+        return None
+    return f"event: a JSON object is needed, not {type(event).__name__}"
+
+
+def _state(values: Sequence[JsonObject]) -> JsonObject:
+    state: JsonObject = {}
+    for value in values:
+        actions = (_event_event(value) or {}).get("actions")
+        delta = _either(actions, "state_delta", "stateDelta") if isinstance(actions, dict) else None
+        for change in (value.get("state"), delta):
+            if isinstance(change, dict):
+                state |= {key: item for key, item in change.items() if not key.startswith(_TEMPORARY)}
+    return state
+
+
+def _either(value: JsonObject, name: str, other: str) -> JsonValue:
+    found = value.get(name)
+    return value.get(other) if found is None else found
+
+
+def _last(values: Sequence[JsonObject], name: str, other: str) -> JsonValue:
+    stated = (found for value in reversed(values) if (found := _either(value, name, other)) is not None)
+    return next(stated, None)
+
+
+# Sessions of Vertex AI Agent Engine as its API lists them: sessions, pages of events, single events.
+
+_NAME = re.compile(r"reasoningEngines/[^/]+/sessions/([^/]+)(/events/[^/]+)?$")
+_PAGE = ("sessionEvents", "session_events")
+_NEXT = ("nextPageToken", "next_page_token")
+_GOES_ON = "the list of events goes on on a page that is not there: later turns may be missing"
+_METADATA = key_set(
+    "partial turn_complete interrupted branch custom_metadata long_running_tool_ids grounding_metadata"
+)
+
+
+def _events(value: JsonObject) -> list[JsonObject]:
+    """Returns the events that a record holds: a page of them, those of a session, or the record itself."""
+    listed = next((value[key] for key in (*_PAGE, "events") if isinstance(value.get(key), list)), None)
+    if listed is not None:
+        return list(objects(listed, "events"))
+    found = _NAME.search(name_of(value))
+    return [value] if found and found[2] else []
+
+
+def _fits(record: JsonObject) -> bool:
+    if _NAME.search(name_of(record)):
+        return True
+    page: JsonValue = next((record[key] for key in _PAGE if isinstance(record.get(key), list)), [])
+    return any(isinstance(event, dict) and _NAME.search(name_of(event)) for event in page)
+
+
+def _place(value: JsonObject) -> tuple[str, int]:
+    names = (name_of(each) for each in (value, *_events(value)))
+    found = next((match for name in names if (match := _NAME.search(name))), None)
+    if found is None:
+        raise ValueError("no event names its session")
+    return found[1], -1
+
+
+def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+    session: JsonObject = {"id": session_id, "state": {}, "events": []}
+    events: dict[str, JsonObject] = {}
+    for value in values:
+        for key, own in (("sessionState", "state"), ("session_state", "state"), ("userId", "user_id")):
+            if value.get(key) is not None:
+                session[own] = value[key]
+        for place, event in enumerate(_events(value)):
+            events.setdefault(name_of(event) or f"{len(events)}:{place}", event)
+    session["events"] = sorted(
+        map(_event_agent_engine, events.values()), key=lambda each: each.get("timestamp") or 0.0
+    )
+    found = session_conversation(session)
+    found.source = "agent_engine"
+    pages = [value for value in values if any(isinstance(value.get(key), list) for key in _PAGE)]
+    if pages and all(any(page.get(key) for key in _NEXT) for page in pages) and found.turns:
+        gaps(MISSING, [_GOES_ON]).add_to(found.turns[-1])
+    return found
+
+
+def _event_agent_engine(value: JsonObject) -> JsonObject:
+    """Returns an event as google-adk makes it of the API's: `rawEvent` first, the outer names above it."""
+    outer = {snake(key): item for key, item in value.items() if item is not None}
+    event: JsonObject = dict(as_object(outer.get("raw_event")))
+    if not event:
+        event = {key: outer[key] for key in ("content", "error_code", "error_message") if key in outer}
+        event["actions"] = _actions(as_object(outer.get("actions")))
+        about = {snake(key): item for key, item in as_object(outer.get("event_metadata")).items()}
+        event |= {key: about[key] for key in _METADATA if about.get(key) is not None}
+        custom = as_object(event.get("custom_metadata"))
+        if isinstance(custom.get("_usage_metadata"), dict):
+            event["usage_metadata"] = custom["_usage_metadata"]
+        if isinstance(custom.get("_compaction"), dict):
+            event["actions"]["compaction"] = custom["_compaction"]
+    event["id"] = name_of(value).rpartition("/")[2] or as_text(event.get("id"))
+    for key, names in (("author", ("author",)), ("invocation_id", ("invocation_id", "invocationId"))):
+        if outer.get(key):
+            event = {name: item for name, item in event.items() if name not in names}
+            event[key] = outer[key]
+    stamp = time_seconds(outer.get("timestamp"))
+    return event if stamp is None else {**event, "timestamp": stamp}
+
+
+def _actions(actions: JsonObject) -> JsonObject:
+    found: dict[str, JsonValue] = {snake(key): item for key, item in actions.items() if item is not None}
+    if "transfer_agent" in found:
+        found["transfer_to_agent"] = found.pop("transfer_agent")
+    return found
+
+
+register_format(
+    Format(
+        name="agent_engine",
+        help="sessions and events of Vertex AI Agent Engine, as its API lists them",
+        keys=("sessionEvents",),
+        rank=68,
+        recognises=_fits,
+        events=EventReader(place=_place, join=_join, own_id=lambda value: value.get("name")),
+        has_rubrics=False,
+    )
+)
+
+
+# Pauses of google-adk's invocations: long-running tools, confirmations, credentials.
+
+_EARLIER = "InterimResult"
+
+
+def joined_pauses(groups: Iterable[list[AdkEvent]]) -> list[list[AdkEvent]]:
+    """Returns groups of events; one in which the user only answered calls is joined to that of the calls.
+
+    Other turns may stand between them. An answer without such a call is a group of its own.
+    """
+    found: list[list[AdkEvent]] = []
+    for group in groups:
+        said = [part for event in group if by_user(event) for part in parts_of(event.content)]
+        answers = [part.function_response for part in said if part.function_response]
+        answered = _answered(answers, found) if len(answers) == len(said) else None
+        if answered is None:
+            found.append(group)
+        else:
+            answered.extend(group)
+    return found
+
+
+def _answered(answers: Sequence[FunctionResponse], groups: Sequence[list[AdkEvent]]) -> list[AdkEvent] | None:
+    """Returns the last group with a call that is answered: of the same id, or without ids the same name."""
+    wanted = {(each.id, None if each.id else each.name) for each in answers}
+    for group in reversed(groups):
+        parts = (part for event in group for part in parts_of(event.content))
+        calls = (part.function_call for part in parts if part.function_call)
+        if any((call.id, None if call.id else call.name) in wanted for call in calls):
+            return group
+    return None
+
+
+def working_seconds(events: Sequence[AdkEvent]) -> float:
+    """Returns the time from the first event to the last one, without the waits for the user."""
+    seconds, latest = 0.0, None
+    for event in events:
+        time = event.timestamp
+        if time is not None and (latest is None or time > latest):
+            seconds += 0.0 if latest is None or by_user(event) else time - latest
+            latest = time
+    return seconds
+
+
+def settle(turn: Turn) -> None:
+    """Leaves out the results of calls that were answered again later, in place, and says so."""
+    calls = Counter(call.id for call in turn.tool_calls)
+    last = {response.id: place for place, response in enumerate(turn.tool_responses)}
+    kept = [
+        response
+        for place, response in enumerate(turn.tool_responses)
+        if response.id is None or calls[response.id] != 1 or last[response.id] == place
+    ]
+    earlier = len(turn.tool_responses) - len(kept)
+    if earlier:
+        said = f"{earlier} results of calls that were answered again later are left out"
+        turn.tool_responses = kept
+        gaps(_EARLIER, [said], calls=False, words=False).add_to(turn)
+
+
+# Rows of google-adk's session databases, as the sessions that its API returns.
+
+PICKLED = "pickled_actions"
+"""Key of a session whose events' actions are pickled, so that they are not read."""
+_OF_ROWS = frozenset(("app_name", "user_id", "session_id", "event_data", "long_running_tool_ids_json"))
+
+
+def session_record(session: JsonObject, events: Sequence[JsonObject], is_pickled: bool) -> JsonObject:
+    """Returns a session with its events.
+
+    Args:
+        session: Row of the table of sessions, with the states of its app (`app_state`) and user
+            (`user_state`).
+        events: Rows of the table of events, in order; without the column `actions`.
+        is_pickled: Whether the actions of the events are pickled.
+    """
+    state: JsonObject = {}
+    for kind in ("app", "user"):
+        state |= {f"{kind}:{key}": item for key, item in _object(session.get(f"{kind}_state")).items()}
+    return {
+        "id": session.get("id"),
+        "app_name": session.get("app_name"),
+        "user_id": session.get("user_id"),
+        "state": {**state, **_object(session.get("state"))},
+        "events": [_event(row) for row in events],
+        **({PICKLED: len(events)} if is_pickled else {}),
+    }
+
+
+def _object(value: JsonValue) -> JsonObject:
+    found = json_structure(value) if isinstance(value, str) else value
+    return found if isinstance(found, dict) else {}
+
+
+def _event(row: JsonObject) -> JsonObject:
+    """Returns an event: as its column of JSON holds it, or put together from the columns."""
+    whole = _object(row.get("event_data"))
+    if whole:
+        own = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": _time(row)}
+        return {**{key: item for key, item in own.items() if item is not None}, **whole}
+    given = {key: item for key, item in row.items() if key not in _OF_ROWS and item is not None}
+    event: JsonObject = {key: _plain(item) for key, item in given.items()}
+    event["timestamp"] = _time(row)
+    for key in ("partial", "turn_complete", "interrupted"):
+        if isinstance(event.get(key), int):
+            event[key] = bool(event[key])
+    tools = row.get("long_running_tool_ids_json")
+    if isinstance(tools, str) and tools:
+        event["long_running_tool_ids"] = json_structure(tools)
+    return {key: item for key, item in event.items() if item is not None}
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    found = json_structure(value) if isinstance(value, str) else None
+    return value if found is None else found
+
+
+def _time(row: JsonObject) -> float | None:
+    """Returns the time of a row: seconds, or a text in UTC without its zone."""
+    value = row.get("timestamp")
+    return time_seconds(value.replace(" ", "T") if isinstance(value, str) else value)
+
 
 _SESSION_KEYS = spelt("last_update_time", "display_name") | {PICKLED}
 
@@ -159,3 +503,167 @@ def _rfc3339(seconds: float | None) -> str | None:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (ValueError, OverflowError, OSError):
         return None
+
+
+# Selects the valid events of a google-adk session after rewinds and compactions.
+
+REWOUND = "UndoneTurns"
+COMPACTED = "CompactedTurns"
+_SECOND = 0.001
+_SHOWN = 5
+
+
+class History(Struct):
+    """The events of a session that count.
+
+    Attributes:
+        events: In order; without undone ones, rewinds and compactions.
+        notes: What else the log says: (the next event that counts, or None; what is left out before it).
+    """
+
+    events: list[AdkEvent] = field(default_factory=list)
+    notes: list[tuple[AdkEvent | None, Unread]] = field(default_factory=list)
+
+    def notes_of(self, group: Sequence[AdkEvent], is_last: bool) -> list[Unread]:
+        """Returns the omissions before a group of events; the last group also has those after it."""
+        return [
+            note
+            for following, note in self.notes
+            if (is_last if following is None else any(event is following for event in group))
+        ]
+
+
+def history(events: Sequence[AdkEvent]) -> History:
+    """Returns the events that google-adk counts as having happened.
+
+    A rewind undoes itself and everything from the first event of the invocation that it names. A compaction
+    repeats in short what other events hold.
+    """
+    firsts: dict[str, int] = {}
+    for i, event in enumerate(events):
+        firsts.setdefault(event.invocation_id, i)
+    found, i = History(), len(events) - 1
+    while i >= 0:
+        event = events[i]
+        target, compacted = event.actions.rewind_before_invocation_id, event.actions.compaction
+        first = firsts.get(target, i) if target else i
+        if target:
+            _add(found, _undone(target, events[first:i] if first < i else None))
+            i = min(first, i)
+        elif compacted is not None:
+            _add(found, _lost(compacted, events))
+        else:
+            found.events.append(event)
+        i -= 1
+    found.events.reverse()
+    return found
+
+
+def _add(found: History, note: Unread | None) -> None:
+    if note is not None:
+        found.notes.append((found.events[-1] if found.events else None, note))
+
+
+def _undone(target: str, undone: Sequence[AdkEvent] | None) -> Unread:
+    """Describes the undone events of a rewind; external effects of their calls remain."""
+    if undone is None:
+        return gaps(REWOUND, [f"a rewind to before {target[:60]!r}, which the log does not hold"])
+    count = len({event.invocation_id for event in undone if event.content is not None})
+    said = f"{count} invocations were undone by a rewind and are left out"
+    names = list(dict.fromkeys(_called(undone)))
+    if names:
+        more = ", ..." if len(names) > _SHOWN else ""
+        said += f"; what they called may have its effects all the same: {', '.join(names[:_SHOWN])}{more}"
+    return gaps(REWOUND, [said], calls=bool(names), words=False)
+
+
+def _called(events: Iterable[AdkEvent]) -> list[str]:
+    parts = [part for event in events if not event.partial for part in parts_of(event.content)]
+    return [part.function_call.name or "?" for part in parts if part.function_call]
+
+
+def _lost(compacted: EventCompaction, events: Sequence[AdkEvent]) -> Unread | None:
+    """Describes a compaction whose events are not logged; None: its first and last events are logged."""
+    logged = [event.timestamp for event in events if event.actions.compaction is None]
+    stamps = [stamp for stamp in logged if stamp is not None]
+    bounds = (compacted.start_timestamp, compacted.end_timestamp)
+    if all(bound is not None and any(abs(bound - at) < _SECOND for at in stamps) for bound in bounds):
+        return None
+    return gaps(COMPACTED, ["earlier turns were compacted and are not all in the log"])
+
+
+# Determines how google-adk's sessions and runs of eval cases ended.
+
+RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent raised an error"
+
+
+def session_end(events: Sequence[AdkEvent]) -> End:
+    """Returns how a session ended, by its last event with content, error or finish reason.
+
+    An invocation ends with a final response, in google-adk's sense; where none followed the user's message or
+    the agent's last call, the agent failed. A pending call of a long-running tool is no end.
+    """
+    last = next((event for event in reversed(events) if _has_end_mark(event)), None)
+    if last is None:
+        return UNKNOWN
+    if last.error_code or last.error_message:
+        return error_end(last.error_code, last.error_message)
+    finished = finished_end(last.finish_reason)
+    if finished.ended not in (None, "normally"):
+        return finished
+    if last.interrupted:
+        return End("user_left", "the agent's last answer was interrupted")
+    missing = _missing(last) if not is_final(last) or by_user(last) else None
+    if missing is not None:
+        return End("agent_error", missing)
+    if finished.detail and finished.ended is None:
+        return finished
+    if next((e.turn_complete for e in reversed(events) if e.turn_complete is not None), None) is False:
+        return End(None, "turnComplete is false: the agent had not finished")
+    is_answer = is_final(last) and not by_user(last) and not last.long_running_tool_ids
+    return finished if is_answer and text(last.content) else UNKNOWN
+
+
+def case_end(result: EvalCaseResult) -> End:
+    """Returns how the run of an eval case ended; google-adk keeps no invocation of one that raised."""
+    pairs = result.eval_metric_result_per_invocation
+    if pairs:
+        is_scripted = all(pair.expected_invocation for pair in pairs)
+        answered = parts_of(pairs[-1].actual_invocation.final_response)
+        return End("normally") if is_scripted and answered else UNKNOWN
+    was_evaluated = any(
+        metric.eval_status != EvalStatus.NOT_EVALUATED or metric.score is not None
+        for metric in result.overall_eval_metric_results
+    )
+    raised = result.final_eval_status == EvalStatus.FAILED and not was_evaluated
+    return End("agent_error", RAISED) if raised else UNKNOWN
+
+
+def by_user(event: AdkEvent) -> bool:
+    """Returns whether an event is the user's."""
+    return event.author.lower() == "user"
+
+
+def is_final(event: AdkEvent) -> bool:
+    """Returns whether an event is a final response, in google-adk's sense."""
+    if event.actions.skip_summarization or event.long_running_tool_ids:
+        return True
+    parts = parts_of(event.content)
+    works = any(part.function_call or part.function_response for part in parts)
+    return not works and (not parts or parts[-1].code_execution_result is None)
+
+
+def _has_end_mark(event: AdkEvent) -> bool:
+    told = event.content is not None and event.content.parts
+    return bool(told or event.error_code or event.error_message or event.finish_reason or event.interrupted)
+
+
+def _missing(event: AdkEvent) -> str | None:
+    """Returns what is missing after a session's last event; None: nothing."""
+    parts = parts_of(event.content)
+    if by_user(event):
+        return "the user's last message has no answer"
+    if event.actions.escalate or event.actions.end_of_agent:
+        return None
+    called = next((part.function_call.name or "?" for part in parts if part.function_call), None)
+    return "no answer followed the last tool response" if called is None else f"{called} never responded"

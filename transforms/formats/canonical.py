@@ -1,53 +1,76 @@
 """The canonical JSON: one conversation or one eval case a record."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from math import inf
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 from pydantic_core import from_json
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     APP_DETAILS,
     Conversation,
+    Expectation,
     ExpectedOutcome,
     ExpectedTurn,
+    ToolCall,
     ToolResponse,
     Turn,
 )
-from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.formats.canonical.expected import add_unread_expectations, read_fields, unread_work
-from turnwise.transforms.formats.canonical.strict import strict_case
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.transforms.formats.endings import (
+    DETAIL,
+    ENDED,
     TERMINATIONS,
     UNKNOWN,
+    VALUES,
     End,
+    add_own_results,
+    agent_actions,
     agreed_end,
+    as_text,
+    call_fields,
+    context_tools,
+    declared_tools,
+    error_mark,
+    failure_mark,
+    is_foreign,
+    length,
     marked_end,
+    own_result,
     reasons_end,
     record_end,
     stated_reason,
-)
-from turnwise.transforms.formats.own_results import add_own_results, own_result
-from turnwise.transforms.formats.problems import canonical
-from turnwise.transforms.formats.spellings import (
-    agent_actions,
-    as_text,
-    call_fields,
-    error_mark,
-    failure_mark,
-    length,
     usage_fields,
     users_actions,
     wrong_tokens,
 )
-from turnwise.transforms.formats.tool_declarations import context_tools, declared_tools, is_foreign
-from turnwise.transforms.formats.unread import Unread, add_leap, check_calls, snake
+from turnwise.transforms.formats.fields import (
+    MISSING,
+    UNREAD,
+    Extra,
+    UnknownField,
+    Unread,
+    add_leap,
+    check_calls,
+    gaps,
+    known_fields,
+    snake,
+    unknown_fields,
+)
+from turnwise.transforms.formats.mapped import is_chat
+from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.registry import EventReader, Format, register_format
+from turnwise.transforms.matching.calls import check_directives
 from turnwise.transforms.matching.sample import contained_case, inline_case
+from turnwise.transforms.text.dates import rfc3339, time_seconds, value_time
 
 _DECODER = msgspec.json.Decoder(Conversation)
 _TIMES = ("latency_ms", "model_ms", "tool_ms")
 _CALLS = ("tool_calls", "user_tool_calls")
-_WHAT = "not a conversation"
+_CANONICAL_WHAT = "not a conversation"
 _FIELDS = frozenset(field.name for field in msgspec.structs.fields(Conversation))
 _TURN_FIELDS = frozenset(field.name for field in msgspec.structs.fields(Turn))
 _TURN_KEYS = _TURN_FIELDS | {"agents"}
@@ -163,12 +186,12 @@ def _dropped_something(conversation: Conversation) -> bool:
 def _repaired(data: bytes) -> Conversation:
     value = from_json(data)
     if not isinstance(value, dict):
-        raise ValueError(f"{_WHAT}: a JSON object is needed, not {type(value).__name__}")
-    conversation = canonical(Conversation, _conversation(value), _WHAT)
+        raise ValueError(f"{_CANONICAL_WHAT}: a JSON object is needed, not {type(value).__name__}")
+    conversation = canonical(Conversation, _conversation(value), _CANONICAL_WHAT)
     for place, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
         if raw and _TURN_FIELDS.isdisjoint(raw):
             shown = ", ".join(list(raw)[:8])
-            raise ValueError(f"{_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
+            raise ValueError(f"{_CANONICAL_WHAT}: turns.{place}: none of a turn's fields (keys {shown})")
         unread = Unread().keys(raw, _with_expectations(raw, _TURN_KEYS))
         unread_work(turn, raw, unread)
         own, users = ([own_result(call) for call in raw.get(key) or ()] for key in _CALLS)
@@ -271,3 +294,336 @@ def _repair_each(fields: JsonObject, repair: Callable[[JsonObject], JsonObject],
     for key in keys:
         if isinstance(fields.get(key), list):
             fields[key] = [repair(item) if isinstance(item, dict) else item for item in fields[key]]
+
+
+# turnwise's own events: one turn of a conversation, or something about it, a record.
+
+_Index = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+_UNKNOWN = -1
+_MERGED = ("state", "labels", "meta")
+_ENDS = (ENDED, *TERMINATIONS)
+_NAMES = ("app_version", "language", "eval_id", "eval_set_id", "source", "start_time", "user_id")
+_SET = (*_NAMES, "tags", "expected", DETAIL, *_ENDS)
+_OWN = frozenset(("event_id", "event_time", "turn_index", "turn", "end", *Conversation.__struct_fields__))
+
+
+def place(value: JsonObject) -> tuple[str, int]:
+    """Returns conversation id and 0-based turn index (-1: unknown) of an event.
+
+    Raises:
+        ValueError: It names no conversation.
+    """
+    conversation_id = as_text(value.get("conversation_id"))
+    if not conversation_id:
+        raise ValueError("an event needs a conversation_id")
+    return conversation_id, _turn_index(value)
+
+
+def _turn_index(value: JsonObject) -> int:
+    index = _stated_index(value)
+    try:
+        return _UNKNOWN if index is None else msgspec.convert(index, _Index, strict=False)
+    except msgspec.ValidationError:
+        return _UNKNOWN
+
+
+def _stated_index(value: JsonObject) -> JsonValue:
+    turn = value.get("turn")
+    return value.get("turn_index", turn.get("turn_index") if isinstance(turn, dict) else None)
+
+
+def _faults(events: Sequence[JsonObject], known: Container[int]) -> Iterator[str]:
+    """Yields problems of events: an invalid turn, an invalid index, or an index without its turn."""
+    for event in events:
+        turn, stated, index = event.get("turn"), _stated_index(event), _turn_index(event)
+        if not isinstance(turn, dict | None):
+            yield f"turn: a JSON object is needed, not {type(turn).__name__}"
+        elif stated is not None and index == _UNKNOWN:
+            yield f"turn_index: {str(stated)[:60]!r} is no number of a turn; what it says of one comes first"
+        elif turn is None and index != _UNKNOWN and index not in known:
+            yield f"an event names turn {index}, and none holds it"
+
+
+def is_end(value: JsonObject) -> bool:
+    """Returns whether an event states the end of its conversation."""
+    return value.get("end") is True or any(value.get(name) for name in _ENDS)
+
+
+def joined_conversation(conversation_id: str, events: Sequence[JsonObject]) -> Conversation:
+    """Joins the events of one conversation.
+
+    Of two events of one turn, and of two that set one field, the later one counts, by event time and then by
+    the order given; `state`, `labels` and `meta` are merged key by key. Turns without an index come first.
+    Unknown keys are treated as those of a conversation. A turn that is named and not there is a finding.
+
+    Raises:
+        ValueError: They make no conversation; one line.
+    """
+    numbered: dict[int, JsonObject] = {}
+    unnumbered: list[JsonObject] = []
+    fields: JsonObject = {}
+    later = sorted(events, key=_time)
+    for event in later:
+        _set_fields(fields, event)
+        turn = event.get("turn")
+        if isinstance(turn, dict):
+            turn, index = _timed(turn, event.get("event_time")), _turn_index(event)
+            if index == _UNKNOWN:
+                unnumbered.append({**turn, "turn_index": None})
+            else:
+                numbered[index] = {**turn, "turn_index": index}
+    fields.setdefault("start_time", _first_time(later))
+    turns = [*unnumbered, *(numbered[index] for index in sorted(numbered))]
+    faults = list(_faults(later, numbered))
+    if faults and not turns:
+        raise ValueError(faults[0])
+    found = read_recording(dump_json({**fields, "conversation_id": conversation_id, "turns": turns}))
+    gaps(MISSING, faults).add_to_all(found.turns)
+    return found
+
+
+def _time(event: JsonObject) -> float:
+    time = value_time(event)
+    return -inf if time is None else time
+
+
+def _set_fields(fields: JsonObject, event: JsonObject) -> None:
+    for name, item in event.items():
+        if item is not None and (name in _SET or name not in _OWN):
+            fields[name] = item
+    for name in _MERGED:
+        if isinstance(event.get(name), dict):
+            fields[name] = {**fields.get(name, {}), **event[name]}
+
+
+def _timed(turn: JsonObject, event_time: JsonValue) -> JsonObject:
+    if turn.get("timestamp") is None and time_seconds(event_time) is not None:
+        return {**turn, "timestamp": event_time}
+    return turn
+
+
+def _first_time(events: Sequence[JsonObject]) -> str | None:
+    stated = (event["event_time"] for event in events if time_seconds(event.get("event_time")) is not None)
+    first = next(stated, None)
+    return None if first is None else rfc3339(first)
+
+
+# turnwise's own formats, as objects.
+
+_OF_CASES = frozenset({"kind", "dialect", "turns", "task", "actions", "rubrics"})
+_OF_TURN_EVENTS = frozenset({"turn", "turn_index", "event_id", "event_time", "end", "ended"})
+
+
+def _is_turn_event(record: JsonObject) -> bool:
+    return "conversation_id" in record and bool(record.keys() & _OF_TURN_EVENTS) and not is_chat(record)
+
+
+register_format(
+    Format(
+        name="turnwise",
+        help="turnwise's own canonical JSON",
+        keys=("conversation_id", "turns"),
+        rank=10,
+        recognises=lambda record: "conversation_id" in record and "turns" in record,
+        recognises_last=lambda record: "eval_id" in record and bool(record.keys() & _OF_CASES),
+        looks_right=looks_canonical,
+        read_text=read_recording,
+        read_cases=lambda value, record, settings: [read_case(record.data)],
+    )
+)
+register_format(
+    Format(
+        name="turn_event",
+        help="turnwise's own events, one turn a record",
+        keys=("conversation_id", "turn_index", "turn"),
+        rank=20,
+        recognises=_is_turn_event,
+        events=EventReader(
+            place=place,
+            is_end=is_end,
+            join=joined_conversation,
+            is_checked=True,
+        ),
+    )
+)
+
+
+# Reads canonical eval cases strictly; unknown keys are errors.
+
+_WHAT = "not an eval case"
+_NEAR = 0.5
+_HOLDERS = {
+    "tool_call": "tool_call",
+    "tool_response": "tool_response",
+    "mock_tool_response": "tool_response",
+    "agent_response": "text",
+    "agent_transfer": "target_agent",
+    "updated_variables": "variables",
+}
+
+
+def strict_case(value: JsonObject) -> EvalCase:
+    """Returns an eval case; null counts as absent.
+
+    Raises:
+        ValueError: An unknown field, a value of a wrong type or out of its range, an expectation without what
+            it expects, or a wrong regular expression; one line with the path.
+    """
+    unknown = next(unknown_fields(value, EvalCase), None)
+    if unknown is not None:
+        raise ValueError(f"{_WHAT}: {unknown.problem(_NEAR)}")
+    case = canonical(EvalCase, known_fields(value, EvalCase), _WHAT, strict=True)
+    expectations = [*case.expectations, *(e for turn in case.turns for e in turn.expectations)]
+    for expectation in expectations:
+        holder = _HOLDERS.get(expectation.kind)
+        is_stated = holder is None or expectation.wire is not None or getattr(expectation, holder) is not None
+        if not is_stated:
+            raise ValueError(f"{_WHAT}: an expectation of the kind {expectation.kind} needs {holder}")
+    for call in _calls(case, expectations):
+        check_directives(call.args or {})
+    texts = (*case.outputs, *case.evaluation_expectations, *(rubric.text for rubric in case.rubrics))
+    if not all(map(str.strip, texts)):
+        raise ValueError(f"{_WHAT}: {case.eval_id} expects an empty text")
+    if not _expects_something(case):
+        raise ValueError(f"{_WHAT}: {case.eval_id} expects nothing")
+    return case
+
+
+def _expects_something(case: EvalCase) -> bool:
+    of_turns = (
+        turn.response or turn.tool_calls is not None or turn.expectations or turn.rubrics
+        for turn in case.turns
+    )
+    of_whole = (
+        case.task,
+        case.outputs,
+        case.expectations,
+        case.evaluation_expectations,
+        case.rubrics,
+        case.user_actions,
+        case.final_session_state,
+    )
+    return any(of_turns) or case.actions is not None or any(of_whole)
+
+
+def _calls(case: EvalCase, expectations: list[Expectation]) -> list[ToolCall]:
+    stated = [call for turn in case.turns for call in turn.tool_calls or ()]
+    made = [e.tool_call for e in expectations if e.tool_call is not None]
+    return [*stated, *made, *(case.actions or ())]
+
+
+# Finds misspelt and unread keys in the expectations of canonical records.
+
+NEAR = 0.8
+"""Minimum similarity of names (difflib's ratio) of a misspelt field."""
+
+_EXPECTED = "expected"
+_EXPECTED_NAMES = ("eval_id", "eval_set_id")
+_CALL_KEYS = ("arguments", "kwargs", "type", "index", "requestor", "action_id", "info")
+_SPELLINGS: Extra = {ToolCall: {**dict.fromkeys(_CALL_KEYS), "function": ToolCall}}
+_KNOWN: Extra = {
+    **_SPELLINGS,
+    ToolResponse: dict.fromkeys(("type", "index")),
+    ExpectedTurn: dict.fromkeys(("tool_responses",)),
+    ExpectedOutcome: dict.fromkeys(("reward_basis",)),
+}
+_READ: Extra = {**_KNOWN, ToolCall: {**_KNOWN[ToolCall], **dict.fromkeys((*VALUES, "error"))}}
+_EXPECTED_HOLDERS = (
+    ("tool_calls", ToolCall, "its arguments"),
+    ("user_tool_calls", ToolCall, "its arguments"),
+    ("tool_responses", ToolResponse, "what the tool answered"),
+    ("user_tool_responses", ToolResponse, "what the tool answered"),
+)
+
+
+def read_fields(value: JsonObject, kind: type[msgspec.Struct]) -> JsonObject:
+    """Returns the fields of a part of a record that are not null, and other spellings of calls."""
+    found: JsonObject = known_fields(value, kind, _SPELLINGS)
+    return found
+
+
+def check_names(value: JsonObject, fields: frozenset[str], path: str = "") -> Iterator[str]:
+    """Yields the keys of a record, or of a turn, that may expect something and are not read.
+
+    Raises:
+        ValueError: A key is like `expected`, or the name of a case in another spelling; one line.
+    """
+    for name, item in value.items():
+        if name in fields or not item:
+            continue
+        unknown = UnknownField(f"{path}{name}", item, (_EXPECTED,))
+        spelt = snake(name)
+        if spelt in _EXPECTED_NAMES and spelt in fields and not value.get(spelt):
+            raise ValueError(unknown._replace(fields=_EXPECTED_NAMES).problem(NEAR))
+        if unknown.near(NEAR) and not value.get(_EXPECTED):
+            raise ValueError(unknown.problem(NEAR))
+        if spelt.startswith("expect"):
+            yield _not_read(unknown)
+
+
+def _unread(value: JsonValue, kind: Any, path: str) -> Iterator[str]:
+    """Yields the keys inside an expectation that are not read; raises ValueError for one that is misspelt."""
+    for unknown in unknown_fields(value, kind, path, _KNOWN):
+        if unknown.near(NEAR):
+            raise ValueError(unknown.problem(NEAR))
+        if unknown.value:
+            yield _not_read(unknown)
+
+
+def _not_read(unknown: UnknownField) -> str:
+    return f"the key {unknown.path!r} is not read; it may expect something"
+
+
+def add_unread_expectations(conversation: Conversation, value: JsonObject) -> None:
+    """Adds to what a conversation expects the keys of its record that may expect more and are not read.
+
+    Raises:
+        ValueError: A key is misspelt; one line with its path.
+    """
+    try:
+        _add(conversation, value)
+    except ValueError as error:
+        raise ValueError(f"not a conversation: {error}") from None
+
+
+def _add(conversation: Conversation, value: JsonObject) -> None:
+    of_whole = [
+        *check_names(value, frozenset(Conversation.__struct_fields__)),
+        *_unread(value.get(_EXPECTED), ExpectedOutcome, f"{_EXPECTED}."),
+    ]
+    if of_whole:
+        conversation.expected = conversation.expected or ExpectedOutcome()
+        conversation.expected.unread = conversation.expected.unread or of_whole[0]
+    fields = frozenset(Turn.__struct_fields__)
+    for place, (turn, raw) in enumerate(zip(conversation.turns, value.get("turns") or (), strict=True)):
+        path = f"turns.{place}."
+        found = [
+            *check_names(raw, fields, path),
+            *_unread(raw.get(_EXPECTED), ExpectedTurn, f"{path}{_EXPECTED}."),
+        ]
+        if found:
+            turn.expected = turn.expected or ExpectedTurn()
+            turn.expected.unread = turn.expected.unread or found[0]
+
+
+def unread_work(turn: Turn, raw: JsonObject, unread: Unread) -> None:
+    """Adds the keys of calls without arguments, and of results without a value, that may hold them."""
+    for key, kind, held in _EXPECTED_HOLDERS:
+        for made, given in zip(getattr(turn, key), raw.get(key) or (), strict=True):
+            for unknown in () if _has_value(made) else unknown_fields(given, kind, "", _READ):
+                if _may_hold(unknown, kind):
+                    said = f"{key}: the key {unknown.name!r} is not read; it may hold {held}"
+                    unread.add(UNREAD, said, calls=True)
+
+
+def _has_value(made: ToolCall | ToolResponse) -> bool:
+    if isinstance(made, ToolCall):
+        return made.args is not None
+    return made.response is not None or made.error is not None
+
+
+def _may_hold(unknown: UnknownField, kind: Any) -> bool:
+    if kind is ToolResponse:
+        return unknown.value is not None
+    is_object = isinstance(unknown.value, dict) or str(unknown.value).lstrip().startswith("{")
+    return is_object or unknown.near(NEAR) in ("args", "arguments", "kwargs")

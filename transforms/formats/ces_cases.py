@@ -1,10 +1,13 @@
 """CES evaluations as canonical eval cases."""
 
-from typing import Any, Literal
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from turnwise.schemas import case as canonical
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.evaluation import (
     CaseContent,
     CaseToScore,
@@ -22,9 +25,20 @@ from turnwise.schemas.ces.metric_settings import (
     SessionInput,
 )
 from turnwise.schemas.config import CesConfig
-from turnwise.schemas.conversation import Expectation, ExpectedTurn, Rubric, TurnThresholds
-from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.formats.ces_conversations import message_text, tool_call, tool_response
+from turnwise.schemas.conversation import Expectation, ExpectedTurn, Record, Rubric, ToolCall, TurnThresholds
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.transforms.formats import ces_conversations as log
+from turnwise.transforms.formats.ces_conversations import (
+    conversation,
+    message_text,
+    tool_call,
+    tool_response,
+    wire_evaluation,
+    without_underscores,
+)
+from turnwise.transforms.formats.endings import as_text, name_of, spelt
+from turnwise.transforms.formats.messages.streams import as_object, listed, objects
+from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.calls import check_directives
 
 Behavior = Literal["ENABLED", "DISABLED"]
@@ -209,3 +223,422 @@ def _scenario_expectation(message: ScenarioExpectation) -> Expectation:
         text = message_text(message.agent_response)
         return Expectation(kind="agent_response", text=text, comparison="CONTAINS", wire=message.to_value())
     raise ValueError("Evaluation.scenario: an expectation names neither a tool call nor an agent response")
+
+
+# Goldens in the CSV form that CES imports: rows of evaluations, and below each the rows of its turns.
+
+_NEEDED = frozenset(("display_name", "turn_index", "action_type"))
+_TEXT = ("text_content", "response_agent", "expectation_note")
+_READ = frozenset((*_NEEDED, *_TEXT, "tool_name", "updated_variables_json"))
+_ARGS = ("args_json", "call_json")
+
+
+def _is_row(row: JsonObject) -> bool:
+    return row.keys() >= _NEEDED
+
+
+class GoldenRows(NamedTuple):
+    """A golden of several rows.
+
+    Attributes:
+        evaluation: An Evaluation in proto3 JSON.
+        unread: What of the rows is not read.
+    """
+
+    evaluation: JsonObject
+    unread: list[str]
+
+
+def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[EvalCase | ValueError]:
+    found: list[EvalCase | ValueError] = []
+    rows = list(enumerate(objects(value if isinstance(value, list) else [value], "rows"), 1))
+    for own in row_groups(rows):
+        try:
+            check_begun_once(own.begun_at, "row")
+            found.append(_case(golden_of_rows(own.rows), settings))
+        except ValueError as error:
+            found.append(error)
+    return found
+
+
+class RowGroup(NamedTuple):
+    """The rows of a golden.
+
+    Attributes:
+        begun_at: Places of the rows that have its display name; more than one: it is not clear which of the
+            rows below are its own.
+        rows: The rows of the first of these places.
+    """
+
+    begun_at: list[int]
+    rows: list[JsonObject]
+
+
+def row_groups(rows: Iterable[tuple[int, JsonObject]]) -> list[RowGroup]:
+    """Returns the rows of each golden: one with a display name, and those below it without.
+
+    Args:
+        rows: The rows of a table, each with its place.
+    """
+    groups: dict[str, RowGroup] = {}
+    name = ""
+    for place, row in rows:
+        if row.get("display_name") or not groups:
+            name = str(row.get("display_name") or "")
+            groups.setdefault(name, RowGroup([], [])).begun_at.append(place)
+        if len(groups[name].begun_at) == 1:
+            groups[name].rows.append(row)
+    return list(groups.values())
+
+
+def check_begun_once(begun_at: Sequence[int], unit: str) -> None:
+    """Raises ValueError if a golden begins at several places of a table, of a unit such as `line`."""
+    if len(begun_at) > 1:
+        places = ", ".join(map(str, begun_at[:-1]))
+        raise ValueError(
+            f"the {unit}s {places} and {begun_at[-1]} have the same display_name: state it in the first row "
+            "of an evaluation only, and another one for each evaluation"
+        )
+
+
+def _case(golden: GoldenRows, settings: ReadSettings) -> EvalCase:
+    case = eval_case(dump_json(golden.evaluation), settings.ces)
+    case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
+    return case
+
+
+def golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:
+    """Returns the golden of a group of rows.
+
+    Raises:
+        ValueError: A row is invalid.
+    """
+    name = rows[0].get("display_name")
+    if not name:
+        raise ValueError("the first row has no display_name")
+    turns: dict[int, list[JsonObject]] = {}
+    unread: set[str] = set()
+    for row in rows:
+        if not row.get("action_type"):
+            continue
+        index = _index(row)
+        if turns and index < max(turns):
+            raise ValueError(f"turn_index: {index} stands below {max(turns)}")
+        steps, step = turns.setdefault(index, []), _step(row)
+        if step is None:
+            unread.add(f"rows of the type {row['action_type']}")
+        else:
+            steps.append(step)
+            unread |= {f"the column {key}" for key in row if row[key] and not _is_read(key)}
+    golden = {"turns": [{"steps": steps} for steps in turns.values()]}
+    return GoldenRows({"displayName": name, "golden": golden}, sorted(unread))
+
+
+def _index(row: JsonObject) -> int:
+    try:
+        return int(str(row.get("turn_index")))
+    except ValueError:
+        raise ValueError(f"turn_index: a whole number is needed, not {row.get('turn_index')!r}") from None
+
+
+def _is_read(column: str) -> bool:
+    return column in _READ or column.endswith(_ARGS)
+
+
+def _step(row: JsonObject) -> JsonObject | None:
+    """Returns the step of a row; None: its type is not read."""
+    kind = row.get("action_type")
+    if kind == "INPUT_TEXT":
+        return {"userInput": {"text": row.get("text_content") or ""}}
+    if kind == "INPUT_UPDATED_VARIABLES":
+        return {"userInput": {"variables": _object(row, "updated_variables_json")}}
+    if kind == "EXPECTATION_TEXT":
+        chunk = {"text": row.get("text_content") or ""}
+        message = {"role": row.get("response_agent") or "agent", "chunks": [chunk]}
+        note = {"note": row["expectation_note"]} if row.get("expectation_note") else {}
+        return {"expectation": {"agentResponse": message, **note}}
+    if kind == "EXPECTATION_TOOL_CALL" and row.get("tool_name"):
+        args = next((_object(row, key) for key in row if key.endswith(_ARGS)), {})
+        return {"expectation": {"toolCall": {"tool": row["tool_name"], "args": args}}}
+    return None
+
+
+def _object(row: JsonObject, key: str) -> JsonObject:
+    text = row.get(key)
+    found = json_structure(text) if isinstance(text, str) else {}
+    if not isinstance(found, dict):
+        raise ValueError(f"{key}: a JSON object is needed")
+    return found
+
+
+register_format(
+    Format(
+        name="ces_golden_rows",
+        keys=("display_name", "turn_index", "action_type"),
+        help="goldens in the CSV form that CES imports",
+        rank=106,
+        recognises=_is_row,
+        read_cases=_read,
+        is_list=_is_row,
+    )
+)
+
+
+# The formats of Customer Engagement Suite (CES), as objects.
+
+_OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
+_SCRIPTS = frozenset(("golden", "scenario"))
+_TURN, _DIAGNOSIS = spelt("turn_index"), spelt("diagnostic_info")
+
+
+def _is_session_output(record: JsonObject) -> bool:
+    labels = record.get("labels")
+    logged = "jsonPayload" in record and isinstance(labels, dict) and "session_id" in labels
+    return logged or bool(record.keys() & _TURN and record.keys() & _DIAGNOSIS)
+
+
+def _is_conversation(record: JsonObject) -> bool:
+    turns = record.get("turns")
+    holders = [record, *turns] if isinstance(turns, list) else [record]
+    return "/conversations/" in name_of(record) or any(map(_holds_chunks, holders))
+
+
+def _holds_chunks(holder: JsonValue) -> bool:
+    messages = holder.get("messages") if isinstance(holder, dict) else None
+    return isinstance(messages, list) and any(isinstance(m, dict) and "chunks" in m for m in messages)
+
+
+def _place(value: JsonObject) -> tuple[str, int]:
+    session_id, one_based = log.entry_session(value)
+    return session_id, one_based - 1
+
+
+register_format(
+    Format(
+        name="ces_evaluation_result",
+        keys=("goldenResult", "evaluationStatus", "evaluationRun"),
+        other_keys=(("scenarioResult", "evaluationStatus", "evaluationRun"),),
+        help="CES EvaluationResult; not read",
+        rank=100,
+        recognises=lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
+    )
+)
+register_format(
+    Format(
+        name="ces_evaluation",
+        help="CES Evaluation (proto3 JSON)",
+        keys=("displayName", "golden"),
+        other_keys=(("displayName", "scenario"),),
+        rank=110,
+        recognises=lambda record: bool(record.keys() & _SCRIPTS) or "/evaluations/" in name_of(record),
+        read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
+    )
+)
+register_format(
+    Format(
+        name="ces_session_output",
+        help="CES session log entries, as Cloud Logging stores them",
+        keys=("jsonPayload", "labels"),
+        other_keys=(("turnIndex", "diagnosticInfo"),),
+        rank=120,
+        recognises=_is_session_output,
+        events=EventReader(
+            place=_place,
+            is_end=log.ends_session,
+            own_id=lambda value: value.get("insertId"),
+            join=log.joined_conversation,
+        ),
+        has_rubrics=False,
+    )
+)
+register_format(
+    Format(
+        name="ces_conversation",
+        help="CES Conversation (proto3 JSON)",
+        keys=("name", "startTime", "turns"),
+        rank=130,
+        recognises=_is_conversation,
+        read_log=lambda value, record, settings: [conversation(without_underscores(value))],
+        has_rubrics=False,
+    )
+)
+
+
+# Goldens and checks of turns in the YAML files of the CES command line, as eval cases.
+
+_EVENT = re.compile(r"<event>(.*)</event>")
+_GREETING = "welcome"
+_TRANSFER = "transfer_to_agent"
+_COMPARED: dict[JsonValue, Literal["EQUALS", "CONTAINS"]] = {"contains": "CONTAINS", "equals": "EQUALS"}
+_GOLDEN_KEYS = frozenset(("conversation", "tags", "turns", "expectations", "session_parameters"))
+_TURN_KEYS = frozenset(("user", "event", "agent", "tool_calls"))
+_CHECK_KEYS = frozenset(
+    ("conversation", "tags", "user", "event", "expectations", "variables", "session_parameters")
+)
+
+
+def _is_goldens(record: JsonObject) -> bool:
+    cases = record.get("conversations")
+    given = [case for case in cases if isinstance(case, dict)] if isinstance(cases, list) else []
+    return any("conversation" in case for case in given)
+
+
+def _read_community(
+    value: JsonValue, record: Record, settings: ReadSettings
+) -> Sequence[EvalCase | ValueError]:
+    shared = as_object(value.get("common_session_parameters"))
+    found: list[EvalCase | ValueError] = []
+    for place, case in enumerate(objects(value["conversations"], "conversations")):
+        try:
+            name = as_text(case.get("conversation"))
+            if not name:
+                raise ValueError(f"conversations.{place}: it has no name under conversation")
+            state = {
+                **shared,
+                **as_object(case.get("session_parameters")),
+                **as_object(case.get("variables")),
+            }
+            one = _golden(name, case, state, settings) if "turns" in case else _checks(name, case, state)
+            found.append(one)
+        except ValueError as error:
+            found.append(error)
+    return found
+
+
+def _refuse(given: JsonObject, known: frozenset[str], path: str) -> None:
+    unknown = sorted(given.keys() - known)
+    if unknown:
+        raise ValueError(f"{path}: unknown field {', '.join(unknown)}")
+
+
+def _golden(name: str, case: JsonObject, state: JsonObject, settings: ReadSettings) -> EvalCase:
+    _refuse(case, _GOLDEN_KEYS, name)
+    turns = [_turn(turn, f"{name}: turns.{i}") for i, turn in enumerate(objects(case["turns"], "turns"))]
+    golden = {"turns": turns, "evaluationExpectations": listed(case.get("expectations"), "expectations")}
+    wire = {"displayName": name, "tags": listed(case.get("tags"), "tags"), "golden": golden}
+    found = eval_case(dump_json(wire), settings.ces)
+    found.session_state = state
+    return found
+
+
+def _turn(turn: JsonObject, path: str) -> JsonObject:
+    _refuse(turn, _TURN_KEYS, path)
+    steps: list[JsonObject] = [{"userInput": _input(turn)}]
+    for call in objects(turn.get("tool_calls"), "tool_calls"):
+        name, args = as_text(call.get("action")), as_object(call.get("args"))
+        if not name:
+            raise ValueError(f"{path}: a tool call has no action")
+        if name == _TRANSFER and (call.get("agent") or args.get("agent")):
+            target = call.get("agent") or args.get("agent")
+            steps.append({"expectation": {"agentTransfer": {"targetAgent": target}}})
+            continue
+        steps.append({"expectation": {"toolCall": {"tool": name, "args": args}}})
+        if call.get("output") is not None:
+            output = call["output"] if isinstance(call["output"], dict) else {"result": call["output"]}
+            steps.append({"expectation": {"toolResponse": {"tool": name, "response": output}}})
+    said = turn.get("agent")
+    for text in said if isinstance(said, list) else [said] if said else []:
+        message = {"role": "agent", "chunks": [{"text": text}]}
+        steps.append({"expectation": {"agentResponse": message}})
+    return {"steps": steps}
+
+
+def _input(turn: JsonObject) -> JsonObject:
+    """Returns what the user does; nothing at all opens the session."""
+    said, event = turn.get("user"), turn.get("event")
+    found = _EVENT.fullmatch(said.strip()) if isinstance(said, str) else None
+    if said is None or found:
+        return {"event": {"event": found[1] if found else event or _GREETING}}
+    return {"text": said}
+
+
+def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
+    """Returns a single turn with its checks, each a type and a value."""
+    turn = ExpectedTurn(user=as_text(case.get("user")) or f"<event>{case.get('event') or _GREETING}</event>")
+    unread = sorted(case.keys() - _CHECK_KEYS)
+    for check in objects(case.get("expectations"), "expectations"):
+        kind, value = check.get("type"), check.get("value")
+        if isinstance(kind, str) and kind in _COMPARED:
+            text = Expectation(kind="agent_response", text=as_text(value), comparison=_COMPARED[kind])
+            turn.expectations = [*turn.expectations, text]
+        elif kind == "agent_transfer":
+            transfer = Expectation(kind="agent_transfer", target_agent=as_text(value))
+            turn.expectations = [*turn.expectations, transfer]
+        elif kind == "tool_called":
+            turn.tool_calls = [*(turn.tool_calls or []), ToolCall(name=as_text(value), compare_args=[])]
+        elif kind == "tool_input" and turn.tool_calls and isinstance(value, dict):
+            turn.tool_calls[-1].args, turn.tool_calls[-1].compare_args = value, list(value)
+        elif kind == "no_tools_called":
+            turn.tool_calls = []
+        else:
+            unread.append(str(kind))
+    turn.expectations = [*(_expected_call(call) for call in turn.tool_calls or []), *turn.expectations]
+    if turn.tool_calls == []:
+        turn.expectations = [Expectation(kind="no_tool_calls"), *turn.expectations]
+    turn.unread = f"the checks {', '.join(unread)} are not read" if unread else None
+    tags = listed(case.get("tags"), "tags")
+    return EvalCase(name, dialect="ces", display_name=name, tags=tags, turns=[turn], session_state=state)
+
+
+def _expected_call(call: ToolCall) -> Expectation:
+    return Expectation(kind="tool_call", tool_call=call)
+
+
+register_format(
+    Format(
+        name="ces_goldens",
+        keys=("conversations", "common_session_parameters"),
+        help="goldens and turn checks of the CES command line (YAML)",
+        rank=102,
+        recognises=_is_goldens,
+        read_cases=_read_community,
+    )
+)
+
+
+# Simulations in the YAML files of the CES command line, as eval cases.
+
+
+def _is_simulations(record: JsonObject) -> bool:
+    cases = record.get("evals")
+    return isinstance(cases, list) and any(isinstance(case, dict) and "steps" in case for case in cases)
+
+
+def _simulations(value: JsonValue, record: Record, settings: ReadSettings) -> list[EvalCase]:
+    return list(_scenarios(value))
+
+
+def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
+    for place, case in enumerate(objects(value["evals"], "evals")):
+        name = as_text(case.get("name"))
+        if not name:
+            raise ValueError(f"evals.{place}: it has no name")
+        steps = list(objects(case.get("steps"), "steps"))
+        yield EvalCase(
+            name,
+            kind="scenario",
+            dialect="ces",
+            display_name=name,
+            tags=listed(case.get("tags"), "tags"),
+            task="\n".join(str(step["goal"]) for step in steps if step.get("goal")),
+            evaluation_expectations=[
+                *(str(step["success_criteria"]) for step in steps if step.get("success_criteria")),
+                *(str(each) for each in listed(case.get("expectations"), "expectations")),
+            ],
+            user_behaviors=[
+                str(step["response_guide"]).strip() for step in steps if "response_guide" in step
+            ],
+            session_state=as_object(case.get("session_parameters")),
+        )
+
+
+register_format(
+    Format(
+        name="ces_simulations",
+        keys=("evals",),
+        help="simulations of the CES command line (YAML)",
+        rank=104,
+        recognises=_is_simulations,
+        read_cases=_simulations,
+    )
+)

@@ -1,18 +1,29 @@
 """CES conversations as canonical conversations."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from turnwise.schemas import conversation as canonical
 from turnwise.schemas.ces import conversation as ces
-from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.ces.conversation import Span
+from turnwise.schemas.ces.metric_settings import SessionOutput
+from turnwise.schemas.conversation import Turn
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import duration_nanos, timestamp_nanos
-from turnwise.transforms.formats.ces.end import session_end
-from turnwise.transforms.formats.endings import UNKNOWN, record_end
-from turnwise.transforms.formats.spellings import length, spelt
-from turnwise.transforms.formats.tool_declarations import declared_tools
-from turnwise.transforms.formats.unread import MISSING, UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.endings import (
+    UNKNOWN,
+    End,
+    declared_tools,
+    error_end,
+    length,
+    record_end,
+    spelt,
+    stated_end,
+)
+from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, add_leap, check_calls, gaps
+from turnwise.transforms.formats.messages.streams import as_object, stated
 
 _SPAN_TYPES: dict[str, Literal["TOOL", "LLM", "USER_CALLBACK", "GUARDRAIL"]] = {
     "Tool": "TOOL",
@@ -271,3 +282,209 @@ def label(labels: JsonObject, name: str) -> str | None:
     """Returns a non-empty text of a record; None: there is none."""
     value: JsonValue = labels.get(name)
     return value if isinstance(value, str) and value else None
+
+
+# CES session logs, one output of a session an entry, as canonical conversations.
+
+_LARGEST_INDEX = 2**31 - 1
+_PAYLOAD_KEYS = spellings(SessionOutput) - {"tool_calls", "toolCalls"}
+_OUTPUT_KEYS = (SessionOutput.model_fields.keys() | {"turnCompleted", "diagnosticInfo"}) - {"turn_index"}
+_ENTRY_KEYS = frozenset(
+    (
+        *("labels", "jsonPayload", "resource", "httpRequest", "operation", "sourceLocation", "split"),
+        *("errorGroups", "apphub", "apphubDestination", "apphubSource", "otel"),
+    )
+)
+_NO_DETAILS = "the log entry has no diagnosticInfo.messages, which hold the calls"
+
+
+def entry_session(value: JsonObject) -> tuple[str, int]:
+    """Returns session id and 1-based turn index (0: unknown) of a log entry.
+
+    Raises:
+        ValueError: It names no session.
+    """
+    payload, labels = _payload(value), as_object(value.get("labels"))
+    named = (
+        labels.get("session_id"),
+        value.get("session"),
+        payload.get("sessionId"),
+        payload.get("session_id"),
+    )
+    session = next((name for name in named if isinstance(name, str) and name), None)
+    if session is None:
+        raise ValueError("a session log entry needs labels.session_id (or session, sessionId)")
+    return session, _stated_index(payload) or 0
+
+
+def _stated_index(payload: JsonObject) -> int | None:
+    """Returns the 1-based turn index of an output, 0 where it states none; None: it is no such number."""
+    stated = payload.get("turnIndex") or payload.get("turn_index") or 0
+    try:
+        index = int(stated)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return index if 0 <= index <= _LARGEST_INDEX else None
+
+
+def ends_session(value: JsonObject) -> bool:
+    """Returns whether a log entry states the end of its session."""
+    return end_metadata(_payload(value)) is not None
+
+
+def _payload(value: JsonObject) -> JsonObject:
+    payload = value.get("jsonPayload", value)
+    return payload if isinstance(payload, dict) else {}
+
+
+def joined_conversation(session_id: str, entries: Sequence[JsonObject]) -> canonical.Conversation:
+    """Joins the log entries of one session, in turn order, into a conversation.
+
+    The last entry of a turn with diagnostics defines the whole turn; without one, the texts of its entries
+    are the agent's messages.
+    """
+    turns: dict[int, list[JsonObject]] = {}
+    for entry in entries:
+        turns.setdefault(entry_session(entry)[1], []).append(entry)
+    labels: JsonObject = {}
+    for entry in entries:
+        labels |= as_object(entry.get("labels"))
+    made = [_entry_turn(i, turns[index]) for i, index in enumerate(sorted(turns))]
+    before = 0
+    for turn, index in zip(made, sorted(turns), strict=True):
+        if index > before + 1:
+            add_leap(turn, before, index, first=1)
+        before = index
+    check_calls(made)
+    ends = (end_metadata(_payload(entry)) for entry in reversed(entries))
+    end = session_end(made[-1] if made else None, metadata=next((e for e in ends if e is not None), None))
+    return canonical.Conversation(
+        conversation_id=session_id,
+        source="ces",
+        app_version=label(labels, "app_version"),
+        language=label(labels, "language_code"),
+        eval_id=label(labels, "evaluation") or label(labels, "eval_id"),
+        eval_set_id=label(labels, "eval_set_id"),
+        start_time=next((e["timestamp"] for e in entries if isinstance(e.get("timestamp"), str)), None),
+        turns=made,
+        ended=end.ended,
+        ended_detail=end.detail,
+    )
+
+
+def _entry_turn(index: int, entries: Sequence[JsonObject]) -> canonical.Turn:
+    payloads = [_payload(entry) for entry in entries]
+    outputs = [
+        SessionOutput.from_value({k: v for k, v in p.items() if k in _OUTPUT_KEYS}, lenient=True)
+        for p in payloads
+    ]
+    found = ((o.diagnostic_info, p) for o, p in zip(reversed(outputs), reversed(payloads), strict=True))
+    details, payload = next(((d, p) for d, p in found if d is not None), (None, {}))
+    unread = Unread()
+    if details is not None and details.messages:
+        logged = ces.ConversationTurn(messages=details.messages, root_span=details.root_span)
+        turn = logged_turn(index, logged, payload.get("diagnosticInfo") or payload["diagnostic_info"])
+    else:
+        texts = [output.text for output in outputs if output.text]
+        turn = canonical.Turn(turn_index=index, agent="\n".join(texts) or None, agent_messages=texts)
+        if details is not None:
+            add_trace(turn, ces.ConversationTurn(root_span=details.root_span))
+        unread.add(UNREAD, _NO_DETAILS, calls=True)
+    for entry, output in zip(entries, payloads, strict=True):
+        _unread_entry(entry, output, turn, unread)
+    return unread.add_to(turn)
+
+
+def _unread_entry(entry: JsonObject, payload: JsonObject, turn: canonical.Turn, unread: Unread) -> None:
+    """Adds what a log entry holds beside its diagnostics, calls of the client's tools among it."""
+    known = _PAYLOAD_KEYS if "jsonPayload" in entry else _PAYLOAD_KEYS | _ENTRY_KEYS
+    if _repeats_calls(payload, turn):
+        known |= {"toolCalls", "tool_calls"}
+    unread.keys(payload, known)
+    if "jsonPayload" in entry:
+        unread.keys(entry, _ENTRY_KEYS)
+    if _stated_index(payload) is None:
+        unread.add(MISSING, "a turnIndex that is no number of a turn", calls=True, words=True)
+
+
+def _repeats_calls(payload: JsonObject, turn: canonical.Turn) -> bool:
+    """Returns whether the calls for tools of the client are among those of the turn's messages."""
+    holder = payload.get("toolCalls") or payload.get("tool_calls")
+    held = (holder.get("toolCalls") or holder.get("tool_calls")) if isinstance(holder, dict) else None
+    if not isinstance(held, list) or not all(isinstance(call, dict) for call in held):
+        return False
+    named = (call.get("tool") or call.get("displayName") or call.get("display_name") for call in held)
+    wanted = Counter(str(name).rsplit("/", 1)[-1] for name in named)
+    return not wanted - Counter(str(call.name) for call in turn.tool_calls)
+
+
+# CES records as its tools export them, in the form of the API's own proto3 JSON.
+
+_STRUCTS = frozenset(
+    ("args", "response", "variables", "updatedVariables", "updated_variables", "attributes", "payload")
+)
+
+
+def without_underscores(value: JsonValue) -> JsonValue:
+    """Returns a record without the underscore that Python classes add to reserved names (`type_`)."""
+    if isinstance(value, list):
+        return [without_underscores(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        ("type" if key == "type_" and "type" not in value else key): (
+            item if key in _STRUCTS else without_underscores(item)
+        )
+        for key, item in value.items()
+    }
+
+
+def wire_evaluation(value: JsonObject) -> bytes:
+    """Returns an Evaluation as the API has it: an export holds statements in place of their names."""
+    whole = without_underscores(value)
+    for script in ("golden", "scenario"):
+        inner = whole.get(script)
+        for key, items in inner.items() if isinstance(inner, dict) else ():
+            if isinstance(items, list):
+                inner[key] = [_statement(each) for each in items]
+    return dump_json(whole)
+
+
+def _statement(item: JsonValue) -> JsonValue:
+    """Returns the text of a statement; any other item unchanged."""
+    criteria = (item.get("llmCriteria") or item.get("llm_criteria")) if isinstance(item, dict) else None
+    return (criteria.get("prompt") or item) if isinstance(criteria, dict) else item
+
+
+# Determines how CES sessions ended.
+
+END_SESSION = "end_session"
+
+
+def session_end(last: Turn | None, root: Span | None = None, metadata: JsonObject | None = None) -> End:
+    """Returns how a session ended.
+
+    A session that its agent ended (CES's `EndSession`) came to its end or was handed over to a person. A last
+    turn with an error in its root span and without an answer broke off.
+
+    Args:
+        last: The last turn; its call of `end_session` has the same fields as the metadata.
+        root: The trace of that turn.
+        metadata: Of the session's `EndSession`; None: the log has none.
+    """
+    if last is None:
+        return UNKNOWN
+    calls = (call.args or {} for call in reversed(last.tool_calls) if call.name == END_SESSION)
+    said = next(calls, metadata)
+    if said is not None:
+        is_escalated = said.get("session_escalated") in (True, "true", "True")
+        return stated_end("hand_off" if is_escalated else "normally", said.get("reason"))
+    error = (root.attributes or {}).get("error") if root is not None else None
+    return error_end(error) if error and not last.agent else UNKNOWN
+
+
+def end_metadata(output: JsonObject) -> JsonObject | None:
+    """Returns the metadata of the `EndSession` in a SessionOutput; None: it is no such output."""
+    found = stated(output).get("endSession", output.get("end_session"))
+    metadata = found.get("metadata") if isinstance(found, dict) else None
+    return None if found is None else metadata if isinstance(metadata, dict) else {}

@@ -1,19 +1,23 @@
 """Session logs of Claude Code: one JSON object a line, a file a session."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from turnwise.schemas.conversation import Conversation, Record
-from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.agents.chain import blocks_of, chain, content_of, message_id, segments
-from turnwise.transforms.formats.agents.notices import typed_command, users_blocks
-from turnwise.transforms.formats.endings import End
-from turnwise.transforms.formats.messages.anthropic import read_agent, read_user
-from turnwise.transforms.formats.messages.blocks import as_blocks, is_block, usage_of
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.transforms.formats.endings import End, as_text, length
+from turnwise.transforms.formats.messages.anthropic import (
+    as_blocks,
+    is_block,
+    read_agent,
+    read_user,
+    usage_of,
+)
 from turnwise.transforms.formats.messages.dialogue import Dialogue, counted
-from turnwise.transforms.formats.messages.values import as_object, key_set, kind_of, objects
-from turnwise.transforms.formats.registry import Format, ReadSettings, register_format
-from turnwise.transforms.formats.spellings import as_text, length
+from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
+from turnwise.transforms.formats.messages.streams import as_object, key_set, kind_of, objects
+from turnwise.transforms.formats.registry import Format, ReadSettings, record_place, register_format
 from turnwise.transforms.text.dates import time_seconds
 
 _STEPLESS = key_set(
@@ -148,3 +152,288 @@ register_format(
         has_rubrics=False,
     )
 )
+
+
+# Message streams of the Claude Agent SDK and of `claude --output-format stream-json`.
+
+_CLAUDE_STREAM_STEPLESS = key_set(
+    "control_request control_response control_cancel_request stream_event keep_alive rate_limit_event "
+    "tool_progress auth_status tool_use_summary prompt_suggestion"
+)
+_TRIED = 5
+_TURN_LIMIT = "error_max_turns"
+
+
+def _is_line(value: JsonObject) -> bool:
+    kind = kind_of(value)
+    if kind in ("user", "assistant") and isinstance(value.get("message"), dict):
+        return "session_id" in value or value["message"].get("role") == kind
+    if kind in ("system", "result"):
+        return "session_id" in value and "subtype" in value
+    return kind in ("control_request", "control_response") and ("request_id" in value or "response" in value)
+
+
+def _is_stream(record: JsonObject) -> bool:
+    if _is_line(record):
+        return True
+    lines = record.get("messages")
+    given = [line for line in lines[:_TRIED] if isinstance(line, dict)] if isinstance(lines, list) else []
+    return any("direction" in line and isinstance(line.get("message"), dict) for line in given) or any(
+        map(_is_line, given)
+    )
+
+
+def _read_claude_stream(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+    lines = value.get("messages") if isinstance(value, dict) else value
+    if lines is None:
+        raise ValueError("one line of a message stream; such a stream is read as a whole file")
+    entries = [
+        line["message"] if "direction" in line and isinstance(line.get("message"), dict) else line
+        for line in objects(lines, "messages")
+    ]
+    reader = _StreamReader()
+    for entry in entries:
+        reader.add(entry)
+    return [reader.conversation(record_place(record))]
+
+
+class _StreamReader:
+    """Adds the lines of one stream to a dialogue."""
+
+    def __init__(self) -> None:
+        self.log = Dialogue()
+        self.about: JsonObject = {}
+        self.session: str | None = None
+        self.is_over = True
+        self.inner = 0
+
+    def add(self, entry: JsonObject) -> None:
+        """Adds a line."""
+        kind, log = kind_of(entry), self.log
+        if entry.get("session_id") not in (None, "default"):
+            self.session = as_text(entry["session_id"])
+        if entry.get("parent_tool_use_id") is not None:
+            self.inner += sum(map(is_block, self._blocks(entry)))
+        elif kind == "user" and not entry.get("isSynthetic"):
+            self._user(entry)
+        elif kind == "assistant":
+            self._agent(entry)
+        elif kind == "result":
+            self._result(entry)
+        elif kind == "system" and entry.get("subtype") == "init":
+            self.about = entry
+        elif kind not in _CLAUDE_STREAM_STEPLESS and kind not in ("system", "user"):
+            log.unread.part(kind or "a line without a type")
+
+    def _blocks(self, entry: JsonObject) -> list[JsonObject]:
+        content = as_object(entry.get("message")).get("content")
+        return as_blocks(content)
+
+    def _user(self, entry: JsonObject) -> None:
+        blocks = self._blocks(entry)
+        own = users_blocks(blocks, self.log)
+        if own or not blocks:
+            read_user(own, self.log, entry.get("timestamp"))
+            self.is_over = False
+
+    def _agent(self, entry: JsonObject) -> None:
+        if self.is_over:
+            self.log.open()
+            self.log.unread.add(MISSING_HISTORY, NO_REQUEST)
+            self.is_over = False
+        read_agent(self._blocks(entry), self.log)
+        self.log.failure = entry.get("error") or self.log.failure
+
+    def _result(self, entry: JsonObject) -> None:
+        """Ends a turn: its tokens and times; its text repeats the last one."""
+        log, turn = self.log, self.log.turn
+        said = last_words(entry)
+        log.agent("" if turn.agent_messages else said)
+        log.usage(usage_of(entry.get("usage")))
+        turn.latency_ms = length(entry.get("duration_ms"))
+        turn.model_ms = length(entry.get("duration_api_ms"))
+        subtype = entry.get("subtype")
+        failed = entry.get("is_error") or subtype != "success"
+        words = "max_turns" if subtype == _TURN_LIMIT else f"{subtype}: {said}" if said else subtype
+        log.failure = words if failed else None
+        log.finish = entry.get("stop_reason") or "stop"
+        self.is_over = True
+
+    def conversation(self, place: str) -> Conversation:
+        """Returns the conversation of the lines."""
+        log = self.log
+        if self.inner:
+            log.general.add("SubAgent", f"{self.inner} calls and results of sub-agents are left out")
+        if self.about and not self.is_over:
+            log.check_end()
+        end = log.end({})
+        return Conversation(
+            conversation_id=self.session or place,
+            source="claude_stream",
+            app_version=as_text(self.about.get("claude_code_version")),
+            turns=log.close(end),
+            ended=end.ended,
+            ended_detail=end.detail,
+            meta={key: self.about[key] for key in ("model", "cwd") if key in self.about},
+        )
+
+
+register_format(
+    Format(
+        name="claude_stream",
+        keys=("type", "session_id", "message"),
+        other_keys=(("type", "subtype", "session_id", "duration_ms"),),
+        help="message streams of the Claude Agent SDK, one file a session",
+        rank=26,
+        recognises=_is_stream,
+        read_log=_read_claude_stream,
+        is_list=_is_line,
+        is_lines=_is_line,
+        has_rubrics=False,
+    )
+)
+
+
+# What Claude Code itself writes in the user's place.
+
+_IDE = re.compile(
+    r"\A(?:\s*<(ide_\w+|system-reminder)>(?:(?!</?\1>).)*</\1>)+\s*"
+    r"|(?:\s*<(ide_\w+|system-reminder)>(?:(?!</?\2>).)*</\2>)+\s*\Z",
+    re.DOTALL,
+)
+_TASK = "<task-notification>"
+_COMMAND = re.compile(r"<command-name>\s*([^<]+?)\s*</command-name>")
+_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+_CAVEAT = re.compile(
+    r"\s*(?:<local-command-caveat>\s*)?Caveat: the messages below were generated by the user", re.IGNORECASE
+)
+_SKILL = "Base directory for this skill:"
+
+
+def typed_command(content: JsonValue, entry: JsonObject, following: JsonObject) -> str | None:
+    """Returns the command that the user typed; None: the entry is none, or it gave the agent nothing to do.
+
+    Args:
+        content: What the entry's message holds.
+        entry: A line of the log.
+        following: The next line: the prompt that the program made of the command, if it gave the agent one.
+    """
+    name = _COMMAND.search(content) if isinstance(content, str) else None
+    if not (name and following.get("isMeta") and following.get("parentUuid") == entry.get("uuid")):
+        return None
+    if _CAVEAT.match(_first_text(following.get("message"))):
+        return None
+    args = _ARGS.search(str(content))
+    return f"{name[1]} {args[1].strip() if args else ''}".strip()
+
+
+def _first_text(message: JsonValue) -> str:
+    content = message.get("content") if isinstance(message, dict) else None
+    first = content[0] if isinstance(content, list) and content else content
+    said = first.get("text") if isinstance(first, dict) else first
+    return said if isinstance(said, str) else ""
+
+
+def last_words(result: JsonObject) -> str:
+    """Returns the text of a line that ends a turn, or else the JSON of its structured output."""
+    said, structured = result.get("result"), result.get("structured_output")
+    if not said and structured is not None:
+        return structured if isinstance(structured, str) else dump_json(structured).decode()
+    return said if isinstance(said, str) else ""
+
+
+def users_blocks(blocks: Sequence[JsonObject], log: Dialogue) -> list[JsonObject]:
+    """Returns the blocks of a user's message without what the program wrote; empty: nothing else is in it.
+
+    That is what the editor shows, reminders, news of background tasks, and the text of a skill after the call
+    of the tool `Skill`.
+    """
+    return [found for block in blocks if (found := _users(block, log)) is not None]
+
+
+def _users(block: JsonObject, log: Dialogue) -> JsonObject | None:
+    text = block.get("text")
+    if block.get("type") != "text" or not isinstance(text, str):
+        return block
+    start = text.lstrip()
+    if start.startswith(_TASK) or (start.startswith(_SKILL) and _calls_skill(log)):
+        return None
+    own = _IDE.sub("", text) if "<ide_" in text or "<system-reminder>" in text else text
+    return block if own == text else {**block, "text": own} if own.strip() else None
+
+
+def _calls_skill(log: Dialogue) -> bool:
+    return bool(log.turns) and any(call.name == "Skill" for call in log.turns[-1].tool_calls)
+
+
+# The messages of a Claude Code session that count: its log is a tree, in which a retry opens a branch.
+
+CLEAR = "<command-name>/clear"
+SPOKEN = ("user", "assistant")
+
+
+def content_of(entry: JsonObject) -> JsonValue:
+    """Returns what the message of an entry holds."""
+    return as_object(entry.get("message")).get("content")
+
+
+def segments(entries: Sequence[JsonObject]) -> Iterator[list[JsonObject]]:
+    """Yields the entries of each conversation: `/clear` and another session id start one."""
+    segment: list[JsonObject] = []
+    session: JsonValue = None
+    for entry in entries:
+        content, own = content_of(entry), entry.get("sessionId") or session
+        cleared = isinstance(content, str) and CLEAR in content
+        if segment and (cleared or (session is not None and own != session)):
+            yield segment
+            segment = []
+        session = own
+        if not cleared:
+            segment.append(entry)
+    if segment:
+        yield segment
+
+
+def chain(entries: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
+    """Returns the entries from the first to the newest one, and how many messages are in other branches.
+
+    Results of parallel calls hang on their own call, and parts of one message may be siblings: they count.
+    An entry whose parent is not in the log follows the one before it.
+    """
+    given = [entry for entry in entries if isinstance(entry.get("uuid"), str)]
+    if not all(entry.get("isSidechain") for entry in given):
+        given = [entry for entry in given if not entry.get("isSidechain")]
+    by_id = {entry["uuid"]: entry for entry in given}
+    before = {entry["uuid"]: last for last, entry in zip([None, *given], given, strict=False)}
+    ends = [entry for entry in given if not entry.get("isMeta") and not entry.get("teamName")]
+    kept: set[str] = set()
+    at = ends[-1] if ends else None
+    while at is not None and at["uuid"] not in kept:
+        kept.add(at["uuid"])
+        parent = at.get("parentUuid") or at.get("logicalParentUuid")
+        at = None if parent is None else by_id.get(str(parent), before[at["uuid"]])
+    ids = {message_id(entry) for entry in given if entry["uuid"] in kept} - {None}
+    kept |= {entry["uuid"] for entry in given if message_id(entry) in ids}
+    made = [block.get("id") for entry in given if entry["uuid"] in kept for block in blocks_of(entry)]
+    called = {call_id for call_id in made if isinstance(call_id, str)}
+    kept |= {entry["uuid"] for entry in given if _answers(entry, called)}
+    beside = [e for e in given if e["uuid"] not in kept and e.get("type") in SPOKEN and not e.get("isMeta")]
+    return [entry for entry in given if entry["uuid"] in kept], len(beside)
+
+
+def message_id(entry: JsonObject) -> str | None:
+    """Returns the id of the API's message, which several entries may share."""
+    found = as_object(entry.get("message")).get("id")
+    return found if isinstance(found, str) else None
+
+
+def blocks_of(entry: JsonObject) -> list[JsonObject]:
+    """Returns the blocks of an entry's message."""
+    content = content_of(entry)
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _answers(entry: JsonObject, called: set[str]) -> bool:
+    found = blocks_of(entry)
+    ids = [block.get("tool_use_id") for block in found]
+    return bool(found) and all(map(is_block, found)) and all(isinstance(i, str) and i in called for i in ids)

@@ -1,12 +1,28 @@
 """Maps words of logs to the end of a conversation."""
 
+import json
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, get_args
 
-from turnwise.schemas.conversation import Ended
-from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.spellings import error_mark
+import msgspec
+from pydantic.alias_generators import to_camel
+
+from turnwise.schemas.conversation import (
+    Effect,
+    Ended,
+    Milliseconds,
+    ToolCall,
+    ToolDeclaration,
+    ToolResponse,
+    Turn,
+    decoded_arguments,
+)
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.transforms.formats.fields import UNREAD, Unread
+from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.matching.calls import pair_responses
+from turnwise.transforms.text.cleaning import states_failure
 
 ENDED, DETAIL, TERMINATION = "ended", "ended_detail", "termination_reason"
 TERMINATIONS = (TERMINATION, "terminationReason")
@@ -63,10 +79,10 @@ def stated_end(word: JsonValue, detail: JsonValue = None) -> End:
         word: A canonical name, or one of tau2's reasons; case, blanks and hyphens do not matter.
         detail: Description in the log.
     """
-    said = _text(detail)
+    said = _text_endings(detail)
     if word is None or isinstance(word, bool) or word == "":
         return End(None, said)
-    name = _text(word) or ""
+    name = _text_endings(word) or ""
     ended = _BY_WORD.get(_plain(name))
     if ended is None:
         return End(None, f"{name}: {said}" if said else name)
@@ -126,7 +142,7 @@ def finished_end(reason: JsonValue, is_call: bool = False) -> End:
         reason: The finish reason; an unknown one becomes the detail only.
         is_call: Whether the model's last message calls tools, so that "calls tools" is no end.
     """
-    name = None if isinstance(reason, bool) else _text(reason)
+    name = None if isinstance(reason, bool) else _text_endings(reason)
     word = _plain(name).removeprefix("finishreason.") if name else ""
     if not word or word in _UNSAID or (is_call and word in _CALLS):
         return UNKNOWN
@@ -159,7 +175,7 @@ def users_end(said: str) -> End:
 
 def error_end(*said: JsonValue) -> End:
     """Returns the end by an error's code and message: a limit, if they name one, else an agent error."""
-    detail = ": ".join(text for text in map(_text, said) if text)
+    detail = ": ".join(text for text in map(_text_endings, said) if text)
     return End("limit" if _IS_LIMIT.search(_plain(detail)) else "agent_error", detail or None)
 
 
@@ -167,7 +183,366 @@ def _plain(word: str) -> str:
     return re.sub(r"[\s-]+", "_", word.strip().lower())
 
 
-def _text(value: JsonValue) -> str | None:
+def _text_endings(value: JsonValue) -> str | None:
     """Returns a value as one bounded line; None: it is empty."""
     said = str(value) if isinstance(value, int | float) else error_mark(value)
     return " ".join(said.split())[:_SHOWN] or None if isinstance(said, str) else None
+
+
+# Reads the results that the calls of a log hold themselves, beside or in place of tool responses.
+
+VALUES = ("result", "output", "response", "content", "tool_result", "tool_output", "tool_response")
+"""Keys of a call that hold its result."""
+_LONGEST_NAME = 60
+
+
+def own_result(call: JsonValue) -> ToolResponse | None:
+    """Returns the result, or the mark of failure, that a call of a log holds; None: it holds none."""
+    if not isinstance(call, dict):
+        return None
+    function = call.get("function")
+    held = {**function, **call} if isinstance(function, dict) else call
+    value = next((held[key] for key in VALUES if held.get(key) is not None), None)
+    error = failure_mark(held)
+    return (
+        None
+        if value is None and error is None
+        else ToolResponse(response=_decoded_own_results(value), error=error)
+    )
+
+
+def _decoded_own_results(value: JsonValue) -> JsonValue:
+    found = json_structure(value, allow_nan=False) if isinstance(value, str) else None
+    return value if found is None else found
+
+
+def with_own_results(
+    calls: Sequence[ToolCall],
+    own: Sequence[ToolResponse | None],
+    responses: list[ToolResponse],
+    unread: Unread,
+) -> list[ToolResponse]:
+    """Returns the responses of a turn with those that its calls hold.
+
+    A response answers its call before the call's own result does. A failure that only the call states is
+    added to it.
+
+    Args:
+        calls: The calls.
+        own: What each of them holds.
+        responses: The responses.
+        unread: Takes the findings: another result than the response, or no telling which call one is of.
+    """
+    if not any(own):
+        return responses
+    found, answers = list(responses), pair_responses(calls, responses)
+    for place, (call, held) in enumerate(zip(calls, own, strict=True)):
+        given = answers[place]
+        if held is not None and given is None:
+            held.name, held.id = call.name, call.id
+            answers[place] = held
+            found.append(held)
+        elif held is not None and given is not None:
+            _agree(call, held, given, unread)
+    if any(one is not other for one, other in zip(pair_responses(calls, found), answers, strict=True)):
+        said = "calls hold results and have no ids: nothing says which call a result is of"
+        unread.add(UNREAD, said, calls=True)
+    return found
+
+
+def add_own_results(
+    turn: Turn,
+    own: Sequence[ToolResponse | None],
+    users: Sequence[ToolResponse | None],
+    unread: Unread,
+) -> None:
+    """Adds to a turn the results that its calls, and those of the user, hold; see `with_own_results`."""
+    turn.tool_responses = with_own_results(turn.tool_calls, own, turn.tool_responses, unread)
+    turn.user_tool_responses = with_own_results(turn.user_tool_calls, users, turn.user_tool_responses, unread)
+
+
+def _agree(call: ToolCall, held: ToolResponse, given: ToolResponse, unread: Unread) -> None:
+    """Adds a failure that a call states to its response; another result than that is a finding."""
+    given.error = given.error or held.error
+    if held.response is not None and _decoded_own_results(held.response) != _decoded_own_results(
+        given.response
+    ):
+        shown = repr((call.name or "")[:_LONGEST_NAME])
+        unread.add(UNREAD, f"the call {shown} holds another result than its tool response", calls=True)
+
+
+# Tools as logs and cases declare them: MCP, OpenAPI, OpenAI, google-genai (ADK), CES, canonical.
+
+_METHODS: dict[str, Effect] = {
+    **dict.fromkeys(("get", "head", "options", "trace", "query"), "read"),
+    **dict.fromkeys(("post", "put", "patch", "delete"), "write"),
+}
+_IDEMPOTENT_METHODS = ("get", "head", "options", "trace", "query", "put", "delete")
+_FUNCTION_LISTS = ("function_declarations", "functionDeclarations")
+_CES_TOOLS = ("clientFunction", "pythonFunction", "mcpTool", "openApiTool", "connectorTool", "systemTool",
+              "dataStoreTool", "googleSearchTool", "fileSearchTool", "widgetTool", "agentTool")  # fmt: skip
+_CES_READING = ("dataStoreTool", "googleSearchTool", "fileSearchTool")
+_SCHEMAS = ("inputSchema", "input_schema", "parameters", "outputSchema")
+_FOREIGN = {
+    "function",
+    "annotations",
+    "operationId",
+    "method",
+    "paths",
+    *_SCHEMAS,
+    *_FUNCTION_LISTS,
+    *_CES_TOOLS,
+}
+
+
+def is_foreign(tool: JsonValue) -> bool:
+    """Returns whether a declaration is in another form than the canonical one."""
+    return isinstance(tool, dict) and not _FOREIGN.isdisjoint(stated(tool))
+
+
+def declared_tools(value: JsonValue) -> list[ToolDeclaration]:
+    """Returns the tools of a list of declarations, of any forms; each name once, what is none is left out.
+
+    The list may stand under `tools`, as MCP's answer to `tools/list` does.
+    """
+    entries = stated(value).get("tools", [value]) if isinstance(value, dict) else value
+    found: dict[str, ToolDeclaration] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        for tool in _declarations(entry):
+            found.setdefault(tool.name, tool)
+    return list(found.values())
+
+
+def context_tools(app_details: JsonValue) -> list[ToolDeclaration]:
+    """Returns the tools of the agents of every turn (`meta.app_details` of a conversation)."""
+    turns = app_details if isinstance(app_details, list) else []
+    agents = (agent for turn in turns if isinstance(turn, dict) for agent in turn.values())
+    listed = (agent.get("tool_declarations") for agent in agents if isinstance(agent, dict))
+    return declared_tools([tool for tools in listed if isinstance(tools, list) for tool in tools])
+
+
+def _declarations(tool: JsonValue) -> Iterable[ToolDeclaration]:
+    if not isinstance(tool, dict):
+        return ()
+    tool = stated(tool)
+    for key in _FUNCTION_LISTS:
+        if isinstance(tool.get(key), list):
+            return [found for function in tool[key] for found in _one(function, "adk")]
+    if isinstance(tool.get("paths"), dict):
+        return _operations(tool["paths"])
+    kind = next((key for key in _CES_TOOLS if isinstance(tool.get(key), dict)), None)
+    if kind is not None:
+        return _ces_tool(tool, kind)
+    function = tool.get("function")
+    return _one(function, "openai") if isinstance(function, dict) else _one(tool, _origin(tool))
+
+
+def _origin(tool: JsonObject) -> str:
+    if "annotations" in tool or "inputSchema" in tool:
+        return "mcp"
+    return "openapi" if "method" in tool else "openai" if "parameters" in tool else "declared"
+
+
+def _one(tool: JsonValue, origin: str) -> Iterator[ToolDeclaration]:
+    """Yields the tool that an object with a name declares, if it is one."""
+    name = (tool.get("name") or tool.get("operationId")) if isinstance(tool, dict) else None
+    if not isinstance(name, str) or not name:
+        return
+    declared = ToolDeclaration(name, origin=origin, description=_text(tool.get("description")))
+    _add_annotations(declared, tool.get("annotations"))
+    _add_method(declared, tool.get("method"))
+    stated = str(tool.get("effect")).lower()
+    if stated in get_args(Effect):
+        declared.effect = stated  # type: ignore[assignment]
+    for field in ("idempotent", "destructive"):
+        if isinstance(tool.get(field), bool):
+            setattr(declared, field, tool[field])
+    yield declared
+
+
+def _add_annotations(declared: ToolDeclaration, annotations: JsonValue) -> None:
+    """Reads MCP's hints; a tool that is not read-only is destructive and not idempotent unless it says so.
+
+    One that does not say whether it is read-only is not if it is destructive.
+    """
+    if not isinstance(annotations, dict):
+        return
+    reads, destroys, repeats = (
+        _flag(annotations, camel, snake)
+        for camel, snake in (
+            ("readOnlyHint", "read_only_hint"),
+            ("destructiveHint", "destructive_hint"),
+            ("idempotentHint", "idempotent_hint"),
+        )
+    )
+    if reads is None and not destroys:
+        declared.destructive, declared.idempotent = destroys, repeats
+    elif reads:
+        declared.effect, declared.idempotent, declared.destructive = "read", True, False
+    else:
+        declared.effect = "write"
+        declared.destructive, declared.idempotent = destroys is not False, repeats is True
+
+
+def _flag(annotations: JsonObject, *names: str) -> bool | None:
+    return next((annotations[name] for name in names if isinstance(annotations.get(name), bool)), None)
+
+
+def _add_method(declared: ToolDeclaration, method: JsonValue) -> None:
+    verb = method.lower() if isinstance(method, str) else ""
+    if verb in _METHODS:
+        declared.effect = _METHODS[verb]
+        declared.idempotent, declared.destructive = verb in _IDEMPOTENT_METHODS, verb == "delete"
+
+
+def _operations(paths: JsonObject) -> Iterator[ToolDeclaration]:
+    """Yields the operations of an OpenAPI document that have a name."""
+    for operations in paths.values():
+        for method, operation in operations.items() if isinstance(operations, dict) else ():
+            if isinstance(operation, dict) and method.lower() in _METHODS:
+                fields = {"description": operation.get("description") or operation.get("summary")}
+                yield from _one({**fields, "name": operation.get("operationId"), "method": method}, "openapi")
+
+
+def _ces_tool(tool: JsonObject, kind: str) -> Iterator[ToolDeclaration]:
+    """Yields a CES tool under its id, its display name and the name of its function, and its operations."""
+    details = tool[kind]
+    names = (str(tool.get("name") or "").rsplit("/", 1)[-1], tool.get("displayName"), details.get("name"))
+    fields = {"description": details.get("description"), "annotations": details.get("annotations")}
+    if kind in _CES_READING:
+        fields["effect"] = "read"
+    for name in dict.fromkeys(name for name in names if isinstance(name, str)):
+        yield from _one({**fields, "name": name}, "ces")
+    schema = _decoded(details.get("openApiSchema"))
+    if isinstance(schema.get("paths"), dict):
+        yield from _operations(schema["paths"])
+
+
+def _decoded(text: JsonValue) -> JsonObject:
+    value = json_structure(text) if isinstance(text, str) else text
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+# Other spellings of calls, actions, usage and error marks, as fields of the canonical models.
+
+ARGUMENTS = ("args", "arguments", "kwargs")
+_BROKEN_OFF = frozenset(
+    ("incomplete", "interrupted", "cancelled", "canceled", "declined", "denied", "rejected")
+)
+
+
+def spelt(*names: str) -> frozenset[str]:
+    """Returns names that are in snake_case, and the same in camelCase."""
+    return frozenset((*names, *map(to_camel, names)))
+
+
+def name_of(record: JsonObject) -> str:
+    """Returns the resource name of a record, "" if it has none."""
+    name = record.get("name")
+    return name if isinstance(name, str) else ""
+
+
+def call_fields(call: JsonValue) -> JsonValue:
+    """Returns the fields of a call, flat or nested under `function` or `custom`, its arguments decoded.
+
+    A non-object is returned unchanged and rejected by the model.
+    """
+    if not isinstance(call, dict):
+        return call
+    function, custom = call.get("function"), call.get("custom")
+    inner = function if isinstance(function, dict) else custom if isinstance(custom, dict) else call
+    stated = next((inner[key] for key in ARGUMENTS if inner.get(key) is not None), None)
+    if inner is custom:
+        stated = {"input": custom.get("input")}
+    return {
+        "name": function if isinstance(function, str) else inner.get("name"),
+        "args": decoded_arguments(stated),
+        "id": as_text(call.get("id")),
+        "resource": call.get("resource"),
+        "compare_args": _names(call.get("compare_args")),
+    }
+
+
+def _names(value: JsonValue) -> list[str] | None:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else None
+
+
+def agent_actions(actions: Sequence[JsonValue]) -> list[JsonValue]:
+    """Returns expected actions as calls' fields; those of the user are omitted."""
+    return [call_fields(action) for action in actions if not _is_users(action)]
+
+
+def users_actions(actions: Sequence[JsonValue]) -> list[JsonValue]:
+    """Returns the expected actions of the user as calls' fields."""
+    return [call_fields(action) for action in actions if _is_users(action)]
+
+
+def _is_users(action: JsonValue) -> bool:
+    return isinstance(action, dict) and action.get("requestor") == "user"
+
+
+def usage_fields(usage: JsonObject) -> JsonObject:
+    """Returns token counts that are in OpenAI's or the canonical spelling; see `known_tokens`."""
+    usage = stated(usage)
+    details = (usage.get(f"{name}_tokens_details") for name in ("prompt", "completion"))
+    prompt_details, completion_details = (each if isinstance(each, dict) else {} for each in details)
+    found: JsonObject = {
+        "input_tokens": usage.get("input_tokens", usage.get("prompt_tokens")),
+        "output_tokens": usage.get("output_tokens", usage.get("completion_tokens")),
+        "cached_tokens": usage.get("cached_tokens", prompt_details.get("cached_tokens")),
+        "reasoning_tokens": usage.get("reasoning_tokens", completion_details.get("reasoning_tokens")),
+    }
+    return known_tokens(found)
+
+
+def known_tokens(counts: JsonObject) -> JsonObject:
+    """Returns token counts; where one is negative, none of them is known."""
+    return dict.fromkeys(counts) if any(map(_is_negative, counts.values())) else counts
+
+
+def _is_negative(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and value < 0
+
+
+def wrong_tokens(usage: JsonValue) -> str | None:
+    """Returns the first negative count of a report of tokens, with its name; None: there is none."""
+    counts = usage.items() if isinstance(usage, dict) else ()
+    return next((f"{name}: {count}" for name, count in counts if _is_negative(count)), None)
+
+
+def error_mark(error: JsonValue) -> bool | str | None:
+    """Returns a log's mark of a failed call: a flag or a text stays, an object becomes its JSON text."""
+    if error is None or isinstance(error, bool | str):
+        return error
+    return json.dumps(error, ensure_ascii=False) if isinstance(error, dict | list) else bool(error)
+
+
+def failure_mark(result: JsonObject) -> bool | str | None:
+    """Returns the mark of failure that a log sets beside the value of a tool's result.
+
+    It is a stated `error`, or else true for `is_error`, `isError`, `"success": false`, a status such as
+    `failed`, `404` or `cancelled`, and similar marks; None: there is none.
+    """
+    stated = error_mark(result.get("error"))
+    if stated:
+        return stated
+    status = result.get("status")
+    is_broken_off = isinstance(status, str) and status.strip().lower() in _BROKEN_OFF
+    return True if is_broken_off or states_failure(result) else None
+
+
+def as_text(value: JsonValue) -> str | None:
+    """Returns a name or id as text; None stays None."""
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def length(milliseconds: JsonValue) -> float | None:
+    """Returns a length of time, or None if it is none that a Duration can hold."""
+    try:
+        return msgspec.convert(milliseconds, Milliseconds, strict=False)
+    except msgspec.ValidationError:
+        return None

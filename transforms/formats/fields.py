@@ -1,14 +1,16 @@
 """The fields of canonical models in JSON: which are given, and which keys are no field."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
 
-from turnwise.schemas.jsonio import JsonValue
-from turnwise.transforms.formats.unread import snake
+from turnwise.schemas.conversation import Problem, ToolCall, ToolResponse, Turn
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.matching.calls import without_call
 
 Extra = Mapping[type[msgspec.Struct], Mapping[str, Any]]
 """Keys that count as known beside a model's fields, with the type of what they hold (None: anything)."""
@@ -100,3 +102,224 @@ def _element(kind: Any) -> Any:
     choices = (kind, *getattr(kind, "__args__", ()))
     inner = [c.__args__[0] for c in choices if getattr(c, "__origin__", None) is list]
     return inner[0] if inner and _model(inner[0]) else None
+
+
+# Collects unread parts of turns, and the resulting gaps (calls, words).
+
+UNREAD = "UnreadPart"
+NO_CALL = "ResultWithoutCall"
+NO_NAME = "CallWithoutName"
+NO_ANSWER = "NoAnswer"
+MISSING = "MissingTurn"
+_LONGEST_NAME = 60
+_SPELT = "a text spells what may be a call or a result, and is not read as one"
+_WORK = re.compile(
+    r"(^|_)(call|use|result|output|invocation|response|tool|function|action|transfer)s?$|(^|_)code$"
+)
+_MEDIA = re.compile(
+    r"(input_|output_)?(image|audio|video|media|file|document|blob|pdf|inline_data)s?"
+    r"(_(url|uri|data|id|file|block))?"
+)
+_HARMLESS = frozenset(
+    (
+        *("metadata", "meta", "custom_metadata", "response_metadata", "usage_metadata", "cache_metadata"),
+        *("usage", "annotations", "logprobs", "labels", "tags", "citations", "scores", "feedback"),
+        *("provider_specific_fields", "thinking_blocks", "reasoning_details", "raw_data", "cache_control"),
+    )
+)
+_SPELT_CALL = re.compile(
+    r"<[|\uff5c]?/?(antml:)?(tool|function|invoke)s?[_ \u2581=>|]|<\|python_tag\|>"
+    r"|\[/?(AVAILABLE_TOOLS|TOOL_)|```tool_",
+    re.IGNORECASE,
+)
+_SPELT_KEY = re.compile(
+    r'"type"\s*:\s*"\w*(tool|function|mcp)\w*"'
+    r'|"(tool_?(calls?|uses?|results?|responses?)|function_?(calls?|responses?)|arguments)"\s*:',
+    re.IGNORECASE,
+)
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "reasoning_content", "thought", "step_start")
+
+
+def snake(name: str) -> str:
+    """Returns a name in small letters with underscores."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]", "_", name).lower()
+
+
+def is_work(name: str) -> bool:
+    """Returns whether a key or type may hold calls or their results, by its name."""
+    return bool(_WORK.search(snake(name)))
+
+
+def may_hold_work(name: str, item: JsonValue) -> bool:
+    """Returns whether the value of an unread key may hold calls, results or words.
+
+    Numbers, texts and what is empty hold none, unless a text is JSON or its key is named like calls.
+    """
+    if not item or not isinstance(item, dict | list | str):
+        return False
+    if snake(name) in _HARMLESS:
+        inner = item.items() if isinstance(item, dict) else ()
+        return any(is_work(n) and isinstance(i, dict | list) and bool(i) for n, i in inner)
+    return not isinstance(item, str) or is_work(name) or item.lstrip().startswith(("{", "["))
+
+
+def spells_calls(text: str) -> bool:
+    """Returns whether a text spells calls or results: in a model's own marks, or as JSON inside of JSON."""
+    if ("<" in text or "[" in text or "```" in text) and _SPELT_CALL.search(text):
+        return True
+    return text.lstrip().startswith(("{", "[")) and bool(_SPELT_KEY.search(text))
+
+
+class Unread:
+    """Unread parts of one turn."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[str]] = {}
+        self._calls: str | None = None
+        self._words: str | None = None
+
+    @property
+    def calls(self) -> str | None:
+        """Why calls, results or hand-offs may be missing; None: all are there."""
+        return self._calls
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether calls, results, hand-offs or words may be missing."""
+        return bool(self._calls or self._words)
+
+    def add(self, kind: str, message: str, calls: bool = False, words: bool = False) -> None:
+        """Adds a finding.
+
+        Args:
+            kind: Kind of the finding.
+            message: What it is, one line.
+            calls: Whether calls, results or hand-offs of the turn may be missing because of it.
+            words: Whether words of the agent may be.
+        """
+        self._found.setdefault(kind, []).append(message)
+        if calls and self._calls is None:
+            self._calls = message
+        if words and self._words is None:
+            self._words = message
+
+    def part(self, kind: str, by_agent: bool = True) -> None:
+        """Adds a part of a message that is not read: media, work (calls or results), or anything.
+
+        A thought is nothing that a reader misses. Only the agent's words are scored, so only its media and
+        its unknown parts leave words unknown.
+
+        Args:
+            kind: Its type, or the key that names it.
+            by_agent: Whether the agent sent it.
+        """
+        name, shown = snake(kind), repr(kind[:_LONGEST_NAME])
+        if name in _THOUGHTS:
+            return
+        works = bool(_WORK.search(name))
+        if _MEDIA.fullmatch(name) and not works:
+            self.add(UNREAD, f"a part of the type {shown} is not read", words=by_agent)
+        else:
+            said = f"a part of the type {shown} is not read; it may be a call or a result"
+            self.add(UNREAD, said, calls=True, words=by_agent and not works)
+
+    def keys(self, value: JsonObject, known: frozenset[str], by_agent: bool = True) -> "Unread":
+        """Adds the keys of an object that are not known and may hold calls, their results or words.
+
+        Args:
+            value: The object.
+            known: Keys that are read, or are harmless here.
+            by_agent: Whether the agent's words may be in it.
+
+        Returns:
+            The same object, with what was found.
+        """
+        for name, item in () if value.keys() <= known else value.items():
+            if name not in known and may_hold_work(name, item):
+                self.key(name, by_agent)
+        return self
+
+    def key(self, name: str, by_agent: bool = True) -> None:
+        """Adds a key that is not read and may hold calls, their results or words; see `keys`."""
+        said = f"the key {name[:_LONGEST_NAME]!r} is not read; it may hold calls or results"
+        self.add(UNREAD, said, calls=True, words=by_agent and not is_work(name))
+
+    def role(self, role: JsonValue, by_agent: bool = True) -> None:
+        """Adds a message of which the role or type is unknown: it is nobody's, and may be the agent's."""
+        said = "a message without a role" if role is None else f"messages of the role {str(role)[:60]!r}"
+        self.add(UNREAD, f"{said}: nothing says whose they are", calls=True, words=by_agent)
+
+    def add_to(self, turn: Turn, adk_ignores: bool = False) -> Turn:
+        """Returns the turn, with what was found.
+
+        Args:
+            turn: The turn.
+            adk_ignores: Whether google-adk does not look at what is unread.
+        """
+        if self._found:
+            turn.adk_reads = turn.adk_reads and (adk_ignores or not self.has_gaps)
+            made = (Problem.of(kind, said) for kind, said in self._found.items())
+            turn.findings = [*turn.findings, *(problem for problem in made if problem not in turn.findings)]
+            turn.unknown_calls = turn.unknown_calls or self._calls
+            turn.unknown_words = turn.unknown_words or self._words
+        return turn
+
+    def add_to_all(self, turns: Sequence[Turn]) -> None:
+        """Adds the findings to the first turn, and the gaps to all turns."""
+        if self._found and turns:
+            self.add_to(turns[0])
+            for turn in turns[1:]:
+                turn.adk_reads = turn.adk_reads and not self.has_gaps
+                turn.unknown_calls = turn.unknown_calls or self._calls
+                turn.unknown_words = turn.unknown_words or self._words
+
+
+def gaps(kind: str, messages: Iterable[str], calls: bool = True, words: bool = True) -> Unread:
+    """Returns findings of one kind; see `Unread.add`."""
+    found = Unread()
+    for message in messages:
+        found.add(kind, message, calls, words)
+    return found
+
+
+def add_leap(turn: Turn, before: int, index: int, first: int = 0) -> None:
+    """Adds to a turn, numbered by its position already, that the log's own numbers leap before it.
+
+    Args:
+        turn: The turn.
+        before: The number that the log gives the turn before it; `first` - 1: there is none.
+        index: The number that the log gives it.
+        first: The number of a log's first turn.
+    """
+    where = f"after turn {before}" if before >= first else f"where turn {first} should open"
+    said = f"the log has turn {index} {where}, so that turns may be missing or twice or out of order"
+    gaps(MISSING, [f"{said}; it is numbered by its place, {turn.turn_index}"]).add_to(turn)
+
+
+def check_calls(turns: Iterable[Turn]) -> None:
+    """Adds problems of calls to turns.
+
+    They name no tool, or are written out in words; or there is a result whose call is nowhere before it.
+    """
+    earlier: set[str | None] = set()
+    for turn in turns:
+        said = (turn.user, turn.agent, *turn.agent_messages)
+        if any([text and spells_calls(text) for text in said]):
+            gaps(UNREAD, [_SPELT], words=False).add_to(turn, adk_ignores=True)
+        calls, responses = turn.tool_calls, turn.tool_responses
+        without = without_call(calls, responses, earlier) if responses else ()
+        if without or not all([call.name for call in calls]):
+            _incomplete_calls(calls, without).add_to(turn, adk_ignores=True)
+        earlier.update([call.id or call.name for call in calls])
+
+
+def _incomplete_calls(calls: Sequence[ToolCall], without: Iterable[ToolResponse]) -> Unread:
+    """Returns findings on calls that name no tool, and on results without a call."""
+    unread = Unread()
+    for place, call in enumerate(calls, 1):
+        if not call.name:
+            unread.add(NO_NAME, f"call {place} names no tool", calls=True)
+    for response in without:
+        shown = repr((response.id or response.name or "")[:_LONGEST_NAME])
+        unread.add(NO_CALL, f"the log holds the result {shown} without its call", calls=True)
+    return unread

@@ -2,27 +2,41 @@
 
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 
 from turnwise.schemas.config import MappingConfig
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.endings import UNKNOWN, End, stated_end
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.transforms.formats.chat import chat_conversation
+from turnwise.transforms.formats.endings import (
+    UNKNOWN,
+    End,
+    add_own_results,
+    as_text,
+    call_fields,
+    declared_tools,
+    own_result,
+    stated_end,
+)
+from turnwise.transforms.formats.events import ConversationEvent, read_event
+from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.messages_base import DIALECTS, dialects_of
-from turnwise.transforms.formats.messages.values import objects
-from turnwise.transforms.formats.own_results import add_own_results, own_result
-from turnwise.transforms.formats.paths import MappedRecord
+from turnwise.transforms.formats.messages.messages_base import DIALECTS, Dialect, dialects_of
+from turnwise.transforms.formats.messages.streams import objects, without_nulls
+from turnwise.transforms.formats.paths import MappedRecord, join_chunks, read_messages, read_reply
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
+    FORMATS,
+    NEXT_STEP,
     EventReader,
     Format,
     ReadSettings,
+    foreign_format,
+    formats_in_order,
+    nearest_format,
     record_place,
     register_format,
 )
-from turnwise.transforms.formats.spellings import as_text, call_fields
-from turnwise.transforms.formats.tool_declarations import declared_tools
-from turnwise.transforms.formats.unread import UNREAD, Unread, check_calls
 
 MAPPING = "mapping"
 PART = "mapped_part"
@@ -204,4 +218,178 @@ register_format(
         events=EventReader(place=_place, join=_join),
         has_rubrics=False,
     )
+)
+
+
+# Decides which records the mapping of the config is meant for.
+
+__all__ = ["MAPPING", "PART", "mapped_format", "part_event", "takes_rows"]
+
+
+def takes_rows(mapping: MappingConfig, rows: Sequence[JsonValue], chosen: Format | None) -> bool:
+    """Returns whether each object of an array is a record of its own, because the mapping is meant for it.
+
+    Args:
+        mapping: The mapping of the config.
+        rows: The array, which a format may take for the messages of one chat.
+        chosen: The format of every record; None: they are recognised.
+    """
+    if chosen is not None:
+        return chosen is FORMATS[MAPPING] and mapping.is_part
+    if mapping.when is not None:
+        return any(_finds(mapping.when, row) for row in rows)
+    is_chat = bool(rows) and is_message(rows[0]) and not dialects_of({"messages": list(rows)})
+    return is_chat and mapping.is_part and any(_finds(mapping.conversation_id, row) for row in rows)
+
+
+def _finds(expression: str | None, row: JsonValue) -> bool:
+    try:
+        return isinstance(row, dict) and bool(MappedRecord(row).at(expression))
+    except ValueError:
+        return False
+
+
+def mapped_format(mapping: MappingConfig, value: JsonValue) -> Format:
+    """Returns the format of a record where the config has a mapping.
+
+    Raises:
+        ValueError: No format fits, and the mapping is meant for other records.
+    """
+    if mapping.when is not None and isinstance(value, dict) and MappedRecord(value).at(mapping.when):
+        return FORMATS[MAPPING]
+    try:
+        return FORMATS[recognise(value)]
+    except ValueError:
+        if mapping.when is not None or not isinstance(value, dict):
+            raise
+    return FORMATS[MAPPING]
+
+
+def part_event(mapping: MappingConfig, value: JsonValue, record: Record) -> ConversationEvent:
+    """Returns the event that a record is, which holds what the mapping found in it.
+
+    Raises:
+        ValueError: The mapping finds nothing in it.
+    """
+    if not isinstance(value, dict):
+        raise ValueError(f"a JSON object is needed, not {type(value).__name__}")
+    part = part_of(mapping, value)
+    return read_event(PART, part, record._replace(data=dump_json(part)))
+
+
+# Recognises the format of a parsed record by its keys.
+
+SHOWN_KEYS = 8
+_INSPECT = "see what the file holds with `turnwise inspect`"
+
+
+def recognise(value: JsonValue) -> str:
+    """Returns the name of a parsed record's format.
+
+    Args:
+        value: A JSON object; of the formats that are lists (see `Format.is_list`) also the list.
+
+    Raises:
+        ValueError: No format fits, or it is another system's that is not read; one line that says what it is.
+    """
+    # Columns that are empty in a row may be what only its format has.
+    for spelling in (without_nulls(value), value):
+        sample = spelling[0] if isinstance(spelling, list) and spelling else spelling
+        record = {"messages": spelling} if _is_list_of(spelling, sample) else sample
+        if isinstance(record, dict):
+            for each in formats_in_order():
+                if each.recognises(record):
+                    return each.name
+            for each in formats_in_order():
+                if each.recognises_last and each.recognises_last(record):
+                    return each.name
+    raise ValueError(_refusal(value, record))
+
+
+def _is_list_of(value: JsonValue, sample: JsonValue) -> bool:
+    """Returns whether a value is a list of messages, or a single one that is no whole reply of a model."""
+    if not isinstance(sample, dict):
+        return False
+    fits = is_message(sample) or any(dialect.fits(sample) for dialect in DIALECTS.values())
+    return fits and (isinstance(value, list) or not dialects_of(sample))
+
+
+def _refusal(value: JsonValue, record: JsonValue) -> str:
+    """Returns what is said of a record that no format fits, given also as a sample of a list."""
+    dialects = dialects_of(record) if isinstance(record, dict) else frozenset()
+    if len(dialects) > 1:
+        return f"messages in several formats: {', '.join(sorted(dialects))}; name one as --input_format"
+    foreign = foreign_format(record if isinstance(record, dict) else value)
+    near = nearest_format(record) if isinstance(record, dict) else None
+    if foreign:
+        return f"{foreign}: this format is not read; {f'{near}; ' if near else ''}{NEXT_STEP}"
+    if _is_list_of(value, value):
+        said = "a single message; a chat is one record that holds all its messages in a list under messages"
+        return f"unrecognised record: {_described(value)}: {said}"
+    if near:
+        return f"unrecognised record: {near}; {_described(record)}; {_INSPECT}, or {NEXT_STEP}"
+    known = f"known formats: {', '.join(sorted(FORMATS))}"
+    return f"unrecognised record: {_described(record)}; {known}; {_INSPECT}, or {NEXT_STEP}"
+
+
+def _described(record: JsonValue) -> str:
+    if not isinstance(record, dict):
+        return f"{type(record).__name__}, not an object"
+    if not record:
+        return "an object without keys"
+    more = ", ..." if len(record) > SHOWN_KEYS else ""
+    # A key may hold line ends.
+    shown = (key if key.isprintable() else repr(key) for key in islice(record, SHOWN_KEYS))
+    return f"keys {', '.join(shown)}{more}"
+
+
+# Chat messages, as an object.
+
+
+def is_message(value: JsonValue) -> bool:
+    """Returns whether a value is a message of a chat."""
+    return isinstance(value, dict) and "role" in value
+
+
+def is_chat(record: JsonObject) -> bool:
+    """Returns whether a record holds a list of messages."""
+    messages = record.get("messages", record.get("traj"))
+    return isinstance(messages, list) and (any(map(is_message, messages)) or _raised(record, messages))
+
+
+def _raised(record: JsonObject, messages: list[JsonValue]) -> bool:
+    """Returns whether a record is a run of a task that failed before its first message."""
+    info = record.get("info")
+    return not messages and "task_id" in record and isinstance(info, dict) and bool(info.get("error"))
+
+
+def _holds(value: JsonObject, key: str) -> bool:
+    """Returns whether the first choice of a reply holds a message, or a piece of one."""
+    choices = value.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return isinstance(first, dict) and isinstance(first.get(key), dict)
+
+
+CHAT = register_format(
+    Format(
+        name="openai_chat",
+        help="OpenAI chat messages with tool calls; tau-bench trajectories",
+        keys=("messages",),
+        rank=140,
+        recognises=lambda record: is_chat(record) and not dialects_of(record) and not foreign_format(record),
+        read_log=lambda value, record, settings: [chat_conversation(value, record_place(record))],
+        is_list=is_message,
+        has_rubrics=False,
+    )
+)
+DIALECTS[CHAT.name] = Dialect(
+    name=CHAT.name,
+    help=CHAT.help,
+    fits=lambda message: False,
+    read=read_messages,
+    reply=read_reply,
+    is_reply=lambda value: value.get("object") == "chat.completion" or _holds(value, "message"),
+    join=join_chunks,
+    is_event=lambda value: value.get("object") == "chat.completion.chunk" or _holds(value, "delta"),
+    is_plain=True,
 )

@@ -1,17 +1,23 @@
 """Traces of Amazon Bedrock Agents: one record a step, by the documented schema."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.transforms.formats.endings import End, as_text
+from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, add_leap, snake
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
-from turnwise.transforms.formats.messages.values import as_object, decoded, stated
-from turnwise.transforms.formats.platforms.bedrock_calls import add_calls
+from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects, stated
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
-from turnwise.transforms.formats.spellings import as_text
 
-_STEPLESS = ("modelInvocationInput", "rationale", "modelInvocationOutput", "invocationInput", "observation")
+_PLATFORMS_STEPLESS = (
+    "modelInvocationInput",
+    "rationale",
+    "modelInvocationOutput",
+    "invocationInput",
+    "observation",
+)
 _POST = "postProcessingTrace"
 _NO_USER = "traces of Bedrock Agents hold what the user said only inside of prompts, which are not read"
 
@@ -28,11 +34,11 @@ def _fits(record: JsonObject) -> bool:
     return "sessionId" in part and any(kind.endswith("Trace") for kind in kinds)
 
 
-def _place(value: JsonObject) -> tuple[str, int]:
+def _place_platforms(value: JsonObject) -> tuple[str, int]:
     return str(_whole(value).get("sessionId") or ""), -1
 
 
-def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+def _join_platforms(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [_whole(value) for value in values]
     log, is_over, inner = Dialogue(), True, 0
     for part in parts:
@@ -88,7 +94,7 @@ def _step(trace: JsonObject, log: Dialogue) -> bool:
             output = as_object(as_object(step.get("modelInvocationOutput")).get("metadata"))
             usage = as_object(output.get("usage"))
             log.usage({"input_tokens": usage.get("inputTokens"), "output_tokens": usage.get("outputTokens")})
-            for name in step.keys() - set(_STEPLESS):
+            for name in step.keys() - set(_PLATFORMS_STEPLESS):
                 log.unread.part(name)
         elif kind == "guardrailTrace" and step.get("action") == "INTERVENED":
             log.failure = "guardrail_intervened"
@@ -126,8 +132,211 @@ register_format(
         keys=("sessionId", "agentId", "eventTime", "trace"),
         rank=88,
         recognises=_fits,
-        events=EventReader(place=_place, join=_join),
+        events=EventReader(place=_place_platforms, join=_join_platforms),
         time_keys=("eventTime",),
         has_rubrics=False,
     )
 )
+
+
+# Interaction logs of Dialogflow CX: one row a turn, by the documented columns.
+
+
+def _place(value: JsonObject) -> tuple[str, int]:
+    name, position = as_text(value.get("conversation_name")), value.get("turn_position")
+    try:
+        index = int(position) if isinstance(position, int | str) else -1
+    except ValueError:
+        index = -1
+    if not name or index < 0:
+        raise ValueError("a row of Dialogflow CX needs conversation_name and turn_position")
+    return name, index
+
+
+def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
+    log, end = Dialogue(), End()
+    leaps: list[tuple[int, int, int]] = []
+    last: int | None = None
+    for row in values:
+        position = _place(row)[1]
+        before = last or 0
+        if position > before + 1 or position == last:
+            leaps.append((len(log.turns), before, position))
+        last = position
+        end = add_row(row, log) or end
+    first = values[0]
+    turns = log.close(end)
+    for place, before, position in leaps:
+        add_leap(turns[min(place, len(turns) - 1)], before, position, first=1)
+    return Conversation(
+        conversation_id=session_id,
+        source="dialogflow_cx",
+        language=as_text(first.get("language_code")),
+        start_time=as_text(first.get("request_time")),
+        turns=turns,
+        ended=end.ended,
+        ended_detail=end.detail,
+        meta={key: first[key] for key in ("project_id", "agent_id") if key in first},
+    )
+
+
+register_format(
+    Format(
+        name="dialogflow_cx",
+        help="interaction logs of Dialogflow CX (BigQuery rows)",
+        keys=("conversation_name", "turn_position", "request", "response"),
+        rank=86,
+        recognises=lambda record: record.keys() >= {"conversation_name", "turn_position"},
+        events=EventReader(place=_place, join=_join),
+        time_keys=("request_time",),
+        has_rubrics=False,
+    )
+)
+
+
+# What one row of a Dialogflow CX interaction log says and does.
+
+_STEPLESS = key_set(
+    "conversation_success output_audio_text mixed_audio play_audio telephony_transfer_call "
+    "knowledge_info_card response_type channel source"
+)
+_ACTIONS_WITHOUT_CALLS = key_set(
+    "user_utterance agent_utterance playbook_invocation playbook_transition flow_invocation flow_transition "
+    "status display_name start_time complete_time sub_execution_steps event tool_use llm_call "
+    "intent_match flow_state_update stt tts"
+)
+
+
+def plain(value: JsonValue) -> JsonObject:
+    """Returns an object, or that of a JSON text, with its keys in snake_case."""
+    found = json_structure(value) if isinstance(value, str) else value
+    return {snake(key): item for key, item in as_object(found).items() if item is not None}
+
+
+def add_row(row: JsonObject, log: Dialogue) -> End | None:
+    """Adds a row; returns how the conversation ends, if the row says so."""
+    response = plain(row.get("response"))
+    result = plain(response.get("query_result"))
+    _user(plain(plain(row.get("request")).get("query_input")), result, row, log)
+    for action in _actions(result):
+        _action(plain(action), log)
+    ends = [_message(plain(one), log) for one in objects(result.get("response_messages"), "responseMessages")]
+    if not response:
+        log.unread.add(NO_ANSWER, "a row holds no response", calls=True, words=True)
+    elif row.get("partial_responses"):
+        log.unread.add(UNREAD, "partial_responses are not read", words=True)
+    return next((end for end in reversed(ends) if end), None)
+
+
+def _user(given: JsonObject, result: JsonObject, row: JsonObject, log: Dialogue) -> None:
+    """Opens a turn with what the user did; the result of a tool that the client ran opens none."""
+    time = row.get("request_time")
+    answer = given.get("tool_call_result")
+    if answer is not None:
+        found = plain(answer)
+        error = plain(found.get("error")).get("message")
+        log.result(found.get("output_parameters"), None, found.get("action") or found.get("tool"), error)
+    elif "text" in given:
+        log.user(str(as_object(given["text"]).get("text") or ""), time)
+    elif "audio" in given:
+        log.user(str(result.get("transcript") or result.get("text") or ""), time)
+    elif "dtmf" in given:
+        log.user(str(as_object(given["dtmf"]).get("digits") or ""), time)
+    elif "event" in given:
+        log.user(f"<event>{as_object(given['event']).get('event')}</event>", time)
+    else:
+        log.user(str(result.get("transcript") or result.get("text") or ""), time)
+        log.unread.part(next((key for key in given if key != "language_code"), "a request without input"))
+
+
+def _actions(result: JsonObject) -> Iterator[JsonObject]:
+    tracing = plain(plain(result.get("generative_info")).get("action_tracing_info"))
+    found = list(objects(tracing.get("actions"), "actions"))
+    if not found:
+        for block in objects(result.get("trace_blocks"), "traceBlocks"):
+            found += objects(block.get("actions"), "actions")
+    yield from found
+
+
+def _action(action: JsonObject, log: Dialogue) -> None:
+    use = plain(action.get("tool_use"))
+    if use:
+        name = as_text(use.get("action") or use.get("display_name") or use.get("tool"))
+        tool = as_text(use.get("tool")) or ""
+        log.call(name, use.get("input_action_parameters") or {}, None, tool)
+        exception = plain(plain(action.get("status")).get("exception"))
+        if use.get("output_action_parameters") is not None or exception:
+            error = exception.get("error_message") or (True if exception else None)
+            log.result(use.get("output_action_parameters"), None, name, error)
+    for kind in action.keys() - _ACTIONS_WITHOUT_CALLS:
+        log.unread.part(kind)
+
+
+def _message(message: JsonObject, log: Dialogue) -> End | None:
+    """Adds a response message; returns how the conversation ends, if it says so."""
+    end = None
+    for kind, held in message.items():
+        if kind == "text":
+            texts = as_object(held).get("text")
+            log.agent("\n".join(str(text) for text in texts) if isinstance(texts, list) else str(texts or ""))
+        elif kind == "tool_call":
+            call = plain(held)
+            name = as_text(call.get("action") or call.get("tool"))
+            log.call(name, call.get("input_parameters") or {}, None, as_text(call.get("tool")) or "")
+        elif kind == "live_agent_handoff":
+            end = End("hand_off", "live_agent_handoff")
+        elif kind == "end_interaction":
+            end = End("normally", "end_interaction")
+        elif kind == "payload":
+            log.turn.payloads = [*log.turn.payloads, as_object(held)]
+        elif kind not in _STEPLESS:
+            log.unread.part(kind)
+    return end
+
+
+# Calls in traces of Amazon Bedrock Agents.
+
+
+def add_calls(given: JsonObject, log: Dialogue) -> None:
+    """Adds the calls of an invocation, each under the kind of what it calls."""
+    for kind, held in given.items():
+        step = as_object(held)
+        call_id = step.get("invocationId")
+        if kind == "actionGroupInvocationInput":
+            path = f"{step.get('verb')} {step.get('apiPath')}".strip()
+            log.call(
+                step.get("function") or path,
+                _arguments(step),
+                call_id,
+                str(step.get("actionGroupName") or ""),
+            )
+        elif kind == "knowledgeBaseLookupInput":
+            log.call(
+                "knowledge_base", {"text": step.get("text")}, None, str(step.get("knowledgeBaseId") or "")
+            )
+        elif kind == "codeInterpreterInvocationInput":
+            log.call("code_interpreter", {"code": step.get("code")})
+        elif kind == "agentCollaboratorInvocationInput":
+            log.call(step.get("agentCollaboratorName"), {"input": as_object(step.get("input")).get("text")})
+        elif isinstance(held, dict):
+            log.unread.part(kind)
+
+
+def _arguments(step: JsonObject) -> JsonObject:
+    """Returns the parameters of a call, and those in the body of a request, by name."""
+    found = list(objects(step.get("parameters"), "parameters"))
+    for fields in as_object(as_object(step.get("requestBody")).get("content")).values():
+        found += objects(fields, "requestBody.content")
+    return {str(each.get("name")): _typed(each) for each in found}
+
+
+def _typed(parameter: JsonObject) -> JsonValue:
+    value, kind = parameter.get("value"), parameter.get("type")
+    if not isinstance(value, str) or kind not in ("integer", "number", "boolean", "array", "object"):
+        return value
+    if kind == "boolean":
+        return {"true": True, "false": False}.get(value.lower(), value)
+    try:
+        return int(value) if kind == "integer" else float(value) if kind == "number" else decoded(value)
+    except ValueError:
+        return value

@@ -1,29 +1,43 @@
 """One reader for logs and one for eval cases, of all formats."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 from pydantic_core import from_json
 
-from turnwise.schemas.case import EvalCase
+from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
-from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.conversation import Conversation, Receipt, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
-from turnwise.schemas.score import RAISED
-from turnwise.transforms.formats.events import ConversationEvent, read_event
-from turnwise.transforms.formats.mapped import MAPPING, PART
-from turnwise.transforms.formats.mapped.choice import mapped_format, part_event, takes_rows
+from turnwise.schemas.score import KEPT_RECORD_BYTES, RAISED, Failure, record_failure
+from turnwise.transforms.formats.events import (
+    ConversationEvent,
+    add_clashes,
+    distinct,
+    in_order,
+    join_events,
+    read_event,
+)
+from turnwise.transforms.formats.mapped import MAPPING, PART, mapped_format, part_event, recognise, takes_rows
 from turnwise.transforms.formats.messages.messages_base import DIALECTS
-from turnwise.transforms.formats.messages.values import stated, without_nulls
-from turnwise.transforms.formats.problems import check_keys, checked, is_foreseen, unforeseen, with_turns
-from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.messages.streams import stated, without_nulls
+from turnwise.transforms.formats.problems import (
+    check_keys,
+    check_one_conversation,
+    checked,
+    is_foreseen,
+    unforeseen,
+    with_turns,
+)
 from turnwise.transforms.formats.registry import (
     AUTO,
     CASES_GO_TO,
     FORMATS,
     Format,
+    NoConversation,
     ReadSettings,
     SplitEvent,
     Splitter,
@@ -32,7 +46,6 @@ from turnwise.transforms.formats.registry import (
     read_settings,
     record_place,
 )
-from turnwise.transforms.formats.several import check_one_conversation
 
 # What is nested more deeply than this could be read and then not be written; the general parser refuses it.
 _DEEPEST = 200
@@ -305,3 +318,197 @@ def is_one_file(lines: Sequence[object]) -> bool:
     tests = [each.is_lines for each in FORMATS.values() if each.is_lines]
     held = [spelling for line in lines if isinstance(line, dict) for spelling in (stated(line), line)]
     return any(test(line) for line in held for test in tests)
+
+
+# Records to canonical conversations and eval cases, with a failure for whatever cannot be read.
+
+_PLACES_SHOWN = 3
+
+
+class LoggedConversation(NamedTuple):
+    """A conversation and the record it was read from."""
+
+    conversation: Conversation
+    record: Record
+
+
+def parse_record(
+    reader: LogReader, record: Record, counts: Counter[str]
+) -> Sequence[LoggedConversation | ConversationEvent | Failure]:
+    """Returns what a log record holds; of several things in one record each has its own receipt."""
+    counts["records"] += 1
+    try:
+        found = reader.read(record)
+        if not found:
+            raise ValueError("the record holds no conversation")
+    except NoConversation as error:
+        counts["parsed_records"] += 1
+        return [record_failure("check", error, record)]
+    except RAISED as error:
+        counts["lost_records"] += 1
+        return [record_failure("parse", error, record)]
+    counts["parsed_records"] += 1
+    parts: list[LoggedConversation | ConversationEvent | Failure] = []
+    for part, one in enumerate(found):
+        if isinstance(one, ConversationEvent):
+            held = one.record if len(found) == 1 else _part_of(one.record, part, len(found))
+            parts.append(one._replace(record=held))
+            continue
+        counts["conversations"] += 1
+        own = record if len(found) == 1 else _part_of(record, part, len(found))
+        if isinstance(one, ValueError):
+            counts["lost_conversations"] += 1
+            parts.append(record_failure("parse", one, own))
+        else:
+            parts.append(LoggedConversation(one, own))
+    return parts
+
+
+def parse_conversation(
+    conversation: Conversation, record: Record, counts: Counter[str]
+) -> LoggedConversation | Failure:
+    """Returns a copy of a conversation that was not read from a record, if it can be scored."""
+    counts["records"] += 1
+    try:
+        found = with_turns(checked(conversation))
+        found.conversation_id = found.conversation_id or record_place(record)
+    except RAISED as error:
+        counts["lost_records"] += 1
+        return record_failure("parse", error, record)
+    counts["parsed_records"] += 1
+    counts["conversations"] += 1
+    return LoggedConversation(found, record)
+
+
+def _part_of(record: Record, part: int, parts: int) -> Record:
+    return record._replace(receipts=(Receipt(record.source, record.position, part, parts),))
+
+
+def join_session(
+    session_id: str, given: Sequence[ConversationEvent], counts: Counter[str]
+) -> Sequence[LoggedConversation | Failure]:
+    """Returns the conversation that all events of one session make, or a failure for each event."""
+    counts["conversations"] += 1
+    try:
+        events = in_order(distinct(given))
+        conversation = join_events(session_id, events)
+        add_clashes(conversation, given, events)
+    except RAISED as error:
+        counts["lost_conversations"] += 1
+        return [record_failure("parse", error, event.record, session_id) for event in given]
+    counts["joined_entries"] += len(given)
+    return [LoggedConversation(conversation, events[0].record)]
+
+
+def parse_case(
+    reader: CaseReader, record: Record, counts: Counter[str]
+) -> Iterator[tuple[Record, EvalCase] | Failure]:
+    """Yields the eval cases of a record, each with the record.
+
+    Of the record's text each has what a failure keeps of it, and of a record of several cases its share.
+    """
+    cases: Sequence[EvalCase | BaseException]
+    try:
+        cases = reader.read(record)
+    except RAISED as error:
+        cases = [error]
+    held = record._replace(data=record.data[: KEPT_RECORD_BYTES // max(1, len(cases))])
+    for case in cases:
+        if isinstance(case, BaseException):
+            counts["lost_cases"] += 1
+            yield record_failure("parse_case", case, record)
+        else:
+            counts["cases"] += 1
+            yield held, case
+
+
+def distinct_case(
+    entries: Iterable[tuple[Record, EvalCase]], counts: Counter[str]
+) -> tuple[EvalCase | None, list[Failure]]:
+    """Returns the case of entries with one key, and the failures of those that do not count.
+
+    Of equal ones the first counts. Of ones that differ none does: which is meant is unknown.
+    """
+    found = sorted(entries, key=lambda entry: entry[0][:2])
+    first, case = found[0]
+    if all(other == case for _, other in found):
+        error = ValueError(f"{_named_parsing(case.key)} stands already at {first.source}:{first.position}")
+        kept, repeated = case, found[1:]
+    else:
+        places = ", ".join(f"{record.source}:{record.position}" for record, _ in found[:_PLACES_SHOWN])
+        more = ", ..." if len(found) > _PLACES_SHOWN else ""
+        said = "stands several times and differs, so none counts"
+        error = ValueError(f"{_named_parsing(case.key)} {said}: {places}{more}")
+        kept, repeated = None, found
+    counts["cases"] -= len(repeated)
+    counts["lost_cases"] += len(repeated)
+    return kept, [record_failure("parse_case", error, record) for record, _ in repeated]
+
+
+def _named_parsing(key: CaseKey) -> str:
+    return f"eval id {key.eval_id!r}" + (f" of the set {key.eval_set_id!r}" if key.eval_set_id else "")
+
+
+# Reads records of which it is not known whether they are logs or eval cases.
+
+
+class FoundCase(NamedTuple):
+    """An eval case and the record it was read from."""
+
+    case: EvalCase
+    record: Record
+
+
+Found: TypeAlias = LoggedConversation | ConversationEvent | FoundCase | Failure
+
+
+class ReadRecord(NamedTuple):
+    """What a record holds.
+
+    Attributes:
+        format: Name of its format; None: it could not be recognised.
+        found: Its conversations, its cases, the event that it is, or failures.
+    """
+
+    format: str | None
+    found: Sequence[Found]
+
+
+class AnyReader:
+    """Reads records of logs and of eval cases of every registered format."""
+
+    def __init__(self, input_format: str = AUTO, config: EvalConfig | None = None) -> None:
+        config = config or EvalConfig()
+        self._input_format = input_format
+        self._logs = LogReader(input_format, config)
+        self._cases = CaseReader(config.ces)
+
+    def read(self, record: Record) -> ReadRecord:
+        """Returns what a record holds: conversations if it is a log, else eval cases. It never raises."""
+        kind = self._kind(record)
+        name = kind.name if kind else None
+        if kind is not None and not kind.is_log:
+            return ReadRecord(name, self._read_cases(record))
+        found = parse_record(self._logs, record, Counter())
+        if kind and kind.read_cases and any(isinstance(one, Failure) for one in found):
+            cases = self._read_cases(record)
+            if any(isinstance(one, FoundCase) for one in cases) or not _names_conversation(record):
+                return ReadRecord(name, cases)
+        return ReadRecord(name, found)
+
+    def _kind(self, record: Record) -> Format | None:
+        if self._input_format != AUTO:
+            return FORMATS[self._input_format]
+        try:
+            return FORMATS[recognise(decoded(from_json(record.data)))]
+        except RAISED:
+            return None
+
+    def _read_cases(self, record: Record) -> list[Found]:
+        cases = parse_case(self._cases, record, Counter())
+        return [one if isinstance(one, Failure) else FoundCase(one[1], record) for one in cases]
+
+
+def _names_conversation(record: Record) -> bool:
+    value = without_nulls(from_json(record.data))
+    return isinstance(value, dict) and "conversation_id" in value

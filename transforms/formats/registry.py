@@ -1,7 +1,9 @@
 """Input formats and their registry."""
 
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeAlias
 
@@ -14,8 +16,88 @@ from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.registry import Registry
 from turnwise.schemas.score import RAISED
-from turnwise.transforms.formats.lending import Lent
+from turnwise.transforms.formats.fields import snake
 from turnwise.transforms.text.dates import time_seconds, value_time
+
+# Names the format that a record is nearest to, and what is missing.
+
+_TRIED = 100
+_SIMILAR = 0.8
+
+
+class Nearness(NamedTuple):
+    """How much a record has of what the records of a format have.
+
+    Attributes:
+        score: Number of the format's keys that the record has, less that of the missing ones; one that is
+            misspelt counts as neither.
+        missing: Missing keys, each with the key that may be meant.
+    """
+
+    score: int
+    missing: list[tuple[str, str | None]]
+
+
+def nearest_format(record: JsonObject) -> str | None:
+    """Returns which format a record is nearest to and what is missing, one line; None: it is near to none."""
+    return _nearest(tuple(islice(record, _TRIED)), FORMATS.changes)
+
+
+@lru_cache(maxsize=256)
+def _nearest(keys: tuple[str, ...], changes: int) -> str | None:
+    found = [
+        (nearness(keys, wanted), each)
+        for each in formats_in_order()
+        for wanted in (each.keys, *each.other_keys)
+        if wanted
+    ]
+    # A record that misses no key of a format that it is not in is rather one that misses a few of another's.
+    near, kind = max(found, key=lambda one: (one[0].score, bool(one[0].missing), -len(one[0].missing)))
+    if near.score < 0:
+        return None
+    if not near.missing:
+        return f"its keys do not hold what they hold in the nearest format, {kind.name} ({kind.help})"
+    missing = ", ".join(f"{key} (is it {meant}?)" if meant else key for key, meant in near.missing)
+    is_or_are = "is" if len(near.missing) == 1 else "are"
+    return f"{missing} {is_or_are} missing for the nearest format, {kind.name} ({kind.help})"
+
+
+def nearness(keys: Sequence[str], wanted: Sequence[str]) -> Nearness:
+    """Returns how much there is of the keys of a format."""
+    others = {snake(key): key for key in keys if key not in wanted}
+    missing: list[tuple[str, str | None]] = []
+    score = 0
+    for key in wanted:
+        if key in keys:
+            score += 1
+            continue
+        near = get_close_matches(snake(key), list(others), n=1, cutoff=_SIMILAR)
+        score -= not near
+        meant = others[near[0]] if near else None
+        missing.append((key, meant if meant is None or meant.isprintable() else repr(meant)))
+    return Nearness(score, missing)
+
+
+# What a format says of groups of events, of which only some name their conversation.
+
+
+class NoConversation(ValueError):
+    """A group of events belongs to no conversation."""
+
+
+class Lent(NamedTuple):
+    """An event of a group, or a piece of it, with its conversation.
+
+    Attributes:
+        place: 0-based place of the event in the group.
+        conversation_id: Id of the conversation.
+        data: UTF-8 JSON of the event or of the piece.
+    """
+
+    place: int
+    conversation_id: str
+    data: bytes
+
 
 AUTO = "auto"
 """In place of a format's name: every record is recognised."""
@@ -269,3 +351,39 @@ def time_by(kind: Format, value: JsonObject) -> float | None:
     times = (time_seconds(value[key]) for key in kind.time_keys if key in value)
     own = next((time for time in times if time is not None), None)
     return value_time(value) if own is None else own
+
+
+# Recognises unsupported formats of other systems, for precise errors.
+
+NEXT_STEP = "convert it to chat messages (openai_chat) or canonical JSON first"
+_SPAN_KEYS = (
+    {"trace_id", "span_id"},
+    {"traceId", "spanId"},
+    {"context", "span_kind"},
+    {"spanContext", "attributes"},
+)
+
+
+def foreign_format(record: JsonValue) -> str | None:
+    """Returns the name of the format of another system that a record is in; None: it is in none of them."""
+    if not isinstance(record, dict):
+        return None
+    if record.keys() >= {"request", "response"}:
+        inner = foreign_format(record["response"]) or foreign_format(record["request"])
+        return f"a request with its reply{f', {inner}' if inner else ''}"
+    return next((name for name, fits in _RECORDS if fits(record)), None)
+
+
+def _has(*names: str) -> Callable[[JsonObject], bool]:
+    return lambda record: record.keys() >= set(names)
+
+
+def _is_span(record: JsonObject) -> bool:
+    return any(keys <= record.keys() for keys in _SPAN_KEYS)
+
+
+_RECORDS: tuple[tuple[str, Callable[[JsonObject], bool]], ...] = (
+    ("an OpenTelemetry export of metrics", _has("resourceMetrics")),
+    ("an incomplete export of spans", _has("spans")),
+    ("an incomplete OpenTelemetry span", _is_span),
+)

@@ -7,9 +7,8 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.inspection import CriterionUse, FileInspection, Noted
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import Criterion
-from turnwise.transforms.formats.any_record import FoundCase, ReadRecord
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
 from turnwise.transforms.inspection.example import case_example, conversation_example
 from turnwise.transforms.inspection.trial import ORDER, try_criteria
 

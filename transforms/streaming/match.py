@@ -13,7 +13,7 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.counters import CountingDoFn
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.sessions import RecordContent
-from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.reading import LoggedConversation
 from turnwise.transforms.matching.sample import CaseIndex, match_case
 
 CASE_FAILURES = "case_failures"

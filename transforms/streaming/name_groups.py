@@ -10,8 +10,7 @@ from apache_beam.transforms.window import TimestampedValue
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.sessions import RecordContent, SessionsFn
-from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.groups import named_events
+from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.streaming.session import Session
 from turnwise.transforms.streaming.session_state import ClosedLookup, Sessions, none_earlier

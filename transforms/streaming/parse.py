@@ -9,8 +9,7 @@ from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.steps import EVENTS, GROUPED, ParsingDoFn
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.text.dates import epoch_seconds
 
 _FOUND = "found"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from turnwise.schemas.config import MappingConfig, named_keys
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.unread import snake
+from turnwise.transforms.formats.fields import snake
 
 _IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id",
         "conv_id", "conversation", "session", "thread", "chat", "conv", "id")  # fmt: skip

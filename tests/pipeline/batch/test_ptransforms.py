@@ -21,8 +21,7 @@ from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, ScoreTurns
 from turnwise.transforms.beam.steps import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
-from turnwise.transforms.formats.parsing import LoggedConversation, parse_case
-from turnwise.transforms.formats.reading import CaseReader, LogReader
+from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader, parse_case
 from turnwise.transforms.matching.sample import CaseIndex, Sample, TurnPair, packed_case
 from turnwise.transforms.scoring.config import build_criteria
 

@@ -19,7 +19,7 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
+from turnwise.transforms.formats.answers import answer_conversation
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import score_conversation

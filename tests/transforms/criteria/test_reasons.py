@@ -24,7 +24,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.ces.result import evaluation_result, result_message
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.evaluation.conversation import RULES
-from turnwise.transforms.formats.adk.results import eval_result_conversations
+from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config

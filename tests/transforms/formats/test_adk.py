@@ -5,9 +5,14 @@ import pytest
 
 from turnwise.schemas.adk import Content, Invocation, read_log
 from turnwise.schemas.conversation import Rubric, ToolCall, Usage
-from turnwise.transforms.formats.adk.content import adk_text, text
-from turnwise.transforms.formats.adk.results import eval_result_conversations
-from turnwise.transforms.formats.adk_cases import eval_cases, invocation_expected, invocation_turn
+from turnwise.transforms.formats.adk_cases import (
+    adk_text,
+    eval_cases,
+    invocation_expected,
+    invocation_turn,
+    text,
+)
+from turnwise.transforms.formats.adk_formats import eval_result_conversations
 
 SHARED = Path(__file__).parents[3] / "../shared"
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from turnwise.transforms.formats.adk.history import REWOUND
-from turnwise.transforms.formats.adk_sessions import session_conversation
+from turnwise.transforms.formats.adk_sessions import REWOUND, session_conversation
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.gaps import gap_reasons
 

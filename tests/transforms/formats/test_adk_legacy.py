@@ -1,7 +1,7 @@
 import pytest
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.formats.adk.legacy import legacy_cases, legacy_eval_case
+from turnwise.transforms.formats.adk_cases import legacy_cases, legacy_eval_case
 
 ROW = {
     "query": "turn it off",

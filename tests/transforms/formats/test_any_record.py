@@ -8,9 +8,8 @@ import pytest
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
-from turnwise.transforms.formats.any_record import AnyReader, FoundCase
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.parsing import LoggedConversation
+from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
 
 TURN = {"user": "a", "agent": "b"}
 

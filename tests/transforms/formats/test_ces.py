@@ -10,7 +10,7 @@ from turnwise.schemas.conversation import Rubric, TimedSpan, ToolCall, TurnThres
 from turnwise.schemas.proto.message import WireError
 from turnwise.transforms.formats import ces_cases
 from turnwise.transforms.formats import ces_conversations as ces
-from turnwise.transforms.formats.ces import log as ces_log
+from turnwise.transforms.formats import ces_conversations as ces_log
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")

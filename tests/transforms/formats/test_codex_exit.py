@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from turnwise.transforms.formats.agents.codex_events import is_typed, marked
+from turnwise.transforms.formats.codex_sessions import is_typed, marked
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from turnwise.schemas.conversation import (
     ToolCall,
 )
 from turnwise.transforms.criteria.answers.empty_searches import EmptySearches
-from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
+from turnwise.transforms.formats.answers import answer_conversation
+from turnwise.transforms.formats.mapped import recognise
 from turnwise.transforms.formats.problems import checked
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.formats.recognise import recognise
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.scoring.findings import record_findings
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.readings import FORMATS, one
 from turnwise.schemas.config import DiscoveryEngineConfig
 from turnwise.schemas.conversation import Record
-from turnwise.transforms.formats.adk.results import eval_result_conversations
+from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.formats.adk_sessions import session_conversation
-from turnwise.transforms.formats.discovery_engine.conversations import answer_conversation
+from turnwise.transforms.formats.answers import answer_conversation
 from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end, stated_end
 from turnwise.transforms.formats.events import join_events
 from turnwise.transforms.formats.reading import LogReader

@@ -16,8 +16,8 @@ from turnwise.transforms.formats.events import (
     may_hold_events,
     read_event,
 )
+from turnwise.transforms.formats.mapped import recognise
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.formats.recognise import recognise
 
 SAMPLES = Path(__file__).parents[3] / "pipeline/sample_data/conversations"
 T = 1_767_323_045.0

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from turnwise.schemas.conversation import Record
-from turnwise.transforms.formats.chat.completions import read_messages
+from turnwise.transforms.formats.endings import failure_mark
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.paths import read_messages
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.formats.spellings import failure_mark
 
 FAILED = [
     ({"error": "no"}, "no"),

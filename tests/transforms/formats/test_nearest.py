@@ -2,7 +2,7 @@
 
 import pytest
 
-from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.mapped import recognise
 from turnwise.transforms.formats.registry import FORMATS
 
 _MADE_BY_TURNWISE = {"trace_part", "mapped_part", "mapping"}

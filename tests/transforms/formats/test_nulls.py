@@ -20,7 +20,7 @@ from tests.transforms.formats.traces import test_containers as containers
 from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import json_structure
-from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.mapped import recognise
 
 REPORTED = Path(__file__).parents[4] / "shared/fixtures/reported/reading"
 SAMPLES = Path(__file__).parents[3] / "pipeline/sample_data"

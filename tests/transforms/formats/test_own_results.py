@@ -7,14 +7,13 @@ import pytest
 import turnwise
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.effects.failures import has_failed
-from turnwise.transforms.formats.canonical import read_conversation
-from turnwise.transforms.formats.canonical.turn_event import joined_conversation
-from turnwise.transforms.formats.chat.completions import read_messages
+from turnwise.transforms.formats.canonical import joined_conversation, read_conversation
 from turnwise.transforms.formats.messages.anthropic import read_messages as read_anthropic
 from turnwise.transforms.formats.messages.bedrock import BEDROCK
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.langchain import read_messages as read_langchain
 from turnwise.transforms.formats.messages.openai_responses import read_items
+from turnwise.transforms.formats.paths import read_messages
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.calls import pair_responses
 

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from turnwise.schemas.conversation import Record
+from turnwise.transforms.formats.mapped import recognise
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.formats.recognise import recognise
 from turnwise.transforms.formats.registry import FORMATS
 
 CHUNKED = {"messages": [{"role": "user", "chunks": [{"text": "a"}]}]}

@@ -3,11 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.transforms.formats.adk.legacy import legacy_cases
-from turnwise.transforms.formats.adk_cases import eval_cases
+from turnwise.transforms.formats.adk_cases import eval_cases, legacy_cases
 from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.canonical import looks_canonical, read_case, read_conversation
-from turnwise.transforms.formats.recognise import recognise
+from turnwise.transforms.formats.mapped import recognise
 
 DATA = Path(__file__).parents[3] / "../shared/data"
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="no shared data")

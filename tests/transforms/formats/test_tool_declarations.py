@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
+from turnwise.transforms.formats.endings import context_tools, declared_tools
 from turnwise.transforms.formats.reading import CaseReader, LogReader
-from turnwise.transforms.formats.tool_declarations import context_tools, declared_tools
 from turnwise.transforms.matching.sample import inline_case
 
 

@@ -11,7 +11,7 @@ from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample
-from turnwise.transforms.formats.canonical.turn_event import joined_conversation
+from turnwise.transforms.formats.canonical import joined_conversation
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.scoring.findings import UNREAD_EXPECTATION

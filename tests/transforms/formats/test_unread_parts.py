@@ -13,8 +13,8 @@ from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.chat import chat_conversation
 from turnwise.transforms.formats.events import in_order, join_events
+from turnwise.transforms.formats.fields import is_work
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.formats.unread import is_work
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
 

@@ -1,7 +1,7 @@
 import pytest
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn
-from turnwise.transforms.formats.adk.results import eval_result_conversations
+from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.judging.prompts import (
     agent_sections,

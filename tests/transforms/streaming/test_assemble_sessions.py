@@ -16,8 +16,7 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.inspected import InspectedDoFn
 from turnwise.transforms.beam.sessions import AssembleConversations, Ignored, LostConversation, firing_time
 from turnwise.transforms.beam.steps import JoinSessions, ParseConversations
-from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.streaming.parse import ParseArrivals
 from turnwise.transforms.streaming.session import MAX_EVENTS, ClosedSession
 from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier

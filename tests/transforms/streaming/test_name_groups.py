@@ -15,8 +15,7 @@ from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.sessions import AssembleConversations
 from turnwise.transforms.formats.events import ConversationEvent
-from turnwise.transforms.formats.parsing import LoggedConversation
-from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.formats.registry import record_time
 from turnwise.transforms.streaming.name_groups import NameStreamGroups
 from turnwise.transforms.streaming.parse import ParseArrivals

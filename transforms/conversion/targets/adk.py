@@ -13,8 +13,8 @@ from turnwise.transforms.conversion.targets.adk_parts import (
     rubrics,
 )
 from turnwise.transforms.formats.adk_cases import eval_cases, invocation_turn, turn_context
+from turnwise.transforms.formats.endings import context_tools
 from turnwise.transforms.formats.problems import one_line_problems
-from turnwise.transforms.formats.tool_declarations import context_tools
 from turnwise.transforms.tools.conversion import Codec, Target, register_target
 
 _NAME = "turnwise"

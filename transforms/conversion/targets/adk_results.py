@@ -13,7 +13,7 @@ from turnwise.transforms.conversion.targets.adk_parts import (
     recorded_invocation,
     step_contents,
 )
-from turnwise.transforms.formats.adk.results import eval_result_conversations
+from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.text.dates import time_seconds
 from turnwise.transforms.tools.conversion import Codec, RunOfConversation, Target, register_target
 

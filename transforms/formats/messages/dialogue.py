@@ -9,16 +9,18 @@ from turnwise.transforms.formats.endings import (
     UNKNOWN,
     End,
     agreed_end,
+    as_text,
     error_end,
+    error_mark,
+    known_tokens,
     marked_end,
     reasons_end,
     record_end,
     stated_reason,
     users_end,
+    with_own_results,
 )
-from turnwise.transforms.formats.own_results import with_own_results
-from turnwise.transforms.formats.spellings import as_text, error_mark, known_tokens
-from turnwise.transforms.formats.unread import NO_ANSWER, UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.fields import NO_ANSWER, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.matching.calls import pair_responses
 
 OPEN_CALL = "CallWithoutResult"

@@ -2,23 +2,33 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import islice
 from typing import NamedTuple
 
-from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import JsonObject, dump_json
-from turnwise.transforms.formats.messages.chains import chains
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, json_structure
+from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.messages.dialogue import Dialogue, added
-from turnwise.transforms.formats.messages.halves import dialects_of_halves, halves
 from turnwise.transforms.formats.messages.messages_base import (
     DIALECTS,
+    KEPT_BY,
+    MISSING_HISTORY,
+    NO_REQUEST,
     Dialect,
     conversation,
+    dialects_of,
     messages_in,
     read_half,
 )
-from turnwise.transforms.formats.messages.values import key_set
-from turnwise.transforms.formats.registry import EventReader, Format, register_format
-from turnwise.transforms.formats.spellings import as_text
+from turnwise.transforms.formats.messages.streams import as_object, events_of, key_set
+from turnwise.transforms.formats.registry import (
+    EventReader,
+    Format,
+    ReadSettings,
+    record_place,
+    register_format,
+)
+from turnwise.transforms.text.dates import time_seconds
 
 _NAMES = ("conversation_id", "session_id", "thread_id", "conversationId", "sessionId", "threadId", "chat_id")
 _KEYS = key_set(
@@ -40,7 +50,7 @@ def _is_exchange(value: JsonObject) -> bool:
     return bool(messages_in(request)[0]) and len(dialects_of_halves(request, reply, events)) < 2
 
 
-def _read(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
+def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
     """Reads a request with its reply.
 
     Args:
@@ -96,7 +106,7 @@ def _place(value: JsonObject) -> tuple[str, int]:
     stated = _stated(value)
     if stated:
         return stated, -1
-    exchange = _read(value)
+    exchange = _read_exchange(value)
     steps = exchange.log.steps
     first = next((i for i, step in enumerate(steps) if step[0] in ("agent", "call")), len(steps))
     opening = dump_json([list(step) for step in steps[: first + 1]])
@@ -124,7 +134,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
 def _read_chain(values: Sequence[JsonObject]) -> _Exchange:
     """Reads records of which each has only the new messages."""
     whole = Dialogue()
-    return [_read(value, whole) for value in values][-1]
+    return [_read_exchange(value, whole) for value in values][-1]
 
 
 def _add_measures(log: Dialogue, other: Dialogue) -> None:
@@ -143,6 +153,134 @@ register_format(
         rank=120,
         recognises=_is_exchange,
         events=EventReader(place=_place, join=_join),
+        has_rubrics=False,
+    )
+)
+
+
+# Requests that continue each other because the server keeps the history: which record follows which.
+
+
+class _Link(NamedTuple):
+    value: JsonObject
+    time: float
+    name: str | None
+    previous: str | None
+    is_kept: bool
+
+
+def chains(values: Sequence[JsonObject]) -> list[list[JsonObject]]:
+    """Returns the records of one conversation in chains, each in order, by the time of its last reply.
+
+    A record follows the one whose reply it names as the previous one. Where two follow the same reply, each
+    ends a chain of its own. Records whose conversation the server keeps are one chain, by time. Any other
+    record is a chain by itself.
+    """
+    links = sorted(map(_link, values), key=lambda link: link.time)
+    kept = [place for place, link in enumerate(links) if link.is_kept]
+    places = {link.name: place for place, link in enumerate(links) if link.name}
+    followed = {places.get(link.previous) for link in links if link.previous}
+    ends = set(range(len(links))) - followed - set(kept[:-1]) or {len(links) - 1}
+    found = [kept if place in kept else _chain(place, links, places) for place in sorted(ends)]
+    return [[links[place].value for place in chain] for chain in found]
+
+
+def _link(value: JsonObject) -> _Link:
+    request, reply, events = halves(value)
+    last = events[-1].get("response") if events and not isinstance(reply, dict) else None
+    held = as_object(reply if isinstance(reply, dict) else last)
+    time = time_seconds(held.get("created_at")) or time_seconds(held.get("created")) or 0.0
+    previous = as_text(request.get(KEPT_BY[0]))
+    is_kept = previous is None and any(request.get(key) is not None for key in KEPT_BY[1:])
+    return _Link(value, time, as_text(held.get("id")), previous, is_kept)
+
+
+def _chain(place: int, links: Sequence[_Link], places: dict[str, int]) -> list[int]:
+    """Returns the places of a record and of those before it."""
+    chain: list[int] = []
+    at: int | None = place
+    while at is not None and at not in chain:
+        chain.append(at)
+        previous = links[at].previous
+        at = places.get(previous) if previous else None
+    return chain[::-1]
+
+
+# The two halves of a request with its reply, and their dialect.
+
+_TRIED = 50
+
+
+def _body(half: JsonValue) -> JsonValue:
+    """Returns the body of a half: inside `body`, or of its JSON text."""
+    inner = half.get("body") if isinstance(half, dict) else None
+    value = half if inner is None else inner
+    found = json_structure(value) if isinstance(value, str) else None
+    return value if found is None else found
+
+
+def dialects_of_halves(request: JsonObject, reply: JsonValue, events: list[JsonObject]) -> set[str]:
+    """Returns the dialects whose keys either half has."""
+    found = set(dialects_of(request))
+    first = list(islice(events, _TRIED))
+    for dialect in DIALECTS.values():
+        if dialect.is_reply(reply) if isinstance(reply, dict) else any(map(dialect.is_event, first)):
+            found.add(dialect.name)
+    return found
+
+
+def halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]:
+    """Returns a record's request, its reply, and the events of the reply if it is a stream."""
+    request, reply = _body(value.get("request")), _body(value.get("response"))
+    return request if isinstance(request, dict) else {}, reply, events_of(reply)
+
+
+# A model's reply without its request, whole or as the events of a stream.
+
+
+def _is_event(value: JsonObject) -> bool:
+    return sum(dialect.is_event(value) for dialect in DIALECTS.values()) == 1 and "request" not in value
+
+
+def _is_reply(value: JsonObject) -> bool:
+    dialects = dialects_of(value)
+    is_plain = any(DIALECTS[name].is_plain for name in dialects)
+    return (is_plain and len(dialects) == 1) or (not dialects and _is_event(value))
+
+
+def _dialect(events: list[JsonObject]) -> Dialect:
+    first = list(islice(events, _TRIED))
+    found = [each for each in DIALECTS.values() if any(each.is_event(e) or each.is_reply(e) for e in first)]
+    if len(found) != 1:
+        raise ValueError("not the reply of a model, or one in several formats")
+    return found[0]
+
+
+def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
+    events = events_of(value if isinstance(value, list) else [value])
+    dialect, log = _dialect(events), Dialogue()
+    reply = events[0]
+    is_stream = dialect.join is not None and dialect.is_event(reply)
+    if dialect.join and is_stream:
+        reply = dialect.join(events)
+    if dialect.reply:
+        dialect.reply(reply, log)
+    if is_stream:
+        log.check_end()
+    log.general.add(MISSING_HISTORY, NO_REQUEST)
+    return [conversation(dialect, log, reply, record_place(record))]
+
+
+register_format(
+    Format(
+        name="model_reply",
+        keys=("object", "created", "choices"),
+        help="a model's reply without its request, whole or as the events of a stream",
+        rank=135,
+        recognises=_is_reply,
+        read_log=_read,
+        is_list=_is_event,
+        is_lines=_is_event,
         has_rubrics=False,
     )
 )

@@ -8,8 +8,8 @@ from turnwise.transforms.formats.messages.messages_base import (
     messages_in,
     register_dialect,
 )
-from turnwise.transforms.formats.messages.values import decoded, listed, objects
-from turnwise.transforms.formats.traces.message import AGENT, SYSTEM, TOOL, USER, SpanMessage
+from turnwise.transforms.formats.messages.streams import decoded, listed, objects
+from turnwise.transforms.formats.traces.message_parts import AGENT, SYSTEM, TOOL, USER, SpanMessage
 from turnwise.transforms.formats.traces.messages import read_message
 
 _OUTPUTS = ("output_messages", "outputMessages", "output")

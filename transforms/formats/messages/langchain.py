@@ -1,28 +1,20 @@
 """Messages of LangChain and states of LangGraph, as `dumpd`, `messages_to_dict` or `model_dump` spell."""
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.chat.message import call_results, message_calls
-from turnwise.transforms.formats.messages.blocks import is_block, read_block, result_value
+from turnwise.transforms.formats.chat import call_results, message_calls
+from turnwise.transforms.formats.endings import as_text, failure_mark, own_result, usage_fields
+from turnwise.transforms.formats.messages.anthropic import is_block, read_block, result_value
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.langchain_kwargs import add_usage, finish_reason, refusal_of
-from turnwise.transforms.formats.messages.langchain_types import (
-    ROLES,
-    joined_chunks,
-    kept_messages,
-    plain_type,
-    role_of,
-    unwrapped,
-)
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
-from turnwise.transforms.formats.messages.values import (
+from turnwise.transforms.formats.messages.streams import (
+    as_object,
     key_set,
     kind_of,
     listed,
     objects,
+    stated,
     text_at,
 )
-from turnwise.transforms.formats.own_results import own_result
-from turnwise.transforms.formats.spellings import failure_mark
 
 _OWN = frozenset(("human", "ai", "remove"))
 _CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_chunk invalid_tool_call")
@@ -145,3 +137,127 @@ LANGCHAIN = register_dialect(
         keeps_state=True,
     )
 )
+
+
+# What a LangChain message is, in each of its spellings.
+
+_ALL = "__remove_all__"
+
+ROLES = {
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("ai", "assistant"), "agent"),
+    **dict.fromkeys(("tool", "function"), "tool"),
+    **dict.fromkeys(("system", "developer"), "system"),
+    "remove": "remove",
+}
+
+
+def unwrapped(message: JsonObject) -> JsonObject:
+    """Returns the fields of a message in any of the three spellings, with its type."""
+    if isinstance(message.get("kwargs"), dict) and "lc" in message:
+        names = message.get("id")
+        name = str(names[-1]) if isinstance(names, list) and names else ""
+        return {"type": name, **stated(message["kwargs"])}
+    data = message.get("data")
+    return {**data, "type": message.get("type")} if isinstance(data, dict) else message
+
+
+def plain_type(kind: str) -> str:
+    """Returns a type without what class names add: `AIMessageChunk` is `ai`."""
+    return kind.lower().removesuffix("chunk").removesuffix("message").rstrip("_")
+
+
+def role_of(message: JsonObject) -> str:
+    """Returns whose a message is: of a class's name, its type, or the role of a plain message."""
+    kind = plain_type(str(message.get("type") or ""))
+    if kind not in ROLES:
+        kind = str(message.get("role") or kind)
+    return ROLES.get(kind, kind)
+
+
+def joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
+    """Returns messages with the chunks of each streamed one joined: they follow each other, with one id."""
+    found: list[JsonObject] = []
+    for message in messages:
+        last = found[-1] if found else {}
+        if _is_chunk(message) and _is_chunk(last) and message.get("id") in (None, last.get("id")):
+            found[-1] = _joined(last, message)
+        else:
+            found.append(message)
+    return found
+
+
+def _is_chunk(message: JsonObject) -> bool:
+    return str(message.get("type")).lower() == "aimessagechunk"
+
+
+def _joined(one: JsonObject, other: JsonObject) -> JsonObject:
+    """Returns two chunks as one: texts and arguments continued, other keys of the later one."""
+    pieces = [each for message in (one, other) for each in objects(message.get("tool_call_chunks"), "chunks")]
+    stated = {key: value for key, value in other.items() if value not in (None, "", [], {})}
+    content = [*_parts(one.get("content")), *_parts(other.get("content"))]
+    return {**one, **stated, "content": content, "tool_call_chunks": pieces, "tool_calls": _calls(pieces)}
+
+
+def _parts(content: JsonValue) -> list[JsonValue]:
+    return content if isinstance(content, list) else [content] if content else []
+
+
+def _calls(pieces: list[JsonObject]) -> list[JsonValue]:
+    """Returns the calls whose names, ids and JSON texts come in pieces, by the index of each."""
+    calls: dict[JsonValue, dict[str, str]] = {}
+    for piece in pieces:
+        call = calls.setdefault(piece.get("index"), {"name": "", "id": "", "args": ""})
+        for key in call:
+            call[key] += piece[key] if isinstance(piece.get(key), str) else ""
+    return [dict(call) for call in calls.values()]
+
+
+def kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
+    """Returns the messages that no `remove` names, and says how many there are."""
+    found: list[JsonObject] = []
+    removed = 0
+    for message in messages:
+        if role_of(message) == "remove":
+            before = len(found)
+            found = [m for m in found if message.get("id") not in (_ALL, m.get("id"))]
+            removed += before - len(found)
+        else:
+            found.append(message)
+    if removed:
+        log.general.add("UndoneTurns", f"{removed} messages were removed from the state", calls=True)
+    return found
+
+
+# What a LangChain message of a model holds beside its content: tokens, the finish reason, a refusal.
+
+_REASONS = ("finish_reason", "stop_reason", "stopReason")
+
+
+def refusal_of(message: JsonObject) -> str:
+    """Returns a refusal or the transcript of speech, which integrations keep apart from an empty content."""
+    extra = as_object(message.get("additional_kwargs"))
+    return as_text(extra.get("refusal") or as_object(extra.get("audio")).get("transcript")) or ""
+
+
+def add_usage(message: JsonObject, log: Dialogue) -> None:
+    """Adds the tokens of a message, which older versions keep in the metadata of the response."""
+    usage, about = as_object(message.get("usage_metadata")), as_object(message.get("response_metadata"))
+    older = as_object(about.get("token_usage") or about.get("usage"))
+    if not usage and older:
+        log.usage(usage_fields(older))
+        return
+    log.usage(
+        {
+            **{name: usage.get(name) for name in ("input_tokens", "output_tokens")},
+            "cached_tokens": as_object(usage.get("input_token_details")).get("cache_read"),
+            "reasoning_tokens": as_object(usage.get("output_token_details")).get("reasoning"),
+        }
+    )
+
+
+def finish_reason(message: JsonObject) -> str | None:
+    """Returns why the model stopped."""
+    about = as_object(message.get("response_metadata"))
+    reason = next((about[key] for key in _REASONS if about.get(key)), None)
+    return as_text(reason or as_object(about.get("incomplete_details")).get("reason"))

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.endings import as_text
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.langchain import LANGCHAIN
 from turnwise.transforms.formats.messages.messages_base import conversation, read_half
-from turnwise.transforms.formats.messages.values import as_object, objects
+from turnwise.transforms.formats.messages.streams import as_object, objects
 from turnwise.transforms.formats.registry import (
     EventReader,
     Format,
@@ -15,7 +16,6 @@ from turnwise.transforms.formats.registry import (
     record_place,
     register_format,
 )
-from turnwise.transforms.formats.spellings import as_text
 
 _OWN = ("next", "parent_config", "parent_checkpoint")
 _FIELDS = ("values", "next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts")

@@ -1,18 +1,16 @@
 """Dialects of messages: what each reader of a list of messages registers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.endings import as_text, declared_tools
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.pages import page_items
-from turnwise.transforms.formats.messages.values import as_object, decoded, key_set, listed, stated
+from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, listed, stated
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import Format, ReadSettings, Test, record_place, register_format
-from turnwise.transforms.formats.spellings import as_text
-from turnwise.transforms.formats.tool_declarations import declared_tools
 
 MISSING_HISTORY = "MissingHistory"
 NO_REQUEST = "the request is not in the log, so that what the user said is unknown"
@@ -249,3 +247,32 @@ def _named(record: JsonObject) -> Iterator[JsonObject]:
             yield inner
             if isinstance(inner.get("configurable"), dict):
                 yield inner["configurable"]
+
+
+# Pages of items, as OpenAI's API lists them: newest first, unless it is asked for another order.
+
+_PAGE = ("object", "data")
+
+
+def page_items(record: JsonObject) -> list[JsonValue] | None:
+    """Returns the items of a page, oldest first; None: the record is no page."""
+    object_, data = (record.get(key) for key in _PAGE)
+    if object_ != "list" or not isinstance(data, list):
+        return None
+    items = [as_object(item) for item in data]
+    return data[::-1] if items and _is_newest_first(items) else data
+
+
+def _is_newest_first(items: Sequence[JsonObject]) -> bool:
+    """Returns whether outputs stand before their calls, or only the last item is the user's."""
+    places: dict[str, int] = {}
+    for place, item in enumerate(items):
+        if str(item.get("type")).endswith("_output"):
+            places.setdefault(str(item.get("call_id")), place)
+    calls = [
+        (str(item.get("call_id")), i) for i, item in enumerate(items) if item.get("type") == "function_call"
+    ]
+    paired = [i > places[name] for name, i in calls if name in places]
+    if paired:
+        return all(paired)
+    return items[0].get("role") != "user" and items[-1].get("role") == "user"

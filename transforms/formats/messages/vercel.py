@@ -1,9 +1,11 @@
 """Messages of Vercel's AI SDK: UI messages (versions 4 and later) and model messages."""
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.endings import as_text, failure_mark
+from turnwise.transforms.formats.fields import UNREAD
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
-from turnwise.transforms.formats.messages.values import (
+from turnwise.transforms.formats.messages.streams import (
     as_object,
     decoded,
     joined_texts,
@@ -12,8 +14,6 @@ from turnwise.transforms.formats.messages.values import (
     objects,
     text_at,
 )
-from turnwise.transforms.formats.spellings import as_text, failure_mark
-from turnwise.transforms.formats.unread import UNREAD
 
 _STEPLESS = ("reasoning", "redacted-reasoning", "step-start", "source", "source-url", "source-document")
 _OWN = ("tool-call", "tool-result", "tool-error", "tool-invocation", "dynamic-tool", "tool-approval-request")

@@ -1,22 +1,28 @@
 """Calls of a turn with their results: what models asked for and what tools did, each counted once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 from pydantic_core import from_json
 
-from turnwise.schemas.conversation import RAW, ToolCall, ToolResponse, decoded_arguments
+from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.endings import declared_tools, failure_mark
+from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
 from turnwise.transforms.formats.traces.lines import TurnLine
-from turnwise.transforms.formats.traces.message import (
+from turnwise.transforms.formats.traces.message_parts import (
     AGENT,
+    SYSTEM,
     TRANSFER,
     MessageCall,
     MessageResult,
     SpanMessage,
+    is_repr_call,
+    repr_calls,
 )
-from turnwise.transforms.formats.traces.message_repr import is_repr_call, repr_calls
-from turnwise.transforms.formats.traces.step import SpanStep
+from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode
 
 _ASKING = ("tool_calls", "tool_call", "tool_use", "function_call", "function_calls")
@@ -279,3 +285,271 @@ def _target(call: ToolCall) -> str | None:
         return next((name for name in names if isinstance(name, str)), None)
     is_handing = call.name is not None and call.name.startswith(TRANSFER) and not call.args
     return call.name[len(TRANSFER) :] if call.name and is_handing else None
+
+
+# Calls that several writers recorded, or one writer in several spans, counted once.
+
+_MOST_NEAR = 64
+
+
+def mark_doubles(nodes: Sequence[SpanNode]) -> None:
+    """Marks the spans that record a call once more, and reads them into the first.
+
+    They are a model call below a model call, a tool call below the same tool, repeated reply ids, and model
+    calls beside each other.
+
+    Args:
+        nodes: The spans of a tree, in order.
+    """
+    known = [node for node in nodes if node.step.kind is not None]
+    models = [node for node in known if node.step.kind == "model"]
+    _open_wrappers(models)
+    replies: dict[tuple[str, str], SpanNode] = {}
+    for node in sorted(known, key=attrgetter("depth")):
+        step, same = node.step, None
+        above = node.known_above() if step.kind in ("model", "tool") else None
+        if step.kind == "model":
+            same = above if above is not None and above.step.kind == "model" else None
+            if step.response_id and same is None:
+                first = replies.setdefault((node.span.trace, step.response_id), node)
+                same = first if _is_same_reply(first, node) else None
+        elif step.kind == "tool" and above is not None and above.step.kind == "tool":
+            same = above if _is_same_tool(above.step, step) else None
+        if same is not None and same is not node:
+            _join_doubles(node, same)
+    _mark_beside([node for node in models if not node.is_double and node.step.kind == "model"])
+
+
+def _is_same_tool(above: SpanStep, step: SpanStep) -> bool:
+    """Returns whether a tool's span below another one records the same call: a tool may call itself."""
+    is_equal = above.args is None or step.args is None or above.args == step.args
+    return above.name == step.name and is_equal
+
+
+def _join_doubles(node: SpanNode, same: SpanNode) -> None:
+    """Reads a double into the span whose call it records; the error of a tool too, if another wrote it."""
+    node.is_double = True
+    while same.is_double and same.parent is not None:
+        same = same.parent
+    is_others = bool(node.span.scope) and node.span.scope != same.span.scope
+    if node.step.kind == "tool" and is_others and not same.step.error:
+        same.step.error = node.step.error
+    if node.step.kind == "model" and node.step.output and asks(same):
+        same.step.output = node.step.output
+    same.step.fill(node.step)
+
+
+def _open_wrappers(models: Iterable[SpanNode]) -> None:
+    """Reads a model's span that holds several calls with other replies as a step that holds them."""
+    below: dict[int, list[SpanNode]] = {}
+    for node in models:
+        above = node.known_above()
+        if above is not None and above.step.kind == "model" and node.step.output:
+            below.setdefault(id(above), []).append(node)
+    for found in below.values():
+        above = found[0].known_above()
+        if above is not None and len(found) > 1 and not _signs(found[0].step.output, found[-1].step.output):
+            above.step.kind, above.step.output = "chain", None
+
+
+def _is_same_reply(one: SpanNode, other: SpanNode) -> bool:
+    """Returns whether model calls with one reply id are one: the same reply, at one time or to one request.
+
+    Gateways and test doubles give the same id to many replies.
+    """
+    if not _signs(one.step.output, other.step.output):
+        return False
+    if _signs(one.step.input, other.step.input):
+        return True
+    return one.span.is_log or other.span.is_log or _overlap(one, other)
+
+
+def _mark_beside(models: Sequence[SpanNode]) -> None:
+    """Marks a model call beside one that another writer, or a later record of the same writer, states."""
+    beside: dict[tuple[str, int], list[tuple[SpanNode, set[str]]]] = {}
+    for node in models:
+        near = beside.setdefault((node.span.trace, id(node.parent)), [])
+        for first, scopes in near[-_MOST_NEAR:] if node.parent is not None else ():
+            if node.span.scope not in scopes and _is_same_call(first, node):
+                scopes.add(node.span.scope)
+                _join_doubles(node, first)
+                break
+        else:
+            near.append((node, set()))
+
+
+def _is_same_call(one: SpanNode, other: SpanNode) -> bool:
+    """Returns whether two model calls below one span are one, given in order.
+
+    Of two writers they are if they state nothing different: the same messages or, where one states none, the
+    same tokens or an error at one time. Of one writer they are if the later is a mere point in time that adds
+    the reply.
+    """
+    first, second = one.step, other.step
+    if one.span.scope == other.span.scope:
+        is_point = other.span.start == other.span.end and not first.output and not first.error
+        may_be = is_point and bool(first.input and second.input and second.output)
+    else:
+        may_be = _states_same(first, second, _overlap(one, other))
+    if first.response_id and second.response_id and first.response_id != second.response_id:
+        return False
+    return may_be and _signs(first.input, second.input) and _signs(first.output, second.output)
+
+
+def _states_same(first: SpanStep, second: SpanStep, at_one_time: bool) -> bool:
+    # A wrapper of a stream may end before the request that it wraps begins.
+    names = sorted((first.name or "", second.name or ""), key=len)
+    if names[0] not in names[1] or (first.usage and second.usage and first.usage != second.usage):
+        return False
+    is_whole = bool(first.input and second.input and first.output and second.output)
+    is_measured = bool(first.usage and second.usage) or bool(first.error and second.error)
+    return is_whole or (is_measured and at_one_time)
+
+
+def _overlap(one: SpanNode, other: SpanNode) -> bool:
+    return one.span.start < other.span.end and other.span.start < one.span.end
+
+
+def _signs(one: list[SpanMessage] | None, other: list[SpanMessage] | None) -> bool:
+    """Returns whether two lists of messages are equal but for the system's, or one is not stated."""
+    return not one or not other or _signs_of(one) == _signs_of(other)
+
+
+def _signs_of(messages: Iterable[SpanMessage]) -> list[object]:
+    return [each.sign for each in messages if each.role != SYSTEM]
+
+
+# Reads the results of tools out of what frameworks wrap them in.
+
+_DUMPED = frozenset(("content", "kwargs", "data"))
+_RESPONSE = {"id", "name", "response", "will_continue", "scheduling", "parts"}
+_OF_OUTPUT = {"output", "kwargs", "tags", "metadata"}
+_WRAPPERS = {
+    "data": {"data", "type"},
+    "kwargs": {"kwargs", "lc", "type", "id", "name"},
+    "update": {"update", "graph", "resume", "goto", "type", "lg_name"},
+}
+"""Key of what a dump of LangChain holds -> all its keys."""
+_OF_LLAMA = {"tool_name", "raw_input", "raw_output"}
+
+
+def tool_result(value: JsonValue) -> tuple[JsonValue, bool | None]:
+    """Returns the result in a dumped message of a tool, or the value itself; and whether it is an error."""
+    inner = value
+    if isinstance(inner, dict) and inner.keys() <= _RESPONSE and isinstance(inner.get("response"), dict):
+        return (inner["response"], None) if "name" in inner else (value, None)
+    output = inner.get("output") if isinstance(inner, dict) and inner.keys() <= _OF_OUTPUT else None
+    if isinstance(output, dict) and not _DUMPED.isdisjoint(output):
+        inner = output
+    if isinstance(inner, dict) and inner.keys() >= _OF_LLAMA:
+        return _told(inner), True if failure_mark(inner) else None
+    for key, beside in _WRAPPERS.items():
+        if isinstance(inner, dict) and inner.keys() <= beside and isinstance(inner.get(key), dict):
+            inner = inner[key]
+    if (
+        isinstance(inner, dict)
+        and "content" in inner
+        and ("tool_call_id" in inner or inner.get("type") == "tool")
+    ):
+        found = read_messages({**inner, "role": "tool"}, AGENT)
+        results = [result for message in found for result in message.results]
+        if results:
+            return results[0].response, True if results[0].error else None
+    return value, None
+
+
+def _told(output: JsonObject) -> JsonValue:
+    """Returns what LlamaIndex tells the model of a tool's output: its texts, or else the raw value."""
+    blocks = output.get("blocks")
+    held = [each for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
+    texts = [text for each in held if isinstance(text := each.get("text"), str)]
+    return "\n".join(texts) if texts and len(texts) == len(held) else output.get("raw_output")
+
+
+# Calls whose start and end are spans of their own: the later spans are read into the one that started it.
+
+_OF_AGENTS = "agent."
+
+
+def join_events(nodes: Iterable[SpanNode]) -> None:
+    """Marks the spans, given in order, that say how a call went on, and fills the span of its start.
+
+    Each start is a call. An end belongs to the first start of the same kind and name, in the same step of the
+    agent, that has no end yet, and the call took until it. One without such a start stands for itself. Of a
+    call without an end it is unknown how long it took: the span of its start ends with the whole run.
+    """
+    starts: dict[tuple[int, str | None, str | None], list[tuple[SpanNode, set[str]]]] = {}
+    for node in nodes:
+        step, event = node.step, node.step.event
+        if event is None:
+            continue
+        if event != "told" and step.kind == "tool" and node.parent is not None:
+            step.name = text_at(node.parent.span.attributes, "tool.name") or step.name
+        holder = next((each for each in node.above() if not each.span.name.startswith(_OF_AGENTS)), None)
+        begun = starts.setdefault((id(holder), step.kind, step.name), [])
+        if event == "start":
+            begun.append((node, set()))
+        elif found := next((one for one in begun if event not in one[1]), None):
+            _join(found[0], node)
+            found[1].add(event)
+    for start, events in (one for begun in starts.values() for one in begun):
+        if "end" not in events:
+            start.span.end = 0
+
+
+def _join(start: SpanNode, node: SpanNode) -> None:
+    node.is_double = True
+    start.step.fill(node.step)
+    if node.step.event == "end" and start.span.start <= node.span.start:
+        start.span.end = node.span.start
+
+
+# Tools that the model calls of a conversation declare.
+
+_LISTS = ("gen_ai.tool.definitions", "ai.prompt.tools", "langfuse.observation.tool_definitions")
+_REQUEST = "gcp.vertex.agent.llm_request"
+_NUMBERED = ("llm.tools.", "llm.request.functions.")
+_MOST_READ = 16
+
+
+def declared(nodes: Sequence[SpanNode]) -> list[ToolDeclaration]:
+    """Returns the tools of a conversation's model calls, each name once; equal declarations are read once."""
+    found: dict[str, ToolDeclaration] = {}
+    seen: set[str] = set()
+    for node in nodes:
+        if node.step.kind in ("model", "agent"):
+            for stated in _stated(node.span.attributes):
+                key = str(stated)
+                if key not in seen and len(seen) < _MOST_READ:
+                    seen.add(key)
+                    for tool in declared_tools(_plain(stated)):
+                        found.setdefault(tool.name, tool)
+    return list(found.values())
+
+
+def _stated(held: JsonObject) -> Iterator[JsonValue]:
+    yield from (held[key] for key in _LISTS if held.get(key))
+    if _REQUEST in held:
+        yield held[_REQUEST]
+    for prefix in _NUMBERED:
+        if f"{prefix}0.name" in held or f"{prefix}0.tool.json_schema" in held:
+            yield numbered(held, prefix)
+
+
+def _plain(stated: JsonValue) -> list[JsonValue]:
+    """Returns declarations as a list of objects."""
+    stated = loaded(stated)
+    if isinstance(stated, dict):
+        config = stated.get("config")
+        stated = config.get("tools") if isinstance(config, dict) else None
+    found = [loaded(each) for each in stated] if isinstance(stated, list) else []
+    return [_declaration(each) for each in found]
+
+
+def _declaration(held: JsonValue) -> JsonValue:
+    inner = held.get("tool") if isinstance(held, dict) else None
+    if isinstance(inner, dict) and "json_schema" in inner:
+        return loaded(inner["json_schema"])
+    if isinstance(held, dict) and isinstance(held.get("parameters"), str):
+        return {**held, "parameters": loaded(held["parameters"])}
+    return held

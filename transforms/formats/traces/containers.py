@@ -1,12 +1,23 @@
 """Langfuse: exported traces with their observations, and rows of blob exports."""
 
 from collections.abc import Iterator
+from hashlib import blake2b
 
-from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.spellings import as_text
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.transforms.formats.endings import as_text
+from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces.message_parts import first_of
-from turnwise.transforms.formats.traces.span import TraceSpan
-from turnwise.transforms.formats.traces.values import as_count, as_id, as_nanos, as_number, key_values, loaded
+from turnwise.transforms.formats.traces.span import (
+    SpanEvent,
+    TraceSpan,
+    as_count,
+    as_id,
+    as_nanos,
+    as_number,
+    dropped_count,
+    key_values,
+    loaded,
+)
 
 _OBSERVATION = "langfuse.observation."
 _FIELDS = {
@@ -64,7 +75,7 @@ def langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     trace = inner if isinstance(inner, dict) else record
     observations = record.get("observations")
     if not isinstance(observations, list):
-        yield _span(record, "") if _is_observation(record) else _root(record)
+        yield _span_containers(record, "") if _is_observation(record) else _root(record)
         return
     if any(isinstance(each, str) for each in observations):
         root = _root(record)
@@ -75,7 +86,7 @@ def langfuse_spans(record: JsonObject) -> Iterator[TraceSpan]:
     yield root
     for each in observations:
         if isinstance(each, dict):
-            yield _span(each, root.trace)
+            yield _span_containers(each, root.trace)
 
 
 def _page(rows: list[JsonObject], meta: JsonValue) -> Iterator[TraceSpan]:
@@ -111,7 +122,7 @@ def _root(trace: JsonObject) -> TraceSpan:
     return TraceSpan(own, _ROOT, "", name, start, end, attributes, resource=service, is_log=True)
 
 
-def _span(held: JsonObject, trace: str) -> TraceSpan:
+def _span_containers(held: JsonObject, trace: str) -> TraceSpan:
     metadata = loaded(held.get("metadata"))
     metadata = metadata if isinstance(metadata, dict) else {}
     attributes = key_values(loaded(metadata.get("attributes")))
@@ -142,3 +153,378 @@ def _named(held: JsonObject, names: dict[str, tuple[str, ...]]) -> JsonObject:
 def _environment(held: JsonObject) -> JsonObject:
     name: JsonValue = held.get("environment")
     return {"deployment.environment": name} if isinstance(name, str) and name not in ("", "default") else {}
+
+
+# The trace export of the OpenAI Agents SDK.
+
+_OBJECTS = ("trace", "trace.span")
+
+
+def is_agents_trace(record: JsonObject) -> bool:
+    """Returns whether a record is a trace, a span, or a batch of them."""
+    data = record.get("data")
+    spans = data if isinstance(data, list) else [record]
+    return any(isinstance(each, dict) and each.get("object") in _OBJECTS for each in spans)
+
+
+def agents_spans(record: JsonObject) -> Iterator[TraceSpan]:
+    """Yields the spans of a batch; a trace lends its session and metadata to them."""
+    data = record.get("data")
+    for each in data if isinstance(data, list) else [record]:
+        if isinstance(each, dict) and each.get("object") == "trace":
+            yield _trace(each)
+        elif isinstance(each, dict) and each.get("object") == "trace.span":
+            yield _span(each)
+
+
+def _trace(held: JsonObject) -> TraceSpan:
+    stated = {"session.id": held.get("group_id"), "metadata": held.get("metadata")}
+    attributes = {key: item for key, item in stated.items() if item}
+    name = as_text(held.get("workflow_name")) or ""
+    return TraceSpan(as_id(held.get("id")), "trace", "", name, attributes=attributes, is_log=True)
+
+
+def _span(held: JsonObject) -> TraceSpan:
+    data: JsonValue = held.get("span_data")
+    data = data if isinstance(data, dict) else {}
+    error = held.get("error")
+    said = error.get("message") if isinstance(error, dict) else None
+    return TraceSpan(
+        trace=as_id(held.get("trace_id")),
+        id=as_id(held.get("id")),
+        parent=as_id(held.get("parent_id")),
+        name=as_text(data.get("name")) or as_text(data.get("type")) or "",
+        start=as_nanos(held.get("started_at")),
+        end=as_nanos(held.get("ended_at")),
+        attributes={f"openai_agents.{key}": item for key, item in data.items() if item is not None},
+        error=error is not None,
+        message=said if isinstance(said, str) else "",
+    )
+
+
+# LangSmith runs: as its API lists them, as its SDK posts them, and as bulk exports hold them.
+
+PENDING = "langsmith.pending"
+"""Key of whether a run had not ended when it was exported; its end may come in another record."""
+_USAGES = ("usage_metadata", "usage", "token_usage")
+
+
+def is_langsmith(record: JsonObject) -> bool:
+    """Returns whether a record is a run, or the runs that an SDK posts at once."""
+    if "run_type" in record and record.keys() & {"dotted_order", "trace_id", "parent_run_id"}:
+        return True
+    runs = record.get("runs")
+    listed = isinstance(runs, list) and any(isinstance(run, dict) and "run_type" in run for run in runs)
+    return listed or (isinstance(record.get("post"), list) and isinstance(record.get("patch"), list))
+
+
+def langsmith_spans(record: JsonObject) -> Iterator[TraceSpan]:
+    """Yields runs as spans; what was posted and what was patched later are two records of one."""
+    if "run_type" in record:
+        yield from _with_children(record)
+        return
+    for key in ("runs", "post", "patch"):
+        yield from _listed(record.get(key))
+
+
+def _listed(runs: JsonValue) -> Iterator[TraceSpan]:
+    for run in runs if isinstance(runs, list) else ():
+        if isinstance(run, dict):
+            yield from _with_children(run)
+
+
+def _with_children(run: JsonObject) -> Iterator[TraceSpan]:
+    yield _span_langsmith(run)
+    yield from _listed(run.get("child_runs"))
+
+
+def _span_langsmith(run: JsonObject) -> TraceSpan:
+    order = run.get("dotted_order")
+    steps = order.split(".") if isinstance(order, str) else []
+    ids = [step.rpartition("Z")[2] for step in steps]
+    extra = loaded(run.get("extra"))
+    extra = extra if isinstance(extra, dict) else {}
+    outputs = loaded(run.get("outputs"))
+    error = run.get("error")
+    own = as_id(run.get("id")) or (ids[-1] if ids else "")
+    return TraceSpan(
+        trace=as_id(run.get("trace_id")) or (ids[0] if ids else own),
+        id=own,
+        parent=as_id(run.get("parent_run_id")) or (ids[-2] if len(ids) > 1 else ""),
+        name=as_text(run.get("name")) or "",
+        start=as_nanos(run.get("start_time")),
+        end=as_nanos(run.get("end_time")),
+        attributes=_attributes(run, extra, outputs),
+        error=bool(error),
+        message=error if isinstance(error, str) else "",
+        is_local=True,
+    )
+
+
+def _attributes(run: JsonObject, extra: JsonObject, outputs: JsonValue) -> JsonObject:
+    metadata = loaded(extra.get("metadata"))
+    named = metadata if isinstance(metadata, dict) else {}
+    stated = {
+        "langsmith.span.kind": run.get("run_type"),
+        "langsmith.inputs": _inputs(loaded(run.get("inputs"))),
+        "langsmith.outputs": outputs,
+        "langsmith.usage": _usage(run, outputs),
+        PENDING: run.get("status") == "pending" or None,
+        "langsmith.call_id": extra.get("tool_call_id"),
+        "langsmith.span.tags": run.get("tags"),
+        "gen_ai.response.model": named.get("ls_model_name"),
+        **{f"langsmith.metadata.{key}": item for key, item in named.items()},
+    }
+    return {key: item for key, item in stated.items() if item not in (None, "", [], {})}
+
+
+def _inputs(inputs: JsonValue) -> JsonValue:
+    """Returns the inputs without a prompt that spells a chat as one text, whose messages its parent holds."""
+    is_prompt = isinstance(inputs, dict) and inputs.keys() == {"prompts"}
+    texts = inputs["prompts"] if is_prompt and isinstance(inputs, dict) else None
+    first = texts[0] if isinstance(texts, list) and texts else None
+    if isinstance(first, str) and first.startswith("Human: ") and "\n" not in first:
+        return {"messages": [{"role": "user", "content": first.removeprefix("Human: ")}]}
+    return None if isinstance(first, str) and first.startswith(("Human: ", "System: ")) else inputs
+
+
+def _usage(run: JsonObject, outputs: JsonValue) -> JsonObject | None:
+    """Returns the tokens of a run, or of the reply in its outputs."""
+    holders: list[JsonValue] = [outputs]
+    if isinstance(outputs, dict):
+        message = outputs.get("generations")
+        while isinstance(message, list) and message:
+            message = message[0]
+        inner = message.get("message") if isinstance(message, dict) else None
+        kwargs = (inner.get("kwargs") or inner) if isinstance(inner, dict) else None
+        holders += [outputs.get("llm_output"), kwargs, outputs.get("output"), outputs.get("message")]
+    for holder in holders:
+        found = first_of(holder, _USAGES) if isinstance(holder, dict) else None
+        if isinstance(found, dict):
+            details = (found.get(f"{side}_token_details") for side in ("input", "output"))
+            return {**found, **{k: v for each in details if isinstance(each, dict) for k, v in each.items()}}
+    named = {key: run.get(key) for key in ("prompt_tokens", "completion_tokens")}
+    return named if any(named.values()) else None
+
+
+# Jaeger's query API.
+
+_MICRO = 1_000
+
+
+def is_jaeger(record: JsonObject) -> bool:
+    """Returns whether a record is an answer of the query API, or one trace of it."""
+    data = record.get("data")
+    traces = data if isinstance(data, list) else [record]
+    return any(isinstance(each, dict) and each.keys() >= {"spans", "traceID"} for each in traces)
+
+
+def jaeger_spans(record: JsonObject) -> Iterator[TraceSpan]:
+    """Yields the spans of all traces."""
+    data = record.get("data")
+    for trace in data if isinstance(data, list) else [record]:
+        processes = trace.get("processes") if isinstance(trace, dict) else None
+        spans = trace.get("spans") if isinstance(trace, dict) else None
+        for span in spans if isinstance(spans, list) else ():
+            if isinstance(span, dict):
+                yield _span_jaeger(span, trace, processes if isinstance(processes, dict) else {})
+
+
+def _span_jaeger(held: JsonObject, trace: JsonObject, processes: JsonObject) -> TraceSpan:
+    attributes = _tags(held.get("tags"))
+    start = _nanos(held.get("startTime"))
+    logs = held.get("logs")
+    status = attributes.get("otel.status_code")
+    return TraceSpan(
+        trace=as_id(held.get("traceID") or trace.get("traceID")),
+        id=as_id(held.get("spanID")),
+        parent=_parent(held),
+        name=as_text(held.get("operationName")) or "",
+        start=start,
+        end=start + _nanos(held.get("duration")),
+        attributes=attributes,
+        events=[_event(each) for each in logs if isinstance(each, dict)] if isinstance(logs, list) else [],
+        error=status == "ERROR" or attributes.get("error") in (True, "true"),
+        message=as_text(attributes.get("otel.status_description")) or "",
+        scope=as_text(attributes.get("otel.scope.name")) or "",
+        resource=_service(held, processes),
+        dropped=dropped_count(attributes),
+    )
+
+
+def _service(held: JsonObject, processes: JsonObject) -> JsonObject:
+    own = held.get("processID")
+    process = (processes.get(own) if isinstance(own, str) else None) or held.get("process")
+    if not isinstance(process, dict):
+        return {}
+    return {**_tags(process.get("tags")), "service.name": process.get("serviceName")}
+
+
+def _parent(held: JsonObject) -> str:
+    references = held.get("references")
+    for each in references if isinstance(references, list) else ():
+        if isinstance(each, dict) and each.get("refType") in (None, "CHILD_OF"):
+            return as_id(each.get("spanID"))
+    return as_id(held.get("parentSpanID"))
+
+
+def _event(log: JsonObject) -> SpanEvent:
+    fields = _tags(log.get("fields"))
+    return SpanEvent(as_text(fields.get("event")) or "", _nanos(log.get("timestamp")), fields)
+
+
+def _tags(tags: JsonValue) -> JsonObject:
+    found = (tag for tag in tags if isinstance(tag, dict)) if isinstance(tags, list) else ()
+    return {tag["key"]: tag.get("value") for tag in found if isinstance(tag.get("key"), str)}
+
+
+def _nanos(value: JsonValue) -> int:
+    number = as_number(value)
+    return round(number * _MICRO) if number is not None and 0 < number < 1e17 else 0
+
+
+# Attributes that exports of tables nest or spread over columns, as dotted keys again.
+
+_COLUMNS = ("attributes.", "context.")
+_NESTED = ("gen_ai", "llm", "openinference", "session", "gcp", "input", "output", "tool", "ai", "traceloop")
+_INDEXED = ("message", "message_content", "tool_call", "document")
+_INDEXED_DOTTED = tuple(f"{name}." for name in (*_INDEXED, "tool"))
+_KIND = "openinference.span.kind"
+_KINDS = ("LLM", "TOOL", "AGENT", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL")
+
+
+def unfolded(held: JsonObject) -> JsonObject:
+    """Returns a span whose attributes and ids stand in columns (a row of Phoenix's table) as one object."""
+    if not any(key.startswith(_COLUMNS) for key in held):
+        return held
+    found: JsonObject = {}
+    attributes: JsonObject = {}
+    for key, value in held.items():
+        holder, _, name = key.partition(".")
+        if holder == "attributes" and name:
+            attributes[name] = value
+        elif holder == "context" and name:
+            found[name] = value
+        else:
+            found[key] = value
+    return {**found, "attributes": attributes}
+
+
+def kind_beside(held: JsonObject) -> JsonObject:
+    """Returns the attribute for a kind that stands beside the attributes, as in Phoenix."""
+    kind = held.get("span_kind")
+    return {_KIND: kind} if kind in _KINDS else {}
+
+
+def dotted(attributes: JsonValue) -> JsonObject:
+    """Returns attributes with dotted keys, of which exports of tables nest some.
+
+    Raises:
+        ValueError: They are a list of something else.
+    """
+    held = stated(key_values(attributes))
+    if isinstance(attributes, list) and attributes and not held:
+        raise ValueError("attributes: none of its elements is a key with a value")
+    if not any(isinstance(value, dict | list) for value in held.values()):
+        return held
+    found: JsonObject = {}
+    for key, value in held.items():
+        is_nested = any(map(_is_indexed, value)) if isinstance(value, list) else key in _NESTED
+        found |= dict(_leaves(key, value, 0)) if is_nested else {key: value}
+    return found
+
+
+def _is_indexed(item: JsonValue) -> bool:
+    """Returns whether an element of a list stands for numbered keys of OpenInference."""
+    return isinstance(item, dict) and any(key in _INDEXED or key.startswith(_INDEXED_DOTTED) for key in item)
+
+
+def _leaves(path: str, value: JsonValue, depth: int) -> Iterator[tuple[str, JsonValue]]:
+    if isinstance(value, dict) and value and depth < 12:
+        for key, item in value.items():
+            yield from _leaves(f"{path}.{key}", item, depth + 1)
+    elif isinstance(value, list) and depth < 12 and any(map(_is_indexed, value)):
+        for place, item in enumerate(value):
+            yield from _leaves(f"{path}.{place}", item, depth + 1)
+    else:
+        yield path, value
+
+
+# The attributes of one span, without the span.
+
+_OWN_KEYS = ("gen_ai.", "llm.", "openinference.", "ai.operationId", "traceloop.")
+
+
+def is_attributes(record: JsonObject) -> bool:
+    """Returns whether a record is nothing but the attributes of one span."""
+    return any(key.startswith(_OWN_KEYS) for key in record) and "trace_id" not in record
+
+
+def attribute_spans(record: JsonObject) -> Iterator[TraceSpan]:
+    """Yields the span that a record of attributes stands for; its content is its id."""
+    digest = blake2b(dump_json(record), digest_size=16).hexdigest()
+    yield TraceSpan(digest, digest[:16], attributes=record)
+
+
+# Rows of the table that google-adk's BigQuery plugin writes.
+
+PREFIX = "adk_events."
+_ENDS = ("_COMPLETED", "_RESPONSE", "_ERROR")
+_OF_TRACE = ("USER_MESSAGE_RECEIVED",)
+
+
+def is_agent_event(record: JsonObject) -> bool:
+    """Returns whether a record is a row of the table."""
+    return "event_type" in record and bool(record.keys() & {"invocation_id", "session_id"})
+
+
+def agent_event_spans(record: JsonObject) -> Iterator[TraceSpan]:
+    """Yields the span that a row tells of; several rows tell of one."""
+    kind = as_text(record.get("event_type")) or ""
+    time = as_nanos(record.get("timestamp"))
+    latency = loaded(record.get("latency_ms"))
+    total = as_number(latency.get("total_ms") if isinstance(latency, dict) else latency)
+    is_end = kind.endswith(_ENDS)
+    length = round(total * 1e6) if is_end and total is not None and 0 <= total < 1e12 else 0
+    invocation, session = as_id(record.get("invocation_id")), as_id(record.get("session_id"))
+    message: JsonValue = record.get("error_message")
+    yield TraceSpan(
+        trace=invocation or as_id(record.get("trace_id")) or session,
+        id=_id(record, kind, invocation or session),
+        parent="" if kind.startswith("INVOCATION_") else as_id(record.get("parent_span_id")) or invocation,
+        name=kind,
+        start=max(time - length, 0),
+        end=time if is_end else 0,
+        attributes={
+            f"{PREFIX}{kind}": {
+                "content": loaded(record.get("content")),
+                "parts": loaded(record.get("content_parts")),
+                "attributes": loaded(record.get("attributes")),
+                "agent": record.get("agent"),
+                "is_truncated": is_truncated(record.get("is_truncated")),
+                "has_latency": total is not None,
+            },
+            "session.id": record.get("session_id"),
+        },
+        error=record.get("status") == "ERROR" or kind.endswith("_ERROR"),
+        message=message if isinstance(message, str) else "",
+        dropped=int(is_truncated(record.get("is_truncated"))),
+    )
+
+
+def is_truncated(value: JsonValue) -> bool:
+    """Returns whether a row says that its content was truncated."""
+    return value in (True, 1) or (isinstance(value, str) and value.lower() == "true")
+
+
+def _id(record: JsonObject, kind: str, group: str) -> str:
+    """Returns the id of the span: one for an invocation, those of the rows for model and tool calls."""
+    if kind.startswith("INVOCATION_") or kind in _OF_TRACE:
+        return group
+    own = (
+        as_id(record.get("span_id"))
+        or as_id(record.get("event_id"))
+        or as_text(record.get("timestamp"))
+        or kind
+    )
+    return f"{kind.partition('_')[0]}:{own}"

@@ -5,20 +5,20 @@ from itertools import pairwise
 
 from msgspec import Struct, field
 
-from turnwise.transforms.formats.traces.cut import CUT
-from turnwise.transforms.formats.traces.message import (
+from turnwise.transforms.formats.traces.message_parts import (
+    AGAIN,
     AGENT,
     HIDDEN_TEXT,
     SYSTEM,
     TRANSFER,
     SpanMessage,
     is_spoken,
+    new_user,
+    news,
+    users_of,
 )
-from turnwise.transforms.formats.traces.news import new_user, news, users_of
-from turnwise.transforms.formats.traces.notes import AGAIN
-from turnwise.transforms.formats.traces.react import tells_result
-from turnwise.transforms.formats.traces.tree import SpanNode
-from turnwise.transforms.formats.traces.units import WorkUnit
+from turnwise.transforms.formats.traces.span import CUT
+from turnwise.transforms.formats.traces.tree import SpanNode, WorkUnit, tells_result
 
 _PYDANTIC = "pydantic-ai"
 _CONTROL_FLOW = ("GraphInterrupt", "NodeInterrupt", "ParentCommand", "Command(")

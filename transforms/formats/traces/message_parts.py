@@ -1,20 +1,156 @@
 """Reads the parts of messages in the spellings of OpenTelemetry and of the model APIs."""
 
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.chat.message import OF_PARTS
+from turnwise.transforms.formats.chat import OF_PARTS
+from turnwise.transforms.formats.endings import as_text, failure_mark
+from turnwise.transforms.formats.fields import UNREAD, Unread, is_work, may_hold_work
 from turnwise.transforms.formats.messages.anthropic import BLOCK_KEYS
-from turnwise.transforms.formats.messages.hosted_tools import HOSTED as HOSTED_ITEMS
-from turnwise.transforms.formats.messages.values import stated
-from turnwise.transforms.formats.spellings import as_text, failure_mark
-from turnwise.transforms.formats.traces.message import (
-    HIDDEN,
-    HIDDEN_TEXT,
-    MessageCall,
-    MessageResult,
-    SpanMessage,
+from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
+from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.traces.span import loaded
+
+# A message of a model call, independent of the library that wrote it.
+
+USER, AGENT, TOOL, SYSTEM = "user", "assistant", "tool", "system"
+UNKNOWN = "unknown"
+"""Role of a message that states a role or type which no reader has: it is nobody's."""
+CONTENT_OFF = "ContentNotRecorded"
+HOSTED = {
+    f"{name}_call": name
+    for name in ("file_search", "web_search", "code_interpreter", "image_generation", "tool_search")
+}
+"""Type of a call to a tool that the model's service runs -> name of the tool."""
+TRANSFER = "transfer_to_"
+"""How names of calls begin that hand over to another agent."""
+HIDDEN = frozenset(
+    ("__REDACTED__", "<elided>", "readacted", "redacted", "<redacted>", "[REDACTED]", "<not specified>")
 )
-from turnwise.transforms.formats.traces.values import loaded
-from turnwise.transforms.formats.unread import is_work, may_hold_work
+"""What writers put in the place of a content that they hide."""
+HIDDEN_TEXT = "text that the writer left out"
+"""Type of a part of a message of which the writer recorded no content."""
+OBJECT = "object of a program"
+"""Type of a part that is the text of a Python object."""
+PERHAPS_CHOICES = "texts that are parts of a reply, or alternatives"
+"""Type of a part that stands for texts of which it is not stated what they are."""
+FURTHER_CHOICE = "further choice"
+"""Type of a part that stands for an alternative reply to the same request."""
+_MARKS = {
+    HIDDEN_TEXT: (CONTENT_OFF, "the words of a message are not in the log"),
+    FURTHER_CHOICE: (UNREAD, "the reply has alternatives; the first one is read"),
+    PERHAPS_CHOICES: (
+        "SeveralAnswers",
+        "the reply has several texts, and the trace does not say whether they are alternatives",
+    ),
+}
+"""Type of a part that stands for what is left out -> kind and text of its finding."""
+
+
+class MessageCall(msgspec.Struct, gc=False):
+    """A call that a model asks for; arguments as they are written.
+
+    Attributes:
+        name: Name of the tool.
+        args: Arguments.
+        id: Id of the call.
+        is_hosted: Whether the model's service runs the tool itself, so that the reply goes on after it.
+    """
+
+    name: str | None = None
+    args: JsonValue = None
+    id: str | None = None
+    is_hosted: bool = False
+
+
+class MessageResult(msgspec.Struct, gc=False):
+    """A result that is given to a model."""
+
+    response: JsonValue = None
+    id: str | None = None
+    name: str | None = None
+    error: bool | str | None = None
+
+
+class SpanMessage(msgspec.Struct, gc=False):
+    """A message.
+
+    Attributes:
+        role: `user`, `assistant`, `tool` or `system`; `unknown`: it states another.
+        texts: Texts in order.
+        calls: Calls in order.
+        results: Results in order.
+        parts: Types of the parts that are neither, such as media.
+        keys: Its keys that are not read and may hold calls, results or words.
+        stated_role: What a message of an unknown role states as its role or type; None: nothing.
+        finish: Finish reason of the choice; None: not stated.
+        answer_from: How many texts stand before the last call that the model's service ran.
+    """
+
+    role: str
+    texts: list[str] = []
+    calls: list[MessageCall] = []
+    results: list[MessageResult] = []
+    parts: list[str] = []
+    keys: list[str] = []
+    stated_role: str | None = None
+    finish: str | None = None
+    answer_from: int = 0
+    _is_users: bool | None = None
+
+    @property
+    def text(self) -> str:
+        """All texts, one a line."""
+        return "\n".join(self.texts)
+
+    @property
+    def is_users(self) -> bool:
+        """Whether a user wrote it: it is no result, no other agent's act and no note to try again.
+
+        It is found out once, when the message is complete, because every model call repeats the history.
+        """
+        if self._is_users is None:
+            self._is_users = self._found_users()
+        return self._is_users
+
+    def _found_users(self) -> bool:
+        if self.role != USER or self.results or not (self.texts or self.parts):
+            return False
+        text = self.text.strip()
+        return bool(text or self.parts) and not (is_retry(text) or is_context(self.texts, self.parts))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing of it is left unread."""
+        return not (self.parts or self.keys or self.role == UNKNOWN)
+
+    def add_unread(self, unread: Unread, by_agent: bool | None = None) -> None:
+        """Adds what is not read of it, or unknown of it; None: by its role, whether the agent sent it."""
+        by_agent = self.role in (AGENT, UNKNOWN) if by_agent is None else by_agent
+        if self.role == UNKNOWN:
+            unread.role(self.stated_role, by_agent)
+        for part in self.parts:
+            if part in _MARKS:
+                unread.add(*_MARKS[part], words=by_agent and part != FURTHER_CHOICE)
+            else:
+                unread.part(part, by_agent)
+        for key in self.keys:
+            unread.key(key, by_agent)
+
+    @property
+    def sign(self) -> tuple[str, str, int, int]:
+        """What is compared of two spellings of one message: no ids."""
+        return self.role, self.text.strip(), len(self.calls), len(self.results)
+
+
+def is_spoken(messages: Iterable[SpanMessage]) -> bool:
+    """Returns whether messages hold more than instructions and what is nobody's."""
+    return any(each.role not in (SYSTEM, UNKNOWN) for each in messages)
+
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "refusal")
 _WORDS = ("text", "content", "refusal", "value")
@@ -222,3 +358,132 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
         add_text(message, part["content"])
     elif part and not part.keys() & _THOUGHT_KEYS:
         message.parts.append(next(iter(part)))
+
+
+# What the users of a conversation wrote, of the messages that a model is given.
+
+
+def new_user(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> SpanMessage | None:
+    """Returns what the user newly wrote: all that follows the known history, or else the last messages."""
+    found = news(first, known) or _last_users(first)
+    if not found:
+        return None
+    texts = [text for each in found for text in each.texts]
+    return SpanMessage(
+        USER,
+        texts,
+        parts=[part for each in found for part in each.parts],
+        keys=[key for each in found for key in each.keys],
+    )
+
+
+def _last_users(messages: Sequence[SpanMessage]) -> list[SpanMessage]:
+    """Returns the user's last messages that follow each other.
+
+    A note to try again, which an agent writes after a reply, is the user's where nothing but it opens a turn.
+    """
+    found: list[SpanMessage] = []
+    for each in reversed(messages):
+        if each.is_users or (not found and each.role == USER and is_retry(each.text.strip())):
+            found.insert(0, each)
+        elif found and each.role != SYSTEM:
+            break
+    return found
+
+
+def news(first: Sequence[SpanMessage], known: Sequence[SpanMessage]) -> list[SpanMessage] | None:
+    """Returns the user's messages after the known history; None: the messages do not begin with one."""
+    spoken = [each for each in first if each.role != SYSTEM]
+    before = [each.sign for each in known if each.role != SYSTEM]
+    if not before or [each.sign for each in spoken[: len(before)]] != before:
+        return None
+    return [each for each in spoken[len(before) :] if each.is_users]
+
+
+def users_of(messages: Sequence[SpanMessage]) -> tuple[str, ...]:
+    """Returns the texts of all messages of users."""
+    return tuple(each.text for each in messages if each.is_users)
+
+
+# Objects of Python that a writer left as their text: calls of OpenAI Agents, messages of LlamaIndex.
+
+_START = "ResponseFunctionToolCall("
+_LONGEST = 100_000
+_OBJECTS = re.compile(
+    r"""<[\w.]+(\ object\b|\ at\ 0x|\().*>             # <async_generator object f at 0x7f>, <TextNode(id_=1)>
+    |[A-Z]\w*\(\w+=['"<\[({A-Z\d].*\)                # ChatMessage(role=<MessageRole.USER: 'user'>, ...)
+    |[A-Z]\w*\(\w+=[A-Z]\w*\(\w+=.*\.\.\.             # StopEvent(result=AgentOutput(response=ChatMessag...
+    |\w+='[^']*'(\ \w+=(['"<\[({\d]|None).*){2}(?<=['">\])}\de])  # id='4f' source='user' metadata={} ...
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def repr_calls(texts: Iterable[str]) -> Iterator[MessageCall]:
+    """Yields the calls in texts that are such representations; they are parsed, never evaluated."""
+    for text in texts:
+        if is_repr_call(text):
+            found = _keywords(text)
+            if found.get("name"):
+                yield MessageCall(found.get("name"), found.get("arguments"), found.get("call_id"))
+
+
+def is_repr_call(text: str) -> bool:
+    """Returns whether a text is the representation of a call."""
+    return text.startswith(_START) and len(text) <= _LONGEST
+
+
+def is_object(text: str) -> bool:
+    """Returns whether a text is how Python writes an object, and so nobody's words."""
+    return _OBJECTS.fullmatch(text.strip()) is not None and not is_repr_call(text)
+
+
+def _keywords(text: str) -> dict[str, str]:
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return {}
+    if not isinstance(tree, ast.Call):
+        return {}
+    named = {key.arg: key.value for key in tree.keywords if key.arg}
+    return {k: v.value for k, v in named.items() if isinstance(v, ast.Constant) and isinstance(v.value, str)}
+
+
+# What frameworks write in the user's place: another agent's acts, and notes to try again.
+
+_CONTEXT = re.compile(
+    r"For context:(?: below is a transcript of what another agent did, quoted between <<<[^\[]*)?\s*"
+)
+_ACT = re.compile(
+    r"\[[^\]\n]+\] (?:(?:said|thought): ?|called tool `?\S+`? with parameters:|`?\S+`? tool returned result:)"
+)
+_CODE = frozenset(("executable_code", "executableCode", "code_execution_result", "codeExecutionResult"))
+AGAIN = "\n\nFix the errors and try again."
+"""How Pydantic AI ends a note to try again."""
+_RETRY = re.compile(
+    r"(?:Validation feedback:\n|\d+ validation errors?:(?: \[|\n```json\n)|Unknown tool name: '|"
+    r"Responses without text or tool calls are|Plain text responses are not permitted, please ).*"
+    + re.escape(AGAIN)
+    + r"|Your previous response failed the application's validation \(this is automated feedback[^\n]*:\n"
+    r"<pyai:(validation_errors|retry_feedback)>\n.*\n</pyai:\1>",
+    re.DOTALL,
+)
+
+
+def is_context(texts: Sequence[str], parts: Sequence[str]) -> bool:
+    """Returns whether a message is google-adk's report of another agent's acts.
+
+    Args:
+        texts: Texts of the message: a preamble and the acts, or all in one text.
+        parts: Types of its other parts.
+    """
+    opening = _CONTEXT.match(texts[0]) if texts else None
+    if opening is None:
+        return False
+    acts = [each for each in (texts[0][opening.end() :], *texts[1:]) if each.strip()]
+    return all(map(_ACT.match, acts)) and (bool(acts) or not _CODE.isdisjoint(parts))
+
+
+def is_retry(text: str) -> bool:
+    """Returns whether a text is Pydantic AI's note that a reply was not valid."""
+    return text.endswith((AGAIN, ">")) and _RETRY.fullmatch(text) is not None

@@ -5,20 +5,22 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.chat.message import KEYS as OF_CHATS
+from turnwise.transforms.formats.chat import KEYS as OF_CHATS
 from turnwise.transforms.formats.endings import stated_reason
+from turnwise.transforms.formats.fields import is_work, may_hold_work
 from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC
-from turnwise.transforms.formats.messages.hosted_tools import HOSTED as HOSTED_ITEMS
-from turnwise.transforms.formats.messages.hosted_tools import OUTPUTS, STEPLESS
 from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
-from turnwise.transforms.formats.messages.langchain_kwargs import finish_reason
+from turnwise.transforms.formats.messages.langchain import finish_reason
+from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.messages.openai_responses import KEYS as OF_RESPONSES
-from turnwise.transforms.formats.messages.values import stated
+from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPLESS
+from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
-from turnwise.transforms.formats.traces.cut import CUT, is_cut
-from turnwise.transforms.formats.traces.message import (
+from turnwise.transforms.formats.traces.message_parts import (
+    AGAIN,
     AGENT,
     FURTHER_CHOICE,
+    KNOWN_PARTS,
     OBJECT,
     SYSTEM,
     TOOL,
@@ -26,9 +28,6 @@ from turnwise.transforms.formats.traces.message import (
     USER,
     MessageResult,
     SpanMessage,
-)
-from turnwise.transforms.formats.traces.message_parts import (
-    KNOWN_PARTS,
     add_call,
     add_calls,
     add_part,
@@ -36,12 +35,10 @@ from turnwise.transforms.formats.traces.message_parts import (
     call_of,
     first_of,
     hosted_call,
+    is_object,
     result_of,
 )
-from turnwise.transforms.formats.traces.message_repr import is_object
-from turnwise.transforms.formats.traces.notes import AGAIN
-from turnwise.transforms.formats.traces.values import loaded
-from turnwise.transforms.formats.unread import is_work, may_hold_work
+from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
 _EXECUTED = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
 _THOUGHT, _SPOKEN, _OF_SOURCE = "ThoughtEvent", "TextMessage", "UserMessage"
@@ -456,3 +453,47 @@ def _system_of(value: JsonObject) -> list[SpanMessage]:
 
 def _given(messages: Iterable[SpanMessage]) -> list[SpanMessage]:
     return [each for each in messages if each.texts or each.calls or each.results or not each.is_read]
+
+
+# Reads the histories that every model call repeats: what an earlier text held is not read again.
+
+_KEPT = 8
+_SHORTEST = 64
+
+
+class HistoryReader:
+    """Reads messages of JSON texts. Messages are shared between the results, so nobody may change them."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[str, str, list[SpanMessage]]] = []
+
+    def clear(self) -> None:
+        """Forgets all texts."""
+        self._known = []
+
+    def read(self, text: str, role: str) -> list[SpanMessage]:
+        """Returns the messages of a text as `read_messages` does."""
+        if len(text) < _SHORTEST or text[0] != "[" or text[-1] != "]":
+            return read_messages(text, role)
+        found = None
+        for known, given, messages in reversed(self._known):
+            if given == role and text.startswith(known):
+                found = self._rest(text[len(known) :], messages, role)
+                break
+        if found is None:
+            found = read_messages(text, role)
+        self._known = [*self._known[-_KEPT:], (text[:-1], role, found)]
+        return found
+
+    def _rest(self, rest: str, messages: list[SpanMessage], role: str) -> list[SpanMessage] | None:
+        """Returns messages with those of the rest of a list; None: it is no such rest."""
+        rest = rest.lstrip()
+        if rest == "]":
+            return messages
+        if rest[0] != "," or not messages:
+            return None
+        return [*messages, *read_messages(f"[{rest[1:]}", role)]
+
+
+HISTORIES = HistoryReader()
+"""The reader of this process; it is cleared after every conversation."""

@@ -1,18 +1,48 @@
 """The part of a trace that one record holds: an event, to be joined with the trace's other parts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from turnwise.schemas.conversation import Conversation
-from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.formats.lending import Lent, NoConversation
-from turnwise.transforms.formats.messages.values import stated
-from turnwise.transforms.formats.registry import SplitEvent
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.registry import (
+    EventReader,
+    Format,
+    Lent,
+    NoConversation,
+    ReadSettings,
+    SplitEvent,
+    Splitter,
+    Test,
+    register_format,
+)
+from turnwise.transforms.formats.traces.containers import (
+    agent_event_spans,
+    agents_spans,
+    attribute_spans,
+    is_agent_event,
+    is_agents_trace,
+    is_attributes,
+    is_jaeger,
+    is_langfuse,
+    is_langsmith,
+    jaeger_spans,
+    langfuse_spans,
+    langsmith_spans,
+)
 from turnwise.transforms.formats.traces.dialect import DIALECTS
-from turnwise.transforms.formats.traces.join import STEPS, join_spans
-from turnwise.transforms.formats.traces.labels import conversation_of
+from turnwise.transforms.formats.traces.otlp import (
+    flat_spans,
+    is_otlp,
+    is_span,
+    is_span_list,
+    otlp_spans,
+    otlp_text_spans,
+)
 from turnwise.transforms.formats.traces.read_span import (
+    conversation_of,
     is_foreign,
     is_noise,
     kind_of,
@@ -20,8 +50,8 @@ from turnwise.transforms.formats.traces.read_span import (
     says_something,
     words_of,
 )
-from turnwise.transforms.formats.traces.span import PENDING, TraceSpan
-from turnwise.transforms.formats.traces.values import of_service
+from turnwise.transforms.formats.traces.span import PENDING, TraceSpan, of_service
+from turnwise.transforms.formats.traces.turns import STEPS, join_spans
 
 _MOST_NAMES = 5
 
@@ -230,3 +260,114 @@ def join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversati
             span.trace = part.trace
         spans += part.turnwise_spans
     return join_spans(conversation_id, spans)
+
+
+# Exports of spans, as input formats.
+
+_PARTS = "trace_part"
+
+
+def register_export(
+    name: str,
+    rank: int,
+    help: str,
+    recognises: Test,
+    spans: Callable[[JsonObject], Iterable[TraceSpan]],
+    *keys: tuple[str, ...],
+    is_list: Test | None = None,
+    text_spans: Callable[[bytes], Iterable[TraceSpan] | None] | None = None,
+) -> None:
+    """Adds the format of an export of spans.
+
+    Args:
+        name: See `Format`, as for the others that are not described.
+        rank: See `Format`.
+        help: See `Format`.
+        recognises: See `Format`.
+        spans: Yields the spans of one of its objects.
+        keys: Keys of its typical records.
+        is_list: See `Format`.
+        text_spans: Returns the spans of a record's text; None: it has to be parsed in general.
+    """
+
+    def split(value: JsonValue, settings: ReadSettings) -> list[SplitEvent | ValueError]:
+        return trace_parts(_all(value, spans), settings.traces.app_version_attribute)
+
+    def split_text(data: bytes, settings: ReadSettings) -> list[SplitEvent | ValueError] | None:
+        found = text_spans(data) if text_spans else None
+        return None if found is None else trace_parts(found, settings.traces.app_version_attribute)
+
+    def last_time(value: JsonObject) -> float | None:
+        return max((span.end or span.start for span in spans(value)), default=0) / 1e9 or None
+
+    register_format(
+        Format(
+            name=name,
+            help=help,
+            rank=rank,
+            recognises=recognises,
+            keys=keys[0],
+            other_keys=keys[1:],
+            splitter=Splitter(into=_PARTS, split=split, split_text=split_text if text_spans else None),
+            time=last_time,
+            is_list=is_list,
+            has_rubrics=False,
+        )
+    )
+
+
+def _all(value: JsonValue, spans: Callable[[JsonObject], Iterable[TraceSpan]]) -> Iterator[TraceSpan]:
+    for each in value if isinstance(value, list) else [value]:
+        if not isinstance(each, dict):
+            raise ValueError(f"a JSON object is needed, not {type(each).__name__}")
+        yield from spans(each)
+
+
+register_format(
+    Format(
+        name=_PARTS,
+        help="turnwise's own part of a trace",
+        rank=24,
+        recognises=lambda record: KEY in record,
+        events=EventReader(place=place, join=join_parts, is_end=has_root, group=group, lend=lend),
+        has_rubrics=False,
+    )
+)
+register_export(
+    "otlp_export", 25, "OpenTelemetry export: OTLP/JSON, files of the collector, Tempo",
+    is_otlp, otlp_spans, ("resourceSpans",), ("resourceLogs",), ("batches",), text_spans=otlp_text_spans,
+)  # fmt: skip
+register_export(
+    "jaeger_export", 26, "Jaeger's query API",
+    is_jaeger, jaeger_spans,
+    ("traceID", "spans", "processes"), ("data", "total", "limit", "offset", "errors"),
+)  # fmt: skip
+register_export(
+    "langfuse_export", 27, "Langfuse: traces with observations, rows of blob exports",
+    is_langfuse, langfuse_spans, ("trace", "observations"), ("id", "traceId", "parentObservationId", "type"),
+)  # fmt: skip
+register_export(
+    "langsmith_runs", 28, "LangSmith runs",
+    is_langsmith, langsmith_spans,
+    ("id", "run_type", "dotted_order", "trace_id", "inputs", "outputs"), ("post", "patch"),
+)  # fmt: skip
+register_export(
+    "openai_agents_trace", 29, "OpenAI Agents SDK's trace export",
+    is_agents_trace, agents_spans,
+    ("object", "trace_id", "span_data"), ("object", "workflow_name", "group_id"),
+)  # fmt: skip
+register_export(
+    "adk_agent_events", 75, "rows of google-adk's BigQuery plugin",
+    is_agent_event, agent_event_spans, ("event_type", "session_id", "invocation_id", "content"),
+)  # fmt: skip
+register_export(
+    "otel_spans", 145, "OpenTelemetry spans as SDKs dump them, one object each or in a list",
+    lambda record: is_span(record) or is_span_list(record), flat_spans,
+    ("trace_id", "span_id", "name", "start_time", "attributes"),
+    ("name", "context", "span_kind", "attributes"),
+    is_list=is_span,
+)  # fmt: skip
+register_export(
+    "otel_attributes", 146, "attributes of one OpenTelemetry span",
+    is_attributes, attribute_spans, ("gen_ai.operation.name", "gen_ai.request.model"),
+)  # fmt: skip

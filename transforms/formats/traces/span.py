@@ -1,8 +1,19 @@
 """One span of a trace, independent of the container it was read from."""
 
+import ast
+import re
+from ast import literal_eval
+from base64 import b64decode
+from binascii import Error as Base64Error
+from functools import lru_cache
+from math import isfinite
+from re import compile as pattern
+
 import msgspec
+from pydantic_core import from_json
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.proto.scalars import timestamp_nanos
 
 PENDING = "logfire.span_type"
 """The attribute by which Logfire marks the copy of a span that has not ended."""
@@ -69,3 +80,313 @@ class TraceSpan(msgspec.Struct, omit_defaults=True, array_like=True, gc=False):
     def key(self) -> tuple[str, str]:
         """Trace id and span id."""
         return self.trace, self.id
+
+
+# Attributes that spell lists and objects as numbered, dotted keys.
+
+_DEEPEST = 12
+
+
+def has_numbered(attributes: JsonObject, prefixes: tuple[str, ...]) -> bool:
+    """Returns whether a key has one of some prefixes."""
+    return _has_prefix(tuple(attributes), prefixes)
+
+
+@lru_cache(maxsize=512)
+def _has_prefix(keys: tuple[str, ...], prefixes: tuple[str, ...]) -> bool:
+    return any(key.startswith(prefixes) for key in keys)
+
+
+def numbered(attributes: JsonObject, prefix: str) -> list[JsonValue]:
+    """Returns the list that keys such as `prefix.0.role`, `prefix.1.content` spell."""
+    tree: JsonObject = {}
+    for key, value in attributes.items():
+        if key.startswith(prefix):
+            _put(tree, key[len(prefix) :].split("."), value)
+    found = _lists({key: item for key, item in tree.items() if key.isdigit()})
+    others = {key: item for key, item in tree.items() if not key.isdigit()}
+    return [*(found if isinstance(found, list) else ()), *([others] if others else ())]
+
+
+def _put(tree: JsonObject, path: list[str], value: JsonValue) -> None:
+    for step in path[:-1][:_DEEPEST]:
+        inner = tree.get(step)
+        if not isinstance(inner, dict):
+            inner = tree[step] = {} if inner is None else {"": inner}
+        tree = inner
+    last = path[-1]
+    if isinstance(tree.get(last), dict):
+        tree = tree[last]
+        last = ""
+    tree[last] = value
+
+
+def _lists(value: JsonValue) -> JsonValue:
+    if not isinstance(value, dict):
+        return value
+    if value and all(key.isdigit() and len(key) < 10 for key in value):
+        return [_lists(value[key]) for key in sorted(value, key=int)]
+    return {key: _lists(item) for key, item in value.items()}
+
+
+# Tells JSON that a limit on the length of attributes cut off from a text that merely begins like JSON.
+
+CUT = "JSON that is cut off"
+"""Type of a part of a message that is cut off."""
+_STRUCTURED = re.compile(r"""\s*[\[{][\s\[{]*["']""")
+_MARKS = re.compile(r"\s*(\.{3}|…)\s*([\[(<].{0,40}[\])>])?\s*\Z")
+_OPEN = ("was never closed", "unterminated")
+_LONGEST_LITERAL = 100_000
+
+
+def is_cut(text: str) -> bool:
+    """Returns whether a text is a list or an object, in JSON or as Python writes it, that is not closed."""
+    if not _STRUCTURED.match(text[:80]):
+        return False
+    text = _MARKS.sub("", text)
+    try:
+        from_json(text)
+    except ValueError as error:
+        return str(error).startswith("EOF") or _is_open_literal(text.strip())
+    return False
+
+
+def _is_open_literal(text: str) -> bool:
+    if len(text) > _LONGEST_LITERAL or "'" not in text[:80]:
+        return False
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError as error:
+        return any(word in error.msg for word in _OPEN)
+    except (ValueError, MemoryError, RecursionError):
+        return False
+    return False
+
+
+# Ids, times and values of spans in all their spellings; nothing here raises.
+
+_HEX = pattern(r"[0-9a-fA-F]+")
+_BASE64_LENGTHS = {24: 16, 12: 8, 22: 16, 11: 8}
+_HEX_LENGTHS = (16, 32)
+_PER_SECOND = ((1e17, 1), (1e14, 1_000), (1e11, 1_000_000))
+_DIGITS = 19
+_LAST = 1e20  # as nanoseconds since the epoch, the year 5138
+_SCALARS = ("stringValue", "boolValue", "bytesValue")
+_KINDS = frozenset((*_SCALARS, "intValue", "doubleValue", "arrayValue", "kvlistValue"))
+_DROPPED = (
+    *("droppedAttributesCount", "droppedEventsCount", "dropped_attributes_count", "dropped_events_count"),
+    *("dropped_attributes", "dropped_events", "otel.dropped_attributes_count", "otel.dropped_events_count"),
+)
+_PAIRS = (("key", "value"), ("Key", "Value"), ("name", "value"), ("k", "v"))
+_SERVICE = ("service.", "deployment.")
+APP_VERSION = "turnwise.app_version"
+"""Attribute of a resource that holds the app version which the config names."""
+
+
+def as_id(value: JsonValue) -> str:
+    """Returns an id of a trace or span: hexadecimal in small letters, also of base64; others as they are.
+
+    Zeros and what is no text or number are "", which is no id.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:x}" if value else ""
+    return _text_id(value) if isinstance(value, str) else ""
+
+
+@lru_cache(maxsize=8192)
+def _text_id(value: str) -> str:
+    value = value.removeprefix("0x")
+    size = len(value)
+    if size in _HEX_LENGTHS and _HEX.fullmatch(value):
+        return value.lower() if value.strip("0") else ""
+    if size in _BASE64_LENGTHS:
+        try:
+            raw = b64decode(value + "=" * (-size % 4), validate=True)
+        except (Base64Error, ValueError):
+            return value
+        if len(raw) == _BASE64_LENGTHS[size]:
+            return raw.hex() if any(raw) else ""
+    return value if value.strip("0") else ""
+
+
+def as_nanos(value: JsonValue) -> int:
+    """Returns a time as nanoseconds since the epoch; 0: it states none.
+
+    Args:
+        value: A number or its text in nanoseconds, microseconds, milliseconds or seconds, told apart by their
+            size; `[seconds, nanoseconds]`; or an RFC 3339 text.
+    """
+    if value.__class__ is str and len(value) == _DIGITS and value.isdigit():
+        return int(value)
+    if isinstance(value, list) and len(value) == 2:
+        seconds, nanos = (as_number(each) for each in value)
+        total = 0 if seconds is None or nanos is None else int(seconds) * 1_000_000_000 + int(nanos)
+        return total if 0 < total <= _LAST else 0
+    number = as_number(value)
+    if number is None:
+        return _text_nanos(value) if isinstance(value, str) else 0
+    if number <= 0 or number > _LAST:
+        return 0
+    return int(number) * next((factor for least, factor in _PER_SECOND if number >= least), 0) or int(
+        number * 1e9
+    )
+
+
+def _text_nanos(text: str) -> int:
+    spelling = text.strip().replace(" ", "T", 1).removesuffix("TUTC")
+    for candidate in (spelling, f"{spelling}Z"):
+        try:
+            return max(timestamp_nanos(candidate), 0)
+        except ValueError:
+            continue
+    return 0
+
+
+def as_number(value: JsonValue) -> int | float | None:
+    """Returns a finite number, also of a text; None: it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str):
+        try:
+            value = int(value) if value.lstrip("-").isdigit() and len(value) < 30 else float(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, int) or isfinite(value) else None
+
+
+def as_count(value: JsonValue) -> int | None:
+    """Returns a number of tokens; None: it is none."""
+    number = as_number(value)
+    return int(number) if number is not None and 0 <= number < 2**53 else None
+
+
+def dropped_count(held: JsonObject) -> int:
+    """Returns how many attributes and events are lost: by OTLP's counts, or in no form that is read."""
+    given = held.get("attributes")
+    others = (
+        (each for each in given if not (isinstance(each, dict) and "key" in each))
+        if isinstance(given, list)
+        else ()
+    )
+    unread = sum(_pair(each) is None for each in others)
+    return unread + sum(as_count(held[key]) or 0 for key in _DROPPED if key in held)
+
+
+def any_value(value: JsonValue) -> JsonValue:
+    """Returns what an OTLP AnyValue holds; any other value as it is.
+
+    A table has a column for each kind, of which all but one are null.
+    """
+    if not isinstance(value, dict):
+        return value if value else None
+    if len(value) > 1 and value.keys() <= _KINDS:
+        value = {kind: held for kind, held in value.items() if held is not None}
+    if len(value) != 1:
+        return value if value else None
+    kind, held = next(iter(value.items()))
+    if kind in _SCALARS:
+        return held
+    if kind in ("intValue", "doubleValue"):
+        return number_value(held)
+    if kind == "arrayValue":
+        return [any_value(each) for each in _values(held)]
+    if kind == "kvlistValue":
+        return key_values(_values(held))
+    return value
+
+
+def number_value(held: JsonValue) -> JsonValue:
+    """Returns the number that an OTLP AnyValue spells; what is none as it is."""
+    if held.__class__ is str and len(held) < _DIGITS and held.isdecimal():
+        return int(held)
+    number = as_number(held)
+    return held if number is None else number
+
+
+def key_values(pairs: JsonValue) -> JsonObject:
+    """Returns OTLP's list of keys and values as an object; an object as it is."""
+    if isinstance(pairs, dict):
+        return pairs
+    try:
+        return {
+            str(pair["key"]): text
+            if (text := pair["value"].get("stringValue")) is not None
+            else any_value(pair["value"])
+            for pair in pairs
+        }
+    except (KeyError, TypeError, AttributeError):
+        given = map(_pair, pairs) if isinstance(pairs, list) else ()
+        return {key: any_value(held) for key, held in filter(None, given)}
+
+
+def _pair(value: JsonValue) -> tuple[str, JsonValue] | None:
+    """Returns the key and the value that an element of a list of attributes spells; None: it spells none."""
+    if isinstance(value, dict):
+        keys = next((each for each in _PAIRS if each[0] in value), None)
+        value = (
+            [value[keys[0]], value.get(keys[1])]
+            if keys
+            else next(iter(value.items()))
+            if len(value) == 1
+            else None
+        )
+    is_pair = isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str)
+    return (value[0], value[1]) if is_pair and value else None
+
+
+def of_service(attributes: JsonObject, version_attribute: str | None = None) -> JsonObject:
+    """Returns the attributes of a resource that name services, versions and environments.
+
+    Args:
+        attributes: All attributes of the resource.
+        version_attribute: The one that holds the app version, which is `APP_VERSION` then; None: none.
+    """
+    found = {
+        key: value
+        for key, value in attributes.items()
+        if key.startswith(_SERVICE) and isinstance(value, str | int | float)
+    }
+    version = attributes.get(version_attribute) if version_attribute else None
+    if isinstance(version, str | int | float):
+        found[APP_VERSION] = version
+    return found
+
+
+def loaded(value: JsonValue) -> JsonValue:
+    """Returns what a text spells in JSON (or JSON in JSON), or as a Python literal; else the value."""
+    for _ in range(3):
+        if not isinstance(value, str) or (value[:1].isspace() and not value.strip()):
+            return value
+        text = value.strip()
+        if text[:1] not in ("{", "[", '"'):
+            return value
+        try:
+            value = from_json(text)
+        except ValueError:
+            return _literal(text, value)
+    return value
+
+
+def _literal(text: str, value: JsonValue) -> JsonValue:
+    if text[:1] not in "{[" or len(text) > _LONGEST_LITERAL:
+        return value
+    try:
+        found = literal_eval(text)
+        return found if isinstance(found, dict | list) and _is_json(found) else value
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return value
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
+    return (
+        all(map(_is_json, value))
+        if isinstance(value, list)
+        else (value is None or isinstance(value, str | int | float | bool))
+    )
+
+
+def _values(held: JsonValue) -> list[JsonValue]:
+    values = held.get("values") if isinstance(held, dict) else None
+    return values if isinstance(values, list) else []

@@ -1,35 +1,48 @@
 """Turns of a conversation, with their words, calls, times and tokens."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from turnwise.schemas.conversation import Turn, Usage
+from turnwise.schemas.conversation import RAW, Conversation, TimedSpan, Turn, Usage
+from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.transforms.formats.endings import End, error_end, finished_end, length
+from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.traces.calls import (
     TurnCall,
     after_user,
     asks,
+    declared,
+    join_events,
     lacks_calls,
+    mark_doubles,
     transfers,
     turn_calls,
 )
-from turnwise.transforms.formats.traces.cut import CUT
-from turnwise.transforms.formats.traces.lines import TurnLine
-from turnwise.transforms.formats.traces.losses import add_losses, is_output_cut
-from turnwise.transforms.formats.traces.message import CONTENT_OFF, HIDDEN_TEXT, is_spoken
-from turnwise.transforms.formats.traces.news import users_of
-from turnwise.transforms.formats.traces.times import add_times, timed_spans, total_ms
-from turnwise.transforms.formats.traces.tree import SpanNode
-from turnwise.transforms.formats.traces.words import (
-    agent_words,
-    answering,
-    asked_text,
-    is_contested,
-    stated_answer,
-    strangers,
+from turnwise.transforms.formats.traces.containers import PENDING
+from turnwise.transforms.formats.traces.lines import TurnLine, tries_again, turn_lines
+from turnwise.transforms.formats.traces.message_parts import (
+    AGENT,
+    CONTENT_OFF,
+    HIDDEN_TEXT,
+    SYSTEM,
+    USER,
+    SpanMessage,
+    is_repr_call,
+    is_spoken,
+    users_of,
 )
-from turnwise.transforms.formats.unread import Unread
+from turnwise.transforms.formats.traces.messages import HISTORIES
+from turnwise.transforms.formats.traces.read_span import (
+    configured_version,
+    environment_of,
+    service_version,
+    user_of,
+)
+from turnwise.transforms.formats.traces.span import CUT, TraceSpan, is_cut
+from turnwise.transforms.formats.traces.tree import SpanNode, span_tree, work_units
 
 STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
@@ -166,3 +179,391 @@ def _add_silence(line: TurnLine, is_silent: bool, unread: Unread) -> None:
         unread.add(CONTENT_OFF, _USER_OFF)
     elif line.user is None:
         unread.add(MISSING_HISTORY, NO_REQUEST)
+
+
+# Spans of one conversation, joined into it.
+
+STEPS = ("model", "tool", "agent", "chain", "handoff")
+
+
+def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation:
+    """Joins the spans of a conversation, in any order.
+
+    Raises:
+        ValueError: None of them is a step of an agent; one line.
+    """
+    try:
+        nodes = span_tree(spans)
+        mark_doubles(nodes)
+        join_events(nodes)
+    finally:
+        HISTORIES.clear()
+    lines = turn_lines(work_units(nodes))
+    if not lines:
+        raise ValueError(f"{len(nodes)} spans, and none is a call of a model or a tool, or an agent")
+    steps = [node for node in nodes if node.step.kind in STEPS]
+    turns = [line_turn(line, index) for index, line in enumerate(lines)]
+    end = _end(lines[-1])
+    conversation = Conversation(
+        conversation_id=conversation_id,
+        source=_source(nodes),
+        app_version=_version(nodes, steps),
+        user_id=next(filter(None, (user_of(node.span) for node in nodes)), None),
+        start_time=rfc3339_of(min((node.span.start for node in nodes if node.span.start), default=0)),
+        tags=_tags(nodes, steps),
+        turns=turns,
+        ended=end.ended,
+        ended_detail=end.detail,
+        meta=_meta(nodes),
+        tools=declared(steps),
+    )
+    add_orphans(nodes, turns)
+    add_missing(nodes, turns)
+    _add_unread_join(nodes, turns)
+    check_calls(turns)
+    return conversation
+
+
+def _source(nodes: Sequence[SpanNode]) -> str:
+    names = sorted({name for node in nodes for name in node.step.dialects})
+    return f"spans ({', '.join(names)})"
+
+
+def _version(nodes: Sequence[SpanNode], steps: Sequence[SpanNode]) -> str | None:
+    stated = (node.step.version for node in nodes if node.step.version)
+    spans = [node.span for node in steps]
+    configured = filter(None, map(configured_version, spans))
+    services = filter(None, map(service_version, spans))
+    return next(configured, None) or next(stated, None) or next(services, None)
+
+
+def _tags(nodes: Sequence[SpanNode], steps: Sequence[SpanNode]) -> list[str]:
+    environments = (environment_of(node.span) for node in steps)
+    tags = [*(tag for node in nodes for tag in node.step.tags), *filter(None, environments)]
+    return list(dict.fromkeys(tags))
+
+
+def _meta(nodes: Sequence[SpanNode]) -> dict[str, object]:
+    """Returns the traces, and how many spans were steps, doubles of steps, or no steps (by scope)."""
+    passed = Counter(node.span.scope or node.span.name for node in nodes if node.step.kind in (None, "other"))
+    steps = sum(node.step.kind in STEPS and not node.is_double for node in nodes)
+    doubles = sum(node.is_double for node in nodes)
+    traces = list(dict.fromkeys(node.span.trace for node in nodes))
+    counts = {"steps": steps, "doubles": doubles, "no_steps": dict(passed.most_common(20))}
+    return {"trace_ids": traces, "spans": counts}
+
+
+def _end(line: TurnLine) -> End:
+    """Returns the end: an error of the last agent or model, or else the last finish reason.
+
+    A text does not contradict an error: what was said before it may not have reached the user.
+    """
+    if line.failure is not None:
+        return error_end(line.failure)
+    tops = [unit.top for unit in line.units if unit.top is not None]
+    output = (line.main[-1].step.output or []) if line.main else []
+    stated = [node.step.finish for node in line.main[-1:]] + [each.finish for each in reversed(output)]
+    for top in tops[-1:]:
+        # Its messages are those of the whole turn, of which only the last one says how the turn ended.
+        output = output or top.step.output or []
+        stated += [top.step.finish, *(each.finish for each in (top.step.output or [])[-1:])]
+    return finished_end(next(filter(None, stated), None), bool(output and output[-1].calls))
+
+
+def _add_unread_join(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
+    """Adds a finding that counts what is not read, such as events of unknown types, by type."""
+    counts = Counter(node.step.unread for node in nodes if node.step.unread)
+    said = [f"{count} {what} are not read" for what, count in counts.most_common()]
+    gaps(UNREAD, said, calls=False, words=False).add_to_all(turns)
+
+
+# What the agent said in a turn, and which of it is its answer.
+
+_SHORT = 20
+"""Length of a reply that may stand in a prompt by chance."""
+
+
+def agent_words(line: TurnLine) -> tuple[list[str], str | None]:
+    """Returns what the agent said, and its answer: the last words of the main line that call nothing."""
+    texts: list[str] = []
+    answer: str | None = None
+    if line.main:
+        texts = [
+            text
+            for each in after_user(line.main[0].step.input or ())
+            if each.role == AGENT
+            for text in each.texts
+        ]
+    for node in line.main:
+        output = node.step.output or ()
+        said, calls = _said(output)
+        texts += said
+        answer = _last_words(output, said) if said and not (calls or asks(node)) else answer
+    final, is_final = stated_answer(line)
+    if final and is_final and (answer is None or _is_said_otherwise(answer, final, line)):
+        answer = "\n".join(final)
+        texts += [text for text in final if text not in texts]
+    return texts, answer
+
+
+def _last_words(output: Sequence[SpanMessage], said: Sequence[str]) -> str:
+    """Returns what a reply says after the last call that the model's service ran, if anything."""
+    last = output[-1]
+    return "\n".join((last.answer_from and last.texts[last.answer_from :]) or said)
+
+
+def _is_said_otherwise(answer: str, final: Sequence[str], line: TurnLine) -> bool:
+    """Returns whether the agent's answer counts, not a model's text: one is the end of the other.
+
+    A model that was given another text than the user's, such as a prompt with the user's words in it, may
+    answer in a form that only the agent reads. Of several models that answered, the agent says which counts.
+    """
+    whole = "\n".join(final).strip()
+    if answer.strip() == whole:
+        return False
+    if whole.endswith(answer.strip()) or answer.strip().endswith(whole):
+        return True
+    given = {each.text for unit in line.units for each in unit.given if each.is_users}
+    node = answering(line)
+    is_prompt = node is not None and bool(given) and asked_text(node) not in {"", line.user, *given}
+    is_earlier = any(whole == "\n".join(_said(each.step.output or ())[0]).strip() for each in line.main)
+    return is_prompt or is_earlier or node in strangers(line) or is_contested(line)
+
+
+def _said(messages: Sequence[SpanMessage]) -> tuple[list[str], bool]:
+    texts = [text for each in messages if each.role == AGENT for text in each.texts]
+    has_calls = any(not call.is_hosted for each in messages[-1:] for call in each.calls)
+    has_calls = has_calls or any(map(is_repr_call, texts))
+    return [text for text in texts if not is_repr_call(text)], has_calls
+
+
+def stated_answer(line: TurnLine) -> tuple[list[str], bool]:
+    """Returns the words of the agent's own output after the last message of the user in it."""
+    messages = next((unit.answer for unit in reversed(line.units) if unit.answer), [])
+    last = max((i for i, each in enumerate(messages) if each.role == USER), default=-1)
+    own = [each for each in messages[last + 1 :] if each.role == AGENT]
+    if line.main:
+        return (own[-1].texts, not own[-1].calls) if own else ([], False)
+    return [text for each in own for text in each.texts][-1:], bool(
+        own and own[-1].texts and not own[-1].calls
+    )
+
+
+def strangers(line: TurnLine) -> list[SpanNode]:
+    """Returns the model calls that were asked last what the user's message does not hold."""
+    known = {"", line.user, *line.users}
+    return [node for node in line.main[1:] if asked_text(node) not in known and not tries_again(node)]
+
+
+def asked_text(node: SpanNode) -> str:
+    """Returns the message of a user that a model's input ends in; empty: it ends in none."""
+    spoken = [each for each in node.step.input or () if each.role != SYSTEM]
+    return spoken[-1].text if spoken and spoken[-1].is_users else ""
+
+
+def answering(line: TurnLine) -> SpanNode | None:
+    """Returns the last model call of the main line that said something."""
+    return next((node for node in reversed(line.main) if any(_said(node.step.output or ())[0])), None)
+
+
+def is_contested(line: TurnLine) -> bool:
+    """Returns whether several models answered at one time or apart, so that any of them may be the answer."""
+    last = answering(line)
+    return last is not None and any(
+        node is not last and _answers(node) and (_overlap(*_apart(node, last)) or _is_asked_apart(node, last))
+        for node in line.main
+    )
+
+
+def _is_asked_apart(node: SpanNode, last: SpanNode) -> bool:
+    """Returns whether two model calls were asked the same, and the later was not told the reply before."""
+    asked = asked_text(last)
+    if not asked or asked_text(node) != asked:
+        return False
+    said = {text.strip() for text in _said(node.step.output or ())[0]}
+    given = [text.strip() for each in last.step.input or () for text in each.texts]
+    return not any(text == held or (len(text) > _SHORT and text in held) for text in said for held in given)
+
+
+def _answers(node: SpanNode) -> bool:
+    texts, has_calls = _said(node.step.output or ())
+    return bool(texts) and not has_calls
+
+
+def _apart(one: SpanNode, other: SpanNode) -> tuple[TraceSpan, TraceSpan]:
+    """Returns the spans of two model calls, or of the agents that made them if each has one of its own."""
+    first, second = (_agent_of(node) for node in (one, other))
+    is_apart = first is not second and first not in second.above() and second not in first.above()
+    return (first.span, second.span) if is_apart else (one.span, other.span)
+
+
+def _agent_of(node: SpanNode) -> SpanNode:
+    return next((above for above in node.above() if above.step.kind == "agent"), node)
+
+
+def _overlap(one: TraceSpan, other: TraceSpan) -> bool:
+    return 0 < one.start < other.end and 0 < other.start < one.end
+
+
+# Times of turns and of their spans.
+
+_MS = 1e6
+
+
+def add_times(turn: Turn, line: TurnLine) -> None:
+    """Adds when a turn began, and how long it took where its spans state it."""
+    is_whole = sum(len(unit.main) for unit in line.units) == len(line.main)
+    tops = [unit.top for unit in line.units if unit.top is not None] if is_whole else []
+    nodes = [top for top in tops if top.span.start] or [*line.main, *line.inner, *line.tools]
+    starts = [node.span.start for node in nodes if node.span.start]
+    if starts:
+        turn.timestamp = min(starts) / 1e9
+        if all(node.span.end for node in nodes):
+            turn.latency_ms = _work_ms(nodes)
+
+
+def _work_ms(nodes: Sequence[SpanNode]) -> float | None:
+    """Returns the time in which traces ran, without waits between them; None: no span states a length."""
+    traces: dict[str, tuple[int, int]] = {}
+    for node in nodes:
+        span = node.span
+        first, last = traces.get(span.trace, (span.start, span.end))
+        traces[span.trace] = min(first, span.start) or max(first, span.start), max(last, span.end)
+    total = until = 0
+    for first, last in sorted(pair for pair in traces.values() if pair[0]):
+        if last < first:
+            return None
+        total += max(0, last - max(first, until))
+        until = max(until, last)
+    return length(total / _MS) if total else None
+
+
+def _order(node: SpanNode) -> tuple[int, int, str, str]:
+    return node.order
+
+
+def _is_timed(node: SpanNode) -> bool:
+    return 0 < node.span.start <= node.span.end
+
+
+def _timed(node: SpanNode) -> TimedSpan:
+    span, is_tool = node.span, node.step.kind == "tool"
+    seconds = (span.end - span.start) / 1e9
+    times = (rfc3339_of(span.start), rfc3339_of(span.end))
+    return TimedSpan("TOOL" if is_tool else "LLM", node.step.name, None, *times, seconds=min(seconds, 3e11))
+
+
+def rfc3339_of(nanos: int) -> str | None:
+    """Returns nanoseconds since the epoch as RFC 3339; None: 0, or out of range."""
+    try:
+        return nanos_timestamp(nanos) if nanos else None
+    except ValueError:
+        return None
+
+
+def total_ms(nodes: Sequence[SpanNode]) -> float | None:
+    """Returns the sum of lengths; None: a span does not state its own, or all state 0."""
+    lengths = [node.span.end - node.span.start for node in nodes if _is_timed(node)]
+    return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
+
+
+def timed_spans(nodes: Sequence[SpanNode]) -> list[TimedSpan]:
+    """Returns the calls of models and tools that state their times, in order."""
+    return [_timed(node) for node in sorted(nodes, key=_order) if _is_timed(node)]
+
+
+# What was lost of a trace on its way: cut off, dropped, or not in the export.
+
+MISSING_PARENT, MISSING_SPAN, UNFINISHED = "MissingParent", "MissingSpan", "UnfinishedRun"
+_CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"
+_CUT_ARGS = "the arguments of a call are JSON that is cut off"
+_CUT_RESULT = "the result of a call is JSON that is cut off"
+
+
+def add_losses(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> None:
+    """Adds to a turn what limits of the exporter took away of it.
+
+    Args:
+        line: The spans of the turn.
+        calls: Its calls.
+        turn: The turn, with its words, calls and responses.
+    """
+    _cut(line, calls, turn).add_to(turn)
+    _dropped(line).add_to(turn)
+    _pending(line).add_to(turn)
+
+
+def _dropped(line: TurnLine) -> Unread:
+    """Returns what limits on the number of attributes and events took away."""
+    unread = Unread()
+    tops = [unit.top for unit in line.units if unit.top is not None]
+    if count := sum(node.span.dropped for node in (*line.main, *tops, *line.inner, *line.tools)):
+        is_said = any(node.span.dropped for node in (*line.main, *tops))
+        said = (
+            f"{count} attributes or events of spans were dropped or cut by a limit, or are in no known form;"
+            " what they held is unknown"
+        )
+        unread.add(UNREAD, said, calls=True, words=is_said)
+    return unread
+
+
+def _pending(line: TurnLine) -> Unread:
+    """Returns the runs that had not ended when they were exported."""
+    unread = Unread()
+    tops = [unit.top for unit in line.units if unit.top is not None]
+    nodes = (*line.main, *tops, *line.inner, *line.tools)
+    open_spans = [node.span for node in nodes if PENDING in node.span.attributes and not node.span.end]
+    if open_spans:
+        said = f"the run {open_spans[0].name[:60]!r} had not ended when it was exported"
+        unread.add(UNFINISHED, said, calls=True, words=True)
+    return unread
+
+
+def _cut(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> Unread:
+    """Returns what a limit on the length of attributes took away."""
+    unread = Unread()
+    steps = [node.step for node in (*line.main, *(unit.top for unit in line.units)) if node is not None]
+    if line.is_cut or any(step.input == [] or step.output == [] for step in steps):
+        is_lost = is_output_cut(line)
+        unread.add(UNREAD, _CUT, calls=is_lost, words=is_lost or turn.user is None)
+    texts = (each.call.args[RAW] for each in calls if each.call.args and each.call.args.keys() == {RAW})
+    if any(isinstance(text, str) and text.lstrip().startswith(("{", "[")) for text in texts):
+        unread.add(UNREAD, _CUT_ARGS, calls=True)
+    if any(isinstance(each.response, str) and is_cut(each.response) for each in turn.tool_responses):
+        unread.add(UNREAD, _CUT_RESULT, calls=True)
+    return unread
+
+
+def is_output_cut(line: TurnLine) -> bool:
+    """Returns whether what a model said is cut off, or what an agent said of which no model call is there."""
+    tops = [unit.top for unit in line.units if unit.top is not None]
+    is_models = any(node.step.output is not None for node in line.main)
+    return any(node.step.output == [] for node in (line.main if is_models else tops))
+
+
+def add_orphans(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
+    """Adds a finding for spans whose parents are missing, unless one remote caller is all that is missing.
+
+    OTLP's flags, and LangSmith, say where a parent is no remote caller.
+    """
+    orphans = [node for node in nodes if node.is_orphan]
+    callers = {node.span.trace: set[str]() for node in orphans}
+    for node in orphans:
+        callers[node.span.trace].add(node.span.parent)
+    roots = {node.span.trace for node in nodes if node.parent is None and not node.is_orphan}
+    local = {node.span.trace for node in orphans if node.span.is_local}
+    lost = [trace for trace, parents in callers.items() if len(parents) > 1 or trace in roots | local]
+    if lost:
+        count = sum(node.span.trace in lost for node in orphans)
+        lack = f"{count} of {len(nodes)} spans name a parent that is not there"
+        said = f"{lack}; they are read as steps of the root, or as roots"
+        gaps(MISSING_PARENT, [said], calls=False, words=False).add_to_all(turns)
+
+
+def add_missing(nodes: Sequence[SpanNode], turns: Sequence[Turn]) -> None:
+    """Adds a finding for spans that a trace lists and that are not there, and for pages that are missing."""
+    listed = {own for node in nodes for own in node.span.listed}
+    missing = listed - {node.span.id for node in nodes} - {node.span.page for node in nodes}
+    if missing:
+        said = f"{len(missing)} of {len(listed)} spans or pages that the export names are not there"
+        gaps(MISSING_SPAN, [f"{said}; they may hold calls and words"]).add_to_all(turns)

@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from turnwise.pipeline.streaming.inputs.otlp.protobuf import logs_value, traces_value
 from turnwise.pipeline.streaming.inputs.otlp_decoding import Export
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.traces.values import as_id, as_nanos
+from turnwise.transforms.formats.traces.span import as_id, as_nanos
 
 JSON, PROTOBUF = "application/json", "application/x-protobuf"
 _WINDOWS = {"gzip": 31, "deflate": 15}

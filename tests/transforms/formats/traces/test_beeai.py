@@ -7,8 +7,8 @@ import pytest
 
 import turnwise
 from turnwise.schemas.conversation import Turn
-from turnwise.transforms.formats.traces.join import join_spans
 from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.turns import join_spans
 
 S = 1_000_000_000
 RECORDING = (

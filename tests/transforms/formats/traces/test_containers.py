@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import turnwise
-from turnwise.transforms.formats.traces.values import any_value, as_id, as_nanos, loaded
+from turnwise.transforms.formats.traces.span import any_value, as_id, as_nanos, loaded
 
 ASKED, SAID = "Where is A-17?", "It has shipped."
 FIRST = [{"role": "user", "parts": [{"type": "text", "content": ASKED}]}]

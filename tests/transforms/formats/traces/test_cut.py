@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from turnwise.schemas.conversation import Turn
-from turnwise.transforms.formats.traces.cut import is_cut
-from turnwise.transforms.formats.traces.join import join_spans
-from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, is_cut
+from turnwise.transforms.formats.traces.turns import join_spans
 
 S = 1_000_000_000
 MESSAGES = json.dumps([{"role": "user", "content": "Where is A-17?"}])

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import turnwise
-from turnwise.transforms.formats.traces.join import join_spans
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
+from turnwise.transforms.formats.traces.turns import join_spans
 
 S = 1_000_000_000
 T0 = 1_760_000_000 * S

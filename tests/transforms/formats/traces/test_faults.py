@@ -170,7 +170,7 @@ def test_texts_that_the_writer_left_out_are_unknown() -> None:
 
 
 def test_a_long_id_of_a_conversation_is_kept() -> None:
-    from turnwise.transforms.formats.traces.labels import LABELLED, conversation_of
+    from turnwise.transforms.formats.traces.read_span import LABELLED, conversation_of
 
     one = agent("1", 0, gen_ai__conversation__id="c" * 1000)
     assert conversation_of(one, LABELLED) == "c" * 1000

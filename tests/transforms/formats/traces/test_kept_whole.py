@@ -9,11 +9,10 @@ from msgspec.structs import replace
 from tests.transforms.formats.traces.test_doubles import counted, spent
 from tests.transforms.formats.traces.test_turns import FIRST, agent, asks, chat, joined, read, span, text
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.traces.message import FURTHER_CHOICE
-from turnwise.transforms.formats.traces.message_parts import call_arguments, result_of
+from turnwise.transforms.formats.traces.calls import tool_result
+from turnwise.transforms.formats.traces.message_parts import FURTHER_CHOICE, call_arguments, result_of
 from turnwise.transforms.formats.traces.messages import read_messages
 from turnwise.transforms.formats.traces.span import TraceSpan
-from turnwise.transforms.formats.traces.tool_results import tool_result
 
 ANSWER = text("assistant", "a1")
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import turnwise
 from turnwise.transforms.formats.traces.dialect import DIALECTS
-from turnwise.transforms.formats.traces.join import join_spans
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
+from turnwise.transforms.formats.traces.turns import join_spans
 
 SECOND = 1_000_000_000
 START = 1_760_000_000 * SECOND

@@ -10,10 +10,8 @@ import pytest
 import turnwise
 from tests.transforms.formats.traces.test_turns import FIRST, agent, chat, joined, text, tool
 from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.transforms.formats.traces.containers.flat import flat_spans
-from turnwise.transforms.formats.traces.containers.jaeger import jaeger_spans
-from turnwise.transforms.formats.traces.containers.otlp_text import otlp_text_spans
-from turnwise.transforms.formats.traces.otlp import otlp_spans
+from turnwise.transforms.formats.traces.containers import jaeger_spans
+from turnwise.transforms.formats.traces.otlp import flat_spans, otlp_spans, otlp_text_spans
 
 ANSWER = text("assistant", "a1")
 IDS = {"traceId": "a" * 32, "spanId": "b" * 16, "startTimeUnixNano": "1760000000000000000"}

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 import turnwise
-from turnwise.transforms.formats.traces.containers.otlp_text import otlp_text_spans
-from turnwise.transforms.formats.traces.otlp import otlp_spans
+from turnwise.transforms.formats.traces.otlp import otlp_spans, otlp_text_spans
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)

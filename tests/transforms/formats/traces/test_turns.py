@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from turnwise.schemas.conversation import Conversation, Turn
-from turnwise.transforms.formats.traces.join import join_spans
 from turnwise.transforms.formats.traces.span import TraceSpan
+from turnwise.transforms.formats.traces.turns import join_spans
 
 S = 1_000_000_000
 T0 = 1_760_000_000

@@ -1,9 +1,13 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.formats.messages.values import stated
+from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.traces.calls import tool_result
 from turnwise.transforms.formats.traces.dialect import (
+    Kind,
     SpanDialect,
+    SpanStep,
+    json_messages_at,
     kind_at,
     messages_at,
     only_messages_at,
@@ -13,15 +17,21 @@ from turnwise.transforms.formats.traces.dialect import (
     value_at,
     with_system,
 )
-from turnwise.transforms.formats.traces.message import AGENT, UNKNOWN, USER, SpanMessage, is_spoken
-from turnwise.transforms.formats.traces.message_parts import call_arguments
-from turnwise.transforms.formats.traces.messages import first_of_several, read_messages
-from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan
-from turnwise.transforms.formats.traces.step import Kind, SpanStep
-from turnwise.transforms.formats.traces.tool_results import tool_result
-from turnwise.transforms.formats.traces.values import loaded
+from turnwise.transforms.formats.traces.message_parts import (
+    AGENT,
+    HIDDEN,
+    HOSTED,
+    PERHAPS_CHOICES,
+    UNKNOWN,
+    USER,
+    SpanMessage,
+    call_arguments,
+    is_spoken,
+)
+from turnwise.transforms.formats.traces.messages import first_of_several, only_messages, read_messages
+from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, has_numbered, loaded, numbered
 
-_KINDS: dict[str, Kind] = {
+_STANDARD_KINDS: dict[str, Kind] = {
     **dict.fromkeys(("chat", "generate_content", "text_completion", "completion"), "model"),
     **dict.fromkeys(("invoke_agent", "invoke_workflow", "invoke_graph", "invoke_swarm"), "agent"),
     **dict.fromkeys(("agent_step", "chain"), "chain"),
@@ -47,9 +57,9 @@ _DETAILS = ("gen_ai.client.inference.operation.details", "gen_ai.client.operatio
 _CHOICE, _PROMPT, _COMPLETION = "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"
 
 
-def _read(span: TraceSpan, step: SpanStep) -> None:
+def _read_standard(span: TraceSpan, step: SpanStep) -> None:
     held = span.attributes
-    step.kind = kind_at(held.get("gen_ai.operation.name"), _KINDS)
+    step.kind = kind_at(held.get("gen_ai.operation.name"), _STANDARD_KINDS)
     step.input = only_messages_at(held.get("gen_ai.input.messages"), USER)
     step.output = first_choice(only_messages_at(held.get("gen_ai.output.messages"), AGENT))
     if "gen_ai.system_instructions" in held:
@@ -185,5 +195,289 @@ def _finish(value: JsonValue) -> str | None:
 
 
 register_dialect(
-    SpanDialect(name="gen_ai", prefixes=frozenset(("gen_ai", "input", "output")), read=_read, rank=30)
+    SpanDialect(
+        name="gen_ai", prefixes=frozenset(("gen_ai", "input", "output")), read=_read_standard, rank=30
+    )
+)
+
+
+# OpenLLMetry (Traceloop), with the numbered keys of its older versions.
+
+_KINDS: dict[str, Kind] = {
+    **{"workflow": "agent", "agent": "agent", "task": "chain", "tool": "tool", "handoff": "handoff"},
+    **{"chat": "model", "completion": "model", "embedding": "other", "rerank": "other"},
+}
+_NUMBERED = ("gen_ai.prompt.", "gen_ai.completion.")
+_ENTITY_NAMES = ("gen_ai.agent.name", "gen_ai.tool.name", "traceloop.entity.name", "traceloop.workflow.name")
+
+
+def _read(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    kind = held.get("traceloop.span.kind")
+    step.kind = kind_at(held.get("llm.request.type") if kind is None else kind, _KINDS)
+    if step.kind == "tool":
+        step.name = text_at(held, *_ENTITY_NAMES[1:])
+        step.args = call_arguments(value_at(held, "traceloop.entity.input"))
+        result = value_at(held, "traceloop.entity.output")
+        if result is not None:
+            step.result, step.error = tool_result(result)
+            step.has_result = True
+    elif step.kind in ("agent", "chain"):
+        step.name = text_at(held, *_ENTITY_NAMES)
+        step.input = json_messages_at(_inputs(value_at(held, "traceloop.entity.input")), USER)
+        step.output = json_messages_at(value_at(held, "traceloop.entity.output"), AGENT)
+    elif has_numbered(held, _NUMBERED):
+        step.input = _numbered(held, "gen_ai.prompt.", USER)
+        step.output = first_choice(_numbered(held, "gen_ai.completion.", AGENT))
+        step.finish = text_at(held, "gen_ai.completion.0.finish_reason")
+
+
+def _inputs(value: JsonValue) -> JsonValue:
+    """Returns what a function was given: of arguments the only text, of which nothing else can be meant."""
+    if not isinstance(value, dict) or not value.keys() & {"args", "kwargs"} or "inputs" in value:
+        return value
+    placed, named = value.get("args"), value.get("kwargs")
+    given = [
+        *(placed if isinstance(placed, list) else ()),
+        *(named.values() if isinstance(named, dict) else ()),
+    ]
+    texts = [each for each in given if isinstance(each, str)]
+    return texts[0] if len(texts) == 1 else None
+
+
+register_dialect(
+    SpanDialect(name="openllmetry", prefixes=frozenset(("traceloop", "llm", "gen_ai")), read=_read, rank=40)
+)
+
+
+# OpenInference (Arize Phoenix).
+
+_OPENINFERENCE_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("retriever", "embedding", "reranker", "guardrail", "evaluator", "prompt"), "other"),
+    **{"llm": "model", "tool": "tool", "agent": "agent", "chain": "chain"},
+}
+_OPENINFERENCE_USAGE = {
+    "input_tokens": ("llm.token_count.prompt",),
+    "output_tokens": ("llm.token_count.completion",),
+    "cached_tokens": ("llm.token_count.prompt_details.cache_read",),
+    "reasoning_tokens": ("llm.token_count.completion_details.reasoning",),
+}
+_OPENINFERENCE_NAMES = {
+    "model": ("llm.model_name",),
+    "tool": ("tool.name",),
+    "agent": ("agent.name", "graph.node.id"),
+}
+_PIECES = 5
+_AUTOMATIC = "automatic_function_calling_history"
+_NO_MODEL = frozenset(("openinference.span.kind", "input.value", "input.mime_type"))
+"""Keys of a function that is marked as a model's, and states neither a model nor a reply."""
+
+
+def _is_schema(value: JsonValue) -> bool:
+    held = value if isinstance(value, dict) else {}
+    return held.get("type") == "object" and isinstance(held.get("properties"), dict)
+
+
+def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    step.kind = kind_at(held.get("openinference.span.kind"), _OPENINFERENCE_KINDS)
+    step.name = text_at(held, *_OPENINFERENCE_NAMES.get(step.kind or "", ("\0",)))
+    if step.kind == "tool":
+        step.name = step.name or span.name.removesuffix(".__call__")
+        step.target = _target(step.name)
+        _add_tool_openinference(held, step)
+    elif step.kind == "model" and not span.error and held.keys() <= _NO_MODEL:
+        step.kind = "other"
+    elif step.kind == "model":
+        step.input = _numbered(held, "llm.input_messages.", USER) or _value(held, "input", USER)
+        step.output = _reply(held) or _value(held, "output", AGENT)
+        step.usage = usage_at(held, _OPENINFERENCE_USAGE)
+        if _AUTOMATIC in str(held.get("output.value")):
+            # The tokens are those of the last of its requests alone.
+            step.input, step.usage = _automatic(held) or step.input, None
+        step.finish = text_at(held, "llm.finish_reason") or _finish_openinference(held)
+    elif step.kind in ("agent", "chain"):
+        step.input = _value(held, "input", USER)
+        step.output = _reply(held) or _value(held, "output", AGENT)
+
+
+def _add_tool_openinference(held: JsonObject, step: SpanStep) -> None:
+    step.call_id = text_at(held, "tool.id", "tool_call.id", "tool.call_id")
+    given, stated = value_at(held, "input.value"), value_at(held, "tool.parameters")
+    if given is None and not _is_schema(stated):
+        given = stated
+    # The input of a hand-off is the agent that hands over.
+    step.args = {} if step.target else call_arguments(given)
+    value = value_at(held, "output.value")
+    if value is not None:
+        step.result, step.error = tool_result(value)
+        step.has_result = True
+
+
+def _value(held: JsonObject, name: str, role: str) -> list[SpanMessage] | None:
+    is_json = held.get(f"{name}.mime_type") == "application/json"
+    return (json_messages_at if is_json else messages_at)(held.get(f"{name}.value"), role)
+
+
+def _finish_openinference(held: JsonObject) -> str | None:
+    """Returns the finish reason in the reply itself, which the listed messages leave out."""
+    return next((each.finish for each in reversed(_value(held, "output", AGENT) or ()) if each.finish), None)
+
+
+def _reply(held: JsonObject) -> list[SpanMessage] | None:
+    """Returns the reply; of a streamed one every piece is a message."""
+    found = _numbered(held, "llm.output_messages.", AGENT)
+    if found and len(found) == _choices(value_at(held, "output.value")):
+        found = first_of_several(found)
+    # Empty arguments are left out.
+    stated = (
+        _stated_hosted(held)
+        if any(call.name in HOSTED for each in found or () for call in each.calls)
+        else {}
+    )
+    is_hidden = any(
+        isinstance(value, str) and value in HIDDEN
+        for key, value in held.items()
+        if key.endswith("function.arguments")
+    )
+    for each in found or ():
+        for call in each.calls:
+            call.is_hosted = call.name in HOSTED
+            call.name = HOSTED.get(call.name or "", call.name)
+            call.args = stated.get(call.id) if call.args is None and call.is_hosted else call.args
+            if call.args is None and not is_hidden:
+                call.args = {}
+    if found and len(found) >= _PIECES and not any(each.calls for each in found):
+        return [SpanMessage(AGENT, ["".join(each.text for each in found)])]
+    is_divided = found is not None and len(found) > 1 and all(each.texts and not each.calls for each in found)
+    if found and is_divided and "output.value" not in held:
+        found[-1].parts.append(PERHAPS_CHOICES)
+    return found
+
+
+def _choices(reply: JsonValue) -> int:
+    """Returns how many alternatives a model's reply holds."""
+    held = (reply.get("choices") or reply.get("candidates")) if isinstance(reply, dict) else None
+    return len(held) if isinstance(held, list) else 1
+
+
+def _stated_hosted(held: JsonObject) -> dict[str | None, JsonValue]:
+    """Returns the arguments of hosted tools by call, which stand in the reply alone."""
+    messages = _value(held, "output", AGENT) or []
+    return {call.id: call.args for each in messages for call in each.calls if call.is_hosted}
+
+
+def _automatic(held: JsonObject) -> list[SpanMessage] | None:
+    """Returns the messages up to the reply, with the calls that Google's SDK made by itself."""
+    reply = value_at(held, "output.value")
+    history = reply.get(_AUTOMATIC) if isinstance(reply, dict) else None
+    return read_messages(history, USER) or None
+
+
+def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | None:
+    return only_messages(numbered(held, prefix), role) or None
+
+
+def _target(name: str) -> str | None:
+    return name.removeprefix("handoff to ") if name.startswith("handoff to ") else None
+
+
+register_dialect(
+    SpanDialect(
+        name="openinference", prefixes=frozenset(("openinference",)), read=_read_openinference, rank=20
+    )
+)
+
+
+# AWS Distro for OpenTelemetry: the messages of a span are cut out into one log record a span.
+
+_NODES = ("__end__",)
+
+
+def _read_llo(span: TraceSpan, step: SpanStep) -> None:
+    for event in span.events:
+        body = event.body
+        if isinstance(body, dict) and body and body.keys() <= {"input", "output"}:
+            _add(_content(body.get("input")), _content(body.get("output")), step)
+            if not span.is_log and not _is_record(span):
+                step.kind = None
+
+
+def _is_record(span: TraceSpan) -> bool:
+    return span.attributes.keys() <= {"event.name", "session.id"}
+
+
+def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:
+    """Adds what a record says; what it is, is told by the shape of its output."""
+    entered, left = given[0] if len(given) == 1 else given, back[0] if len(back) == 1 else back
+    if isinstance(left, dict) and left.get("type") == "tool":
+        step.kind, step.args = "tool", entered
+        name = left.get("name")
+        step.name = name if isinstance(name, str) else None
+        call_id = left.get("tool_call_id")
+        step.call_id = call_id if isinstance(call_id, str) else None
+        step.result, step.error = tool_result(left)
+        step.has_result = True
+    elif isinstance(left, dict) and "generations" in left:
+        step.kind = "model"
+        step.input, step.output = messages_at(entered, USER), messages_at(left["generations"], AGENT)
+    elif left in _NODES or (isinstance(entered, dict) and "remaining_steps" in entered):
+        step.kind = "other"
+    else:
+        step.kind = "chain"
+        step.input, step.output = messages_at(entered, USER), messages_at(left, AGENT)
+
+
+def _content(side: JsonValue) -> list[JsonValue]:
+    messages = side.get("messages") if isinstance(side, dict) else None
+    if not isinstance(messages, list):
+        return [] if messages is None else [loaded(messages)]
+    if len(messages) > 1:
+        return [messages]
+    return [loaded(each.get("content")) if isinstance(each, dict) else each for each in messages]
+
+
+register_dialect(
+    SpanDialect(
+        name="aws_distro",
+        prefixes=frozenset(
+            ("aws", "event", "openinference", "strands", "opentelemetry", "amazon", "session")
+        ),
+        read=_read_llo,
+        rank=25,
+    )
+)
+
+
+# Spans without a word for what they are: by the keys of their content.
+
+_MODEL = ("gen_ai.request.model", "gen_ai.response.model", "gen_ai.input.messages", "gen_ai.prompt.0.role",
+          "gen_ai.completion.0.role", "llm.model_name", "llm.input_messages.0.message.role")  # fmt: skip
+_TOOL = ("gen_ai.tool.name", "gen_ai.tool.call.id")
+
+
+def _read_content_keys(span: TraceSpan, step: SpanStep) -> None:
+    held = span.attributes
+    name = text_at(held, *_TOOL)
+    if name:
+        step.kind, step.name = "tool", text_at(held, "gen_ai.tool.name")
+        step.call_id = text_at(held, "gen_ai.tool.call.id")
+        step.args = value_at(held, "gen_ai.tool.call.arguments")
+        step.result = value_at(held, "gen_ai.tool.call.result")
+        step.has_result = step.result is not None
+    elif any(key in held for key in _MODEL):
+        step.kind = "model"
+        step.name = text_at(held, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+        step.input = messages_at(held.get("gen_ai.prompt"), USER)
+        step.output = messages_at(held.get("gen_ai.completion"), AGENT)
+
+
+register_dialect(
+    SpanDialect(
+        name="content_keys",
+        prefixes=frozenset(("gen_ai", "llm")),
+        read=_read_content_keys,
+        rank=90,
+        is_guess=True,
+    )
 )

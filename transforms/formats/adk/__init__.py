@@ -1,1 +1,0 @@
-"""google-adk's eval sets, eval results, sessions and events."""

@@ -1,1 +1,0 @@
-"""Session logs of coding agents."""

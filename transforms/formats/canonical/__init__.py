@@ -1,1 +1,0 @@
-"""turnwise's own JSON: conversations, eval cases and events."""

@@ -1,1 +1,0 @@
-"""CES's conversations, evaluations and session logs."""

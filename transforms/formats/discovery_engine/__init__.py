@@ -1,1 +1,0 @@
-"""Discovery Engine's answers and sessions, and the flat spelling of grounded answers."""

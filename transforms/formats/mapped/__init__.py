@@ -1,1 +1,0 @@
-"""Records of any form, by the mapping of the config."""

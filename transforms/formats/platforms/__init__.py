@@ -1,1 +1,0 @@
-"""Logs of agent platforms."""

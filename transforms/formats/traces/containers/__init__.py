@@ -1,1 +1,0 @@
-"""Where spans stand in files and exports: one module a container."""
