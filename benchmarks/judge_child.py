@@ -21,8 +21,7 @@ from pydantic import BaseModel
 
 from turnwise.schemas.config import DEFAULT_MODEL, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.setup import JudgeSettings
-from turnwise.transforms.judging.worker import JudgeWorker
+from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker
 
 _KEY = "loopback"
 _INSTRUCTIONS = (

@@ -18,12 +18,12 @@ from turnwise.pipeline.io.sinks.files import JsonLinesWriter
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.scoring.conversation import evaluate_sample
 
 
 def score_file(logs: Path, output: Path, config: Path, run: RunInfo) -> dict[str, MetricsState]:

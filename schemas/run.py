@@ -161,7 +161,7 @@ class RunInfo(msgspec.Struct, frozen=True):
     Attributes:
         run_id: Id of the run.
         create_time: Start of the run, RFC 3339 in UTC.
-        slices: Names of the slices of the metrics (`turnwise.transforms.metrics.slices`).
+        slices: Names of the slices of the metrics (`turnwise.transforms.metrics.repeats`).
         tools: Settings of tools in the config.
         judge: Digest of the judge's settings that decide its answers; "": no judge is configured.
         transcripts: Whether the rows of conversations hold what was said and called.

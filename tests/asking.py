@@ -11,8 +11,7 @@ from pydantic import BaseModel
 
 from tests.forked import Fork
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Prompt, Question
-from turnwise.transforms.judging.setup import JudgeSettings
-from turnwise.transforms.judging.worker import JudgeWorker
+from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker
 
 
 class Verdict(BaseModel):

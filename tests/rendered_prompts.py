@@ -26,7 +26,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.ask import JudgeSample, Question
-from turnwise.transforms.judging.prompts.reply import asked_schema
+from turnwise.transforms.judging.prompts import asked_schema
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 

@@ -43,12 +43,10 @@ if TYPE_CHECKING:
     from turnwise.schemas.score import Score
     from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion
     from turnwise.transforms.formats.registry import EventReader, Format, register_format
-    from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Question
+    from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Question, ask_all
     from turnwise.transforms.judging.backends.base import Backend, Fault, RawReply
     from turnwise.transforms.judging.judges_base import JudgeKind, register_judge
-    from turnwise.transforms.judging.prompts.reply import Reply
-    from turnwise.transforms.judging.prompts.sections import Section, fill
-    from turnwise.transforms.judging.vote import ask_all
+    from turnwise.transforms.judging.prompts import Reply, Section, fill
     from turnwise.transforms.matching.sample import Sample, TurnPair
     from turnwise.transforms.tools.conversion import Codec, Target, register_target
 
@@ -142,12 +140,10 @@ _MODULES = {
     "schemas.score": ("Score",),
     "transforms.criteria.base": ("JudgedCriterion", "MeasuredCriterion"),
     "transforms.formats.registry": ("EventReader", "Format", "register_format"),
-    "transforms.judging.ask": ("Ask", "JudgeModelOptions", "JudgeSample", "Question"),
+    "transforms.judging.ask": ("Ask", "JudgeModelOptions", "JudgeSample", "Question", "ask_all"),
     "transforms.judging.backends.base": ("Backend", "Fault", "RawReply"),
     "transforms.judging.judges_base": ("JudgeKind", "register_judge"),
-    "transforms.judging.prompts.reply": ("Reply",),
-    "transforms.judging.prompts.sections": ("Section", "fill"),
-    "transforms.judging.vote": ("ask_all",),
+    "transforms.judging.prompts": ("Reply", "Section", "fill"),
     "transforms.matching.sample": ("Sample", "TurnPair"),
     "transforms.tools.conversion": ("Codec", "Target", "register_target"),
 }

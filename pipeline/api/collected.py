@@ -20,15 +20,14 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, plain_rows
 from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.comparison.versions import compared_versions
-from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, match_case
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
-from turnwise.transforms.review.choice import to_read
-from turnwise.transforms.scoring.evaluate import ScoredConversation
-from turnwise.transforms.scoring.inferred_effects import GuessCounts
-from turnwise.transforms.scoring.joint.counting import judged_counts
+from turnwise.transforms.review.problems import to_read
+from turnwise.transforms.scoring.config import judged_counts
+from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation
 
 _NOT_COMPARED = "\nnot compared: Python writes no files; turnwise compare reads those of turnwise run"
 

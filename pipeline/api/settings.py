@@ -23,11 +23,10 @@ from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.gating.checks import check_gate
 from turnwise.transforms.judging.backends.base import Backend, backend_fault
-from turnwise.transforms.judging.judges.none import NONE
-from turnwise.transforms.judging.judges_base import JudgeKind
+from turnwise.transforms.judging.judges_base import NONE, JudgeKind
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
 

@@ -29,7 +29,7 @@ from turnwise.transforms.beam.steps import (
     ParseConversations,
     ParseEvalCases,
 )
-from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
+from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader
 from turnwise.transforms.matching.sample import PackedCase

@@ -8,7 +8,7 @@ from apache_beam.runners.runner import PipelineResult
 from turnwise.pipeline.report.judge import UsageByModel
 from turnwise.transforms.beam.counters import NAMESPACE
 from turnwise.transforms.beam.judge_turns import JUDGE_USAGE, UNUSABLE
-from turnwise.transforms.judging.limits.counts import JudgeUsage
+from turnwise.transforms.judging.limits import JudgeUsage
 
 
 def counters(result: PipelineResult) -> dict[str, int]:

@@ -12,8 +12,8 @@ from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.progress import JUDGING
-from turnwise.transforms.judging.worker import WAITING, close_judges
+from turnwise.transforms.judging.routes import JUDGING
+from turnwise.transforms.judging.setup import WAITING, close_judges
 
 
 def run_to_the_end(pipeline: beam.Pipeline) -> PipelineResult:

@@ -14,8 +14,7 @@ from turnwise.pipeline.io.run_end import Told, Written
 from turnwise.pipeline.io.run_files import ShardSink, gathered
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.metrics.codec import packed, unpacked
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 
 _STATE, _WRITTEN, _TOLD = "state", "written", "told"
 _CODER = FastPrimitivesCoder()

@@ -35,7 +35,7 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.jsonio import is_store_url
 from turnwise.schemas.run import PROGRESS
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.worker import PATIENCE_S, WAITING, close_judges
+from turnwise.transforms.judging.setup import WAITING, WORKER_PATIENCE_S, close_judges
 
 _EVERY = 1.0
 _AGAIN = "several records are joined: the run starts again in one process (--workers 1)"
@@ -132,7 +132,7 @@ def _ending(workers: Sequence[BaseProcess], links: Links, work: Work) -> Iterato
 def _wait_for_replies(workers: Sequence[BaseProcess], is_told: bool) -> None:
     """Waits, and says so, unless that is told or need not be."""
     start = monotonic()
-    while any(worker.is_alive() for worker in workers) and monotonic() < start + PATIENCE_S + _EVERY:
+    while any(worker.is_alive() for worker in workers) and monotonic() < start + WORKER_PATIENCE_S + _EVERY:
         with suppress(KeyboardInterrupt):  # a second signal ends the process
             wait([worker.sentinel for worker in workers if worker.is_alive()], _EVERY)
             if not is_told and monotonic() > start + _EVERY:

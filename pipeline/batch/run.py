@@ -52,7 +52,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, is_store_url
 from turnwise.schemas.run import InputFiles
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.worker import open_judge
+from turnwise.transforms.judging.setup import open_judge
 
 
 def run(settings: RunSettings, options: PipelineOptions) -> int:

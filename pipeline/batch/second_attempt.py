@@ -13,7 +13,7 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.judge_turns import JUDGE_USAGE
 from turnwise.transforms.judging.limits import spent_on
-from turnwise.transforms.judging.places.base import NOTHING
+from turnwise.transforms.judging.shared_places import NOTHING
 
 
 def build_again(

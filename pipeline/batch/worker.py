@@ -33,7 +33,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.registry import error_text
 from turnwise.schemas.run import PROGRESS
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.worker import close_judges
+from turnwise.transforms.judging.setup import close_judges
 
 ENDING = 2
 _EVERY = 0.2

@@ -13,7 +13,7 @@ from turnwise.transforms.calibration.scores import (
     outcome_of,
 )
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _CONVERSATIONS = "conversations"
 

@@ -7,7 +7,7 @@ from turnwise.pipeline.io.terminal import counted, printable
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
 from turnwise.schemas.gate import GateReport, RuleResult
 from turnwise.transforms.gating.words import difference_text
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _MARKS = {"passed": "passed", "failed": "**failed**", "undecided": "**not decided**"}
 _LONGEST = 160

@@ -12,7 +12,7 @@ from turnwise.transforms.comparison.observed import ComparedConversation
 from turnwise.transforms.decisions.comparison.collect import Summary, collect
 from turnwise.transforms.decisions.gate.measured import NO_BASELINE, BaselineState, GatedVersion
 from turnwise.transforms.gating.unrecorded import unrecorded_cases
-from turnwise.transforms.review.choice import latest_revisions
+from turnwise.transforms.review.problems import latest_revisions
 
 
 def gated_versions(

@@ -10,8 +10,8 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.comparison.observed import Observed
 from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of
-from turnwise.transforms.review.choice import cluster_sizes, to_read
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.review.problems import cluster_sizes, to_read
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _READING_CASES = ("read", "parse_case")
 

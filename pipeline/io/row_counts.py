@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow, ScoreRow
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 
 def with_all_scores(

@@ -21,7 +21,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import TABLES, ConversationRow, MetricsByAppVersionRow
 from turnwise.transforms.beam.counters import OF_RUN
 from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.review.choice import ReadingList
+from turnwise.transforms.review.problems import ReadingList
 
 BY_VERSION = SINGLE_FILES[0]
 STORED = "stored"

@@ -14,10 +14,9 @@ from turnwise.transforms.judge_check.questions import CheckedQuestion
 from turnwise.transforms.judge_check.votes import vote_on
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import AuthenticationError
-from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
-from turnwise.transforms.judging.progress import JUDGING
-from turnwise.transforms.judging.setup import JudgeSettings
-from turnwise.transforms.judging.worker import WAITING, JudgeWorker
+from turnwise.transforms.judging.limits import JudgeUsage, total_cost
+from turnwise.transforms.judging.routes import JUDGING
+from turnwise.transforms.judging.setup import WAITING, JudgeSettings, JudgeWorker
 from turnwise.transforms.tools.judge_check import VotedQuestion
 
 

@@ -20,9 +20,8 @@ from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.registry import error_text
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges_base import JudgeKind
-from turnwise.transforms.judging.limits.counts import JudgeCounts
-from turnwise.transforms.judging.setup import build_judge
-from turnwise.transforms.judging.worker import run_loop
+from turnwise.transforms.judging.limits import JudgeCounts
+from turnwise.transforms.judging.setup import build_judge, run_loop
 from turnwise.transforms.matching.sample import Sample
 
 T = TypeVar("T")

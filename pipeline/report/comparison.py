@@ -7,7 +7,7 @@ from textwrap import wrap
 from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Side, VersionDifference
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _GAP = "  "
 _NARROWEST = 12

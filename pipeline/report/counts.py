@@ -8,9 +8,9 @@ from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WOR
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.matching.sample import USED_CASE
-from turnwise.transforms.scoring.findings import STAGE
-from turnwise.transforms.scoring.inferred_effects import GUESS
-from turnwise.transforms.scoring.joint.counting import LEFT_BY_BUDGET
+from turnwise.transforms.scoring.config import LEFT_BY_BUDGET
+from turnwise.transforms.scoring.evaluate import GUESS
+from turnwise.transforms.scoring.panels import STAGE
 
 _FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
 

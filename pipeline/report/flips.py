@@ -5,7 +5,7 @@ from typing import Any
 
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
-from turnwise.transforms.judging.flips import Flips
+from turnwise.transforms.judging.ask import Flips
 
 
 def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:

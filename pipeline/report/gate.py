@@ -28,7 +28,7 @@ from turnwise.transforms.decisions.gate.measured import NO_BASELINE, BaselineSta
 from turnwise.transforms.decisions.gate.rules import apply_rules
 from turnwise.transforms.gating.baseline import mark_missing
 from turnwise.transforms.gating.checks import gate_fault
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 
 def gate_report(

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.scoring.joint.counting import INAPPLICABLE, VERDICTS, verdict_counts
-from turnwise.transforms.scoring.joint.figures import (
+from turnwise.transforms.scoring.config import (
+    INAPPLICABLE,
+    VERDICTS,
     cascade_counts,
     cascade_figures,
     panel_counts,
     panel_figures,
+    verdict_counts,
 )
 
 

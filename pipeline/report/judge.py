@@ -8,10 +8,10 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.transforms.judging.limits.counts import JudgeUsage, total_cost
-from turnwise.transforms.judging.limits.shares import BUDGET, stated_limits
-from turnwise.transforms.scoring.joint.counting import INAPPLICABLE
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.judging.limits import JudgeUsage, total_cost
+from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
+from turnwise.transforms.scoring.config import INAPPLICABLE
+from turnwise.transforms.scoring.evaluate import STATUS
 
 UsageByModel = dict[str, JudgeUsage]
 

@@ -8,10 +8,9 @@ from turnwise.pipeline.report.counts import RunCounts
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.transforms.criteria.base import CRITERIA, Criterion
-from turnwise.transforms.criteria.custom import CustomMetric
+from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric
 from turnwise.transforms.decisions.comparison.sentences import decimals
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.text.cleaning import natural_order
 
 _GAP = "  "

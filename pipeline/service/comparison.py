@@ -16,7 +16,7 @@ from turnwise.pipeline.store.summaries import Summaries
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.ces.aggregates import VersionSums, aggregated_metrics
+from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.metrics.state import Sums, add_sums
 from turnwise.transforms.statistics.tests import wilson_interval
 

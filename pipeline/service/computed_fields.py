@@ -18,7 +18,7 @@ from turnwise.pipeline.store.summaries import RunKey, Summaries, UnsummarisedErr
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.scalars import nanos_timestamp
-from turnwise.transforms.ces.aggregates import aggregated_metrics
+from turnwise.transforms.ces.judgements import aggregated_metrics
 
 LAST_COMPLETED = "lastCompletedResult"
 COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", LAST_COMPLETED})

@@ -28,8 +28,7 @@ from turnwise.schemas.ces.tools import (
 )
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.review.choice import MOST_READ
-from turnwise.transforms.review.why import one_line
+from turnwise.transforms.review.problems import MOST_READ, one_line
 
 _MOST_LISTED = 50
 _MOST_SCORES = 200

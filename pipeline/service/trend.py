@@ -21,7 +21,7 @@ from turnwise.pipeline.store.runs import RunState, is_empty
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _SHOWN = 20
 _UNKNOWN_APP = "; it wrote no row that names an app, and may be of this one"

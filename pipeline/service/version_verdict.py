@@ -19,7 +19,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.comparison.compare import CompareOptions, compare
 from turnwise.transforms.comparison.side import ComparedSide
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _MOST = 2**31 - 1
 _MOST_KEPT = 100

@@ -8,8 +8,7 @@ from turnwise.pipeline.settings.raw_options import RawJudgeOptions
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.judges.none import NONE
-from turnwise.transforms.judging.judges_base import JUDGES, JudgeKind, default_judge, find_judge
+from turnwise.transforms.judging.judges_base import JUDGES, NONE, JudgeKind, default_judge, find_judge
 from turnwise.transforms.judging.routes import check_provider, provider_of, route_of
 from turnwise.transforms.judging.setup import JudgeSettings
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_postgresql_url
-from turnwise.transforms.judging.limits.shares import BUDGET, stated_limits
+from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
 
 _CPUS = re.compile(r"custom-(\d+)-\d+|-(\d+)$")
 _STATED_BY = {"Dataflow": "--max_num_workers and --machine_type", "Flink": "--parallelism"}

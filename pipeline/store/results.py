@@ -12,7 +12,7 @@ from turnwise.pipeline.store.runs import is_counted
 from turnwise.schemas.ces.names import app_of, parent_of
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import timestamp_nanos
-from turnwise.transforms.ces.aggregates import VersionSums
+from turnwise.transforms.ces.judgements import VersionSums
 from turnwise.transforms.metrics.state import Sums, add_parts
 
 COMPLETED = "COMPLETED"

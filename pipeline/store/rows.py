@@ -15,7 +15,7 @@ from turnwise.pipeline.store.results import version_id
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, ScoreRow
-from turnwise.transforms.review.choice import MOST_OF_A_CLUSTER, MOST_READ, to_read
+from turnwise.transforms.review.problems import MOST_OF_A_CLUSTER, MOST_READ, to_read
 
 _MOST_CONSIDERED = 10_000
 _CONTENT = ("details", "judge", "tags", "revision")

@@ -21,7 +21,7 @@ from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.criterion_column import CriterionColumn, empty_column, stacked_criteria
 from turnwise.transforms.comparison.runs import Bools, Integers
 from turnwise.transforms.decisions.comparison.sides import CodedColumn, chosen, coded, constant, stacked
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 
 class RunKey(NamedTuple):

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from turnwise.schemas.config import Alert, AlertRule
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.metrics.codec import packed, unpacked
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.streaming.alert_rules import evaluate_rule
 from turnwise.transforms.streaming.coders import MessagePackCoder
 from turnwise.transforms.streaming.windowed import WindowMetrics

@@ -16,14 +16,13 @@ from turnwise.schemas.score import RAISED
 from turnwise.transforms.beam.counters import COUNTS
 from turnwise.transforms.beam.scoring import ROWS, STATISTICS, TO_READ, BundleSums, Emitter, ScoringDoFn
 from turnwise.transforms.beam.steps import FAILURES
-from turnwise.transforms.evaluation.conversation import EvaluatedConversation
-from turnwise.transforms.judging.limits.counts import JudgeUsage
-from turnwise.transforms.judging.progress import JUDGING
-from turnwise.transforms.judging.setup import JudgeSettings
-from turnwise.transforms.judging.worker import JudgeWorker, open_judge
+from turnwise.transforms.judging.limits import JudgeUsage
+from turnwise.transforms.judging.routes import JUDGING
+from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, open_judge
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.config import judged_counts
+from turnwise.transforms.scoring.conversation import EvaluatedConversation
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation, score_selected
-from turnwise.transforms.scoring.joint.counting import judged_counts
 from turnwise.transforms.scoring.selection import Selection
 
 JUDGE_USAGE = "judge "

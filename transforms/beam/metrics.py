@@ -6,8 +6,7 @@ import apache_beam as beam
 from apache_beam.coders import Coder
 from apache_beam.coders.typecoders import registry
 
-from turnwise.transforms.metrics.codec import packed, unpacked
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 
 
 @beam.typehints.with_input_types(MetricsState)

@@ -14,13 +14,12 @@ from turnwise.schemas.score import RAISED, Failure, record_failure
 from turnwise.transforms.beam.counters import COUNTS, CountingDoFn, told
 from turnwise.transforms.beam.steps import FAILURES
 from turnwise.transforms.criteria.base import Criterion, MeasuredCriterion
-from turnwise.transforms.criteria.calls.base import UsesToolEffects
-from turnwise.transforms.evaluation.conversation import EvaluatedConversation, decide, evaluate_sample
+from turnwise.transforms.criteria.tool_effects import UsesToolEffects
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
-from turnwise.transforms.review.choice import ReadingList
-from turnwise.transforms.scoring.evaluate import ScoredConversation
-from turnwise.transforms.scoring.inferred_effects import GuessCounts
+from turnwise.transforms.review.problems import ReadingList
+from turnwise.transforms.scoring.conversation import EvaluatedConversation, decide, evaluate_sample
+from turnwise.transforms.scoring.evaluate import GuessCounts, ScoredConversation
 
 STATISTICS = "statistics"
 ROWS = "rows"

@@ -13,9 +13,9 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.judge_turns import JudgeFn
 from turnwise.transforms.beam.scoring import MeasuringDoFn, ScoringDoFn
 from turnwise.transforms.beam.sessions import Ignored, LostConversation
-from turnwise.transforms.evaluation.conversation import EvaluatedConversation
 from turnwise.transforms.judging.setup import JudgeSettings
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import EvaluatedConversation
 from turnwise.transforms.scoring.selection import Selection
 from turnwise.transforms.streaming.outcome import (
     RecordOutcome,

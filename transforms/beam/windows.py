@@ -14,8 +14,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.metrics.codec import packed, unpacked
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.streaming.coders import MessagePackCoder
 from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
 

@@ -13,25 +13,24 @@ from turnwise.schemas.proto.scalars import nanos_duration
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.ces import messages
-from turnwise.transforms.ces.hallucinations import engine_scores, judged_hallucination
 from turnwise.transforms.ces.judgements import NAMES, UNJUDGED, Judgements, hallucination_gates
-from turnwise.transforms.ces.scenarios import (
+from turnwise.transforms.ces.messages import add_spans, latency_parts, nanos
+from turnwise.transforms.ces.verdict import (
     ScenarioSummary,
+    engine_scores,
     hallucination_results,
+    judged_hallucination,
     scenario_message,
     scenario_result,
 )
-from turnwise.transforms.ces.spans import add_spans, latency_parts, nanos
-from turnwise.transforms.criteria.base import Criterion
-from turnwise.transforms.criteria.ces.items import Statement
+from turnwise.transforms.criteria.base import Criterion, calls_text, why_unpaired, words_text
+from turnwise.transforms.criteria.ces_conversations import Statement
 from turnwise.transforms.criteria.ces_turns import unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
-from turnwise.transforms.criteria.reasons import calls_text, why_unpaired, words_text
 from turnwise.transforms.matching.expectations import ExpectationOutcome, TurnReplay
 from turnwise.transforms.matching.sample import Sample, TurnPair
 from turnwise.transforms.metrics.state import SumPart
-from turnwise.transforms.scoring.evaluate import ScoredConversation
-from turnwise.transforms.scoring.verdict import Verdict
+from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
 
 _PLACES: dict[Outcome | None, tuple[int, int]] = {"PASS": (1, 0), "FAIL": (0, 1)}
 

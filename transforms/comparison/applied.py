@@ -9,7 +9,7 @@ from turnwise.transforms.comparison.criterion_column import CriterionColumn
 from turnwise.transforms.comparison.runs import Bools
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.sides import distinct_pairs
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _Thresholds = set[float | None]
 _ByCase = dict[str, dict[str | None, _Thresholds]]

@@ -17,7 +17,7 @@ from turnwise.transforms.decisions.comparison.differences import NO_PARTS, compa
 from turnwise.transforms.decisions.comparison.estimates import Setup
 from turnwise.transforms.decisions.comparison.side_values import values_of
 from turnwise.transforms.decisions.comparison.words import comparison_notes
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import SEED
 
 

@@ -18,7 +18,7 @@ from turnwise.transforms.decisions.comparison.values import (
     group_values,
     paired_values,
 )
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import holm
 
 

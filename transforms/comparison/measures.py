@@ -10,7 +10,7 @@ from turnwise.schemas.comparison import ComparedMeasure
 from turnwise.transforms.comparison.criterion_column import CriterionColumn, are_binary
 from turnwise.transforms.comparison.runs import Bools
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import Numbers
 
 _SHARES: dict[str | None, float] = {"PASS": 1.0, "FAIL": 0.0}

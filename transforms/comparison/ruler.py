@@ -7,7 +7,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.comparison.applied import applied_thresholds
 from turnwise.transforms.comparison.side import ComparedSide
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _CHANGE_NO_SCORE = {
     "alerts",

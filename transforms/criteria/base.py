@@ -1,22 +1,30 @@
 """Base classes of criteria, and the registry of all criteria."""
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property, partial
 from hashlib import blake2b
-from math import inf, isfinite
-from typing import ClassVar, Literal, Self, TypeAlias
+from inspect import isawaitable, iscoroutine
+from math import inf, isclose, isfinite, isnan
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
+from unicodedata import normalize
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StrictBool, field_validator
+from pydantic_core import from_json, to_json
 
 from turnwise.schemas.config import PromptGeneration
-from turnwise.schemas.jsonio import JsonValue
+from turnwise.schemas.conversation import ToolCall
+from turnwise.schemas.jsonio import JsonObject, JsonValue, short_repr
 from turnwise.schemas.registry import Registry
-from turnwise.schemas.score import CriterionHarm, Score
-from turnwise.transforms.criteria.attributes import ATTRIBUTES, attribute_fault
+from turnwise.schemas.score import CRITERION_HARMS, CriterionHarm, Outcome, Score
+from turnwise.transforms.effects.changes import call_text, clipped_value, value_text
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, Prompt
-from turnwise.transforms.judging.prompts.sections import Section, fill_task
-from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.judging.prompts import Section, fill_task
+from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 
 Scores: TypeAlias = "Score | list[Score] | None"
 """None: not applicable. A list: several things of the same turn were measured (one score a tool call)."""
@@ -342,3 +350,351 @@ class JudgedCriterion(Criterion):
 def turn_mismatch(pair: TurnPair) -> Score | None:
     """Returns the score of a missing or extra turn, 0.0; None if the turn has both sides."""
     return None if pair.label is None else Score(0.0, label=pair.label)
+
+
+# Checks what the methods of criteria return, and decides it by the thresholds.
+
+NO_REASON = "the criterion gave no value and no reason"
+_OUTCOMES = (None, *get_args(Outcome))
+_ROUNDING = 1e-9
+_SHOWN = 40
+
+
+def listed_scores(found: object) -> Sequence[Score]:
+    """Returns the scores of a list that a criterion returned for a turn.
+
+    Raises:
+        BaseException: What the criterion raised in place of returning.
+        TypeError: It returned something else than a Score, a list of Scores or None.
+    """
+    if isinstance(found, BaseException):
+        raise found
+    if not isinstance(found, list | tuple):
+        raise _wrong("score", found, "a Score, a list of Scores, or None")
+    for score in found:
+        if not isinstance(score, Score):
+            raise _wrong("score", score, "a list of Scores", "a list with ")
+    return found
+
+
+def overall_score(criterion: Criterion, sample: Sample, turns: Sequence[tuple[int, Score]]) -> Score | None:
+    """Returns the summary of the scores of the turns, by index.
+
+    Raises:
+        TypeError: The criterion returned no Score, or its value is no number.
+        ValueError: Its value is outside the criterion's scale.
+    """
+    overall = one_score("overall", criterion.overall([score for _, score in turns]))
+    if overall is not None:
+        check_score(criterion, overall)
+        if overall.outcome == "FAIL" and overall.explanation is None:
+            overall.explanation = why_overall(turns) or criterion.why_failed(sample, None, overall)
+        _explain_pass(criterion, overall)
+    return overall
+
+
+def decide_score(criterion: Criterion, sample: Sample, pair: TurnPair | None, score: Score) -> None:
+    """Checks a score and sets its outcome; one that fails says why, and what is wrong with its turn.
+
+    Raises:
+        TypeError: Its value is no number, or its details hold what JSON cannot.
+        ValueError: Its value is outside the criterion's scale, or its outcome is impossible.
+    """
+    check_score(criterion, score)
+    criterion.gated(score)
+    if score.outcome == "FAIL":
+        if pair is not None and pair.label:
+            score.explanation = " ".join(filter(None, (why_unpaired(pair), score.explanation)))
+        elif score.explanation is None:
+            score.explanation = criterion.why_failed(sample, pair, score)
+    else:
+        _explain_pass(criterion, score)
+
+
+def _explain_pass(criterion: Criterion, score: Score) -> None:
+    """Says of a score without a word that it passes although its value does not."""
+    if score.outcome == "PASS" and score.explanation is None and not criterion.reaches(score):
+        threshold = criterion.threshold if score.threshold is None else score.threshold
+        score.explanation = f"It passes, although {score.value:g} does not reach the threshold {threshold:g}."
+
+
+def one_score(method: str, found: object) -> Score | None:
+    """Returns what a method returned.
+
+    Raises:
+        TypeError: It is neither a Score nor None.
+        BaseException: What the method raised.
+    """
+    if found is None or isinstance(found, Score):
+        return found
+    if isinstance(found, BaseException):
+        raise found
+    raise _wrong(method, found, "a Score or None")
+
+
+async def awaited_score(method: str, found: object) -> Score | None:
+    """Awaits what a method returned.
+
+    Raises:
+        TypeError: It is no coroutine, or its result is no score.
+    """
+    if not isawaitable(found):
+        raise _wrong(method, found, f"a coroutine (`async def {method}`)")
+    return one_score(method, await found)
+
+
+def check_score(criterion: Criterion, score: Score) -> None:
+    """Makes the value of a score a plain float, and gives a score without a value a reason.
+
+    A value that is not finite is left as it is. The details of a plugin's score become plain JSON values.
+
+    Raises:
+        TypeError: The value is no number, or the details hold what JSON cannot.
+        ValueError: The value is outside the criterion's scale, or the outcome is impossible.
+    """
+    value, scale = score.value, criterion.scale
+    if score.details is not None and not _is_built_in(type(criterion)):
+        score.details = _json_object(score.details)
+    if value.__class__ is not float or score.outcome not in _OUTCOMES:
+        value = _complete(score)
+    if value is not None and scale is not None and not scale[0] <= value <= scale[1]:
+        _check_outside(criterion, value, scale)
+
+
+@cache
+def _is_built_in(kind: type[Criterion]) -> bool:
+    return kind.__module__.startswith("turnwise.transforms.criteria.")
+
+
+def _json_object(details: object) -> JsonObject:
+    """Returns details with numpy's scalars and arrays as numbers and lists, and records as objects."""
+    try:
+        found = from_json(to_json(details, inf_nan_mode="null", fallback=_builtin))
+    except (ValueError, RecursionError) as error:
+        raise TypeError(f"the details cannot be written as JSON: {error}") from None
+    if isinstance(found, dict):
+        return found
+    raise TypeError(f"the details are {short_repr(details, _SHOWN)}, a {_type(details)}; needed is a dict")
+
+
+def _builtin(value: object) -> object:
+    if isinstance(value, Struct):
+        return asdict(value)
+    found = value.tolist() if hasattr(value, "tolist") else value
+    if type(found) is type(value):
+        raise TypeError(f"{short_repr(value, _SHOWN)}, a {_type(value)}")
+    return found
+
+
+def _complete(score: Score) -> float | None:
+    value: object = score.value
+    if score.outcome not in _OUTCOMES:
+        raise ValueError(
+            f"the outcome is {short_repr(score.outcome, _SHOWN)}; it must be PASS, FAIL, SKIPPED or None"
+        )
+    if value is None:
+        if score.outcome == "PASS":
+            raise ValueError("the outcome is PASS, but there is no value")
+        score.reason = score.reason or NO_REASON
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(
+            f"the value is {short_repr(value, _SHOWN)}, a {_type(value)}; it must be a number or None"
+        )
+    score.value = float(value)
+    return score.value
+
+
+def _check_outside(criterion: Criterion, value: float, scale: tuple[float, float]) -> None:
+    """Raises ValueError, except for rounding errors and the values that the criterion names."""
+    near = any(isclose(value, end, rel_tol=_ROUNDING, abs_tol=_ROUNDING) for end in scale)
+    if isfinite(value) and not near and value not in criterion.special_values:
+        low, high = scale
+        raise ValueError(f"the value {value:g} is outside the criterion's scale, {low:g} to {high:g}")
+
+
+def _wrong(method: str, found: object, needed: str, before: str = "") -> TypeError:
+    if iscoroutine(found):
+        found.close()
+        return TypeError(
+            f"{method} returned {before}a coroutine; needed is {needed} (`def`, not `async def`)"
+        )
+    return TypeError(
+        f"{method} returned {before}{short_repr(found, _SHOWN)}, a {_type(found)}; needed is {needed}"
+    )
+
+
+def _type(found: object) -> str:
+    return type(found).__name__
+
+
+# Custom metrics of google-adk's config, which are not computed.
+
+
+class CustomMetric(MeasuredCriterion):
+    """Unscored in every conversation, because its function requires google-adk's classes and is not run.
+
+    Attributes:
+        name: Name in the config.
+        function: Full name of the function.
+    """
+
+    scale: ClassVar[tuple[float, float] | None] = (-inf, inf)
+
+    name: str  # type: ignore[misc]  # each metric of a config has its own
+    function: str
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Returns None: only the conversation has a score."""
+        return None
+
+    def score_conversation(self, sample: Sample) -> Score:
+        """Returns an unscored score with the reason."""
+        return Score(None, reason=f"a custom metric: its function {self.function} is not run")
+
+
+# Explains failed scores for reviewers.
+
+_MOST_CALLS = 5
+_MOST_MOVED = 3
+
+
+def calls_text(calls: Sequence[ToolCall]) -> str:
+    """Returns the first five calls with their arguments, truncated."""
+    return _joined(_texts(calls, _plain), len(calls))
+
+
+def calls_apart(first: Sequence[ToolCall], second: Sequence[ToolCall]) -> tuple[str, str]:
+    """Returns the texts of two lists of calls; arguments are JSON where two calls would look alike."""
+    wanted, made = _texts(first, _plain), _texts(second, _plain)
+    if not _are_apart(wanted, made):
+        forms = (partial(_exact, is_ascii=False), partial(_exact, is_ascii=True))
+        exact = ((_texts(first, form), _texts(second, form)) for form in forms)
+        wanted, made = next((both for both in exact if _are_apart(*both)), (wanted, made))
+    return _joined(wanted, len(first)), _joined(made, len(second))
+
+
+def _texts(calls: Sequence[ToolCall], form: Callable[[ToolCall], str]) -> list[str]:
+    return [form(call) for call in calls[:_MOST_CALLS]]
+
+
+def _are_apart(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Returns whether no text looks like one of the others."""
+    seen = {normalize("NFKC", text) for text in first}
+    return seen.isdisjoint([normalize("NFKC", text) for text in second])
+
+
+def _plain(call: ToolCall) -> str:
+    return value_text(call_text(call))
+
+
+def _exact(call: ToolCall, is_ascii: bool) -> str:
+    return clipped_value(f"{call.name}({json.dumps(call.args, ensure_ascii=is_ascii, default=repr)})")
+
+
+def _joined(texts: Sequence[str], calls: int) -> str:
+    more = f"; and {calls - _MOST_CALLS} more" if calls > _MOST_CALLS else ""
+    return "; ".join(texts) + more or "none"
+
+
+def words_text(text: str | None) -> str:
+    """Returns a text in quotation marks, truncated."""
+    return f"“{value_text(text)}”" if text and text.strip() else "nothing"
+
+
+def why_unpaired(pair: TurnPair) -> str:
+    """Returns the content of a missing or an extra turn."""
+    if pair.label == MISSING_TURN and pair.expected is not None:
+        want = pair.expected
+        holds = _turn_text(want.user, want.tool_calls or (), want.response)
+        return f"Turn {pair.index} is missing. Expected: {holds}."
+    turn = pair.actual
+    holds = _turn_text(turn.user, turn.tool_calls, turn.agent) if turn else "nothing"
+    return f"Turn {pair.index} was not expected. It holds: {holds}."
+
+
+def _turn_text(user: str | None, calls: Sequence[ToolCall], answer: str | None) -> str:
+    said = [(who, text) for who, text in (("user", user), ("agent", answer)) if text and text.strip()]
+    parts = [f"{who} {words_text(text)}" for who, text in said]
+    if calls:
+        parts.append(f"calls {calls_text(calls)}")
+    return ", ".join(parts) or "nothing"
+
+
+def why_overall(turns: Sequence[tuple[int, Score]]) -> str | None:
+    """Returns the number of failed turns, the moved calls and the first reason; None: no turn failed."""
+    failed = [(index, score) for index, score in turns if score.outcome == "FAIL"]
+    if not failed:
+        return None
+    index, first = failed[0]
+    why, place = first.explanation or "", f"Turn {index}"
+    parts = [f"{len(failed)} of {len(turns)} fail.", *_moved_calls(turns)]
+    return " ".join([*parts, why if why.startswith(place) else f"{place}: {why}"])
+
+
+def _moved_calls(turns: Sequence[tuple[int, Score]]) -> list[str]:
+    """Returns a sentence for each of the first three calls that another turn expects."""
+    calls = [(index, _calls_in(score, "missing"), _calls_in(score, "extra")) for index, score in turns]
+    made: dict[str, list[int]] = {}
+    for index, _, extra in calls:
+        for call in extra:
+            made.setdefault(call, []).append(index)
+    moved = [
+        (call, index, made[call].pop(0)) for index, missing, _ in calls for call in missing if made.get(call)
+    ]
+    return [
+        f"{call} is expected in turn {index} and made in turn {other}."
+        for call, index, other in moved[:_MOST_MOVED]
+    ]
+
+
+def _calls_in(score: Score, key: str) -> list[str]:
+    """Returns the texts of calls with their arguments in the details of a score."""
+    entries: JsonValue = (score.details or {}).get(key)
+    listed = entries if isinstance(entries, list) else []
+    return [entry for entry in listed if isinstance(entry, str) and "(" in entry]
+
+
+# Checks the class attributes of a criterion when it is added.
+
+UNITS = ("score", "seconds", "count")
+GATES = ("at_least", "at_most")
+PARTS = ("calls", "words")
+_FLAGS = ("needs_expected_calls", "turns_count", "needs_answers", "applies_always")
+ATTRIBUTES = ("name", "scale", "special_values", "unit", "gate", "harm", "rests_on", "needs", *_FLAGS)
+"""Names of the class attributes."""
+
+
+def attribute_fault(kind: Any) -> str | None:
+    """Returns what is wrong with the class attributes of a criterion; None: nothing."""
+    if not _is_scale(kind.scale):
+        return f"{_said('scale', kind.scale)} two numbers, the lowest and the highest value, or None"
+    if not isinstance(kind.special_values, tuple) or not all(map(_is_number, kind.special_values)):
+        return f"{_said('special_values', kind.special_values)} a tuple of numbers"
+    choices = (("unit", kind.unit, UNITS), ("gate", kind.gate, GATES), ("harm", kind.harm, CRITERION_HARMS))
+    for name, value, allowed in choices:
+        if not isinstance(value, str) or value not in allowed:
+            return f"{_said(name, value)} one of {', '.join(allowed)}"
+    parts = kind.rests_on
+    if not isinstance(parts, tuple | list) or not all(part in PARTS for part in parts):
+        return f"{_said('rests_on', parts)} a tuple of {', '.join(PARTS)}"
+    if not isinstance(kind.needs, str):
+        return f"{_said('needs', kind.needs)} a text"
+    wrong = next((name for name in _FLAGS if not isinstance(getattr(kind, name), bool)), None)
+    return f"{_said(wrong, getattr(kind, wrong))} True or False" if wrong else None
+
+
+def _is_scale(scale: object) -> bool:
+    if scale is None:
+        return True
+    if not isinstance(scale, tuple | list) or len(scale) != 2 or not all(map(_is_number, scale)):
+        return False
+    return bool(scale[0] < scale[1])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and not isnan(value)
+
+
+def _said(name: str, value: object) -> str:
+    return f"its {name} is {short_repr(value)}; it must be"

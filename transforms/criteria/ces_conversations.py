@@ -1,21 +1,30 @@
 """CES's judgements of a whole scenario: rubrics and user goal."""
 
 from collections import Counter
+from collections.abc import Iterable
 from statistics import median_low
-from typing import ClassVar, Literal
+from typing import ClassVar, Generic, Literal, TypeVar
 
+from msgspec import Struct
 from pydantic import Field
 
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import Outcome, Score
-from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.criteria.ces.items import JudgedRubric, with_items
-from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.prompts import dialogue_sections
-from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
-from turnwise.transforms.judging.prompts.sections import Section
-from turnwise.transforms.judging.prompts.statements import left_out, statement_sections, unjudged_reason
-from turnwise.transforms.judging.vote import Answers, ask_all
+from turnwise.transforms.criteria.base import JudgedCriterion, RestsOn
+from turnwise.transforms.judging.ask import Answers, Ask, Question, ask_all
+from turnwise.transforms.judging.prompts import (
+    ReasonedReply,
+    Reply,
+    Section,
+    dialogue_sections,
+    judge_statements,
+    left_out,
+    share,
+    share_score,
+    spoken_sections,
+    statement_sections,
+    unjudged_reason,
+)
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.text.cleaning import quoted
 
@@ -161,3 +170,170 @@ def _goal_score(answers: Answers[GoalReply]) -> Score:
     return Score(
         float(score), label=LABELS[score], explanation=reply.reason, details=details, judge=answers.use
     )
+
+
+# Judged items of CES's criteria: statements, answers, rubrics and values, with their scores.
+
+
+class Statement(Struct, frozen=True):
+    """An evaluation expectation. `score`: 1.0 met, 0.0 not met, None: not judged.
+
+    Attributes:
+        expectation: The expectation as the case states it, or the name of its resource.
+        prompt: Text that was judged; None: the config has none.
+        reason: Reason of the score, or why there is none.
+    """
+
+    expectation: str
+    prompt: str | None
+    score: float | None
+    reason: str | None
+
+
+class ExpectedAnswer(Struct, frozen=True):
+    """An expected answer of a scenario. `score`: 1.0 given, 0.0 not given, None: not judged.
+
+    Attributes:
+        place: Index of its expectation among the outcomes.
+        quote: The agent's words that decide.
+    """
+
+    place: int
+    score: float | None
+    quote: str | None
+
+
+class JudgedRubric(Struct, frozen=True):
+    """A rubric of a scenario. `score`: 0..1, None: not judged."""
+
+    rubric: str
+    score: float | None
+    reason: str | None
+
+
+class ComparedValue(Struct, frozen=True):
+    """A value compared by meaning. `score`: 1.0 same meaning, 0.0 another, None: not judged.
+
+    Attributes:
+        place: Index of its expectation among the outcomes.
+        name: Parameter or variable; `response` for a tool's response.
+    """
+
+    place: int
+    name: str
+    score: float | None
+
+
+Item = TypeVar("Item", Statement, ExpectedAnswer, JudgedRubric, ComparedValue)
+
+
+class ItemScore(Score, Generic[Item]):
+    """Score of judged items.
+
+    Attributes:
+        items: The items, in the order of the case. The details hold the same for the table of scores.
+    """
+
+    items: tuple[Item, ...] = ()
+
+
+def with_items(score: Score, items: Iterable[Item]) -> ItemScore[Item]:
+    """Returns a score with its items."""
+    values = {name: getattr(score, name) for name in Score.__struct_fields__}
+    return ItemScore(**values, items=tuple(items))
+
+
+def items_of(score: Score | None, kind: type[Item]) -> list[Item]:
+    """Returns the items of a score that are of a kind; none of a score without items."""
+    return [item for item in score.items if isinstance(item, kind)] if isinstance(score, ItemScore) else []
+
+
+# CES's statements about a whole conversation: evaluation expectations, and expected answers of scenarios.
+
+
+class EvaluationExpectations(JudgedCriterion):
+    """Share of a case's evaluation expectations that the conversation meets, 0..1; PASS or FAIL each.
+
+    A case states an expectation itself, or names the resource that does; `prompts` has the texts of names. A
+    name without a text is not judged.
+
+    When to use: CES cases with evaluation expectations.
+
+    Attributes:
+        prompts: Wording of named expectations: resource name, or its last segment, to text.
+    """
+
+    name: ClassVar[str] = "evaluation_expectations"
+    needs: ClassVar[str] = "a case with evaluation expectations"
+
+    threshold: float | None = 1.0
+    prompts: dict[str, str] = Field(default_factory=dict)
+
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
+        """Judges a recorded conversation; None if its case has no such expectation."""
+        case = sample.eval_case
+        names = case.evaluation_expectations if case else []
+        if not names or not sample.conversation.turns:
+            return None
+        texts = {name: text for name in names if (text := self._text(name))}
+        found = {name: _unworded(name) for name in names}
+        if not texts:
+            score = share([None] * len(names), _unworded(names[0])["reason"], self.threshold)
+            score.details = {"expectations": list(found.values())}
+            return with_items(score, _statements(found.values()))
+        sections = statement_sections("expectation", list(texts.values()))
+        prompt = self._prompt(f"{self.name}/2", [*dialogue_sections(sample.conversation), *sections])
+        judged, vote = await judge_statements(ask, prompt, self.options, len(texts))
+        for (name, text), item in zip(texts.items(), judged, strict=True):
+            found[name] = {"expectation": name, "prompt": text, **item}
+        stated = [found[name] for name in names]
+        score = share_score(stated, vote, "expectations", self.threshold)
+        return with_items(score, _statements(stated))
+
+    def _text(self, name: str) -> str | None:
+        known = self.prompts.get(name) or self.prompts.get(name.rsplit("/", 1)[-1])
+        return known or (None if "/evaluationExpectations/" in name else name)
+
+
+def _unworded(name: str) -> JsonObject:
+    reason = f"the config's criteria.evaluation_expectations.prompts has no text for {name}"
+    return {"expectation": name, "prompt": None, "score": None, "reason": reason}
+
+
+def _statements(found: Iterable[JsonObject]) -> list[Statement]:
+    return [Statement(item["expectation"], item["prompt"], item["score"], item["reason"]) for item in found]
+
+
+class ScenarioExpectations(JudgedCriterion):
+    """Share of a scenario's expected answers that were given in other words, 0..1.
+
+    When to use: CES scenarios whose expected answers may be paraphrased.
+    """
+
+    name: ClassVar[str] = "scenario_expectations"
+    needs: ClassVar[str] = "a scenario with expected responses"
+    rests_on: ClassVar[RestsOn] = ("words",)
+
+    threshold: float | None = 1.0
+
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
+        """Judges a recorded conversation; None if no expected answer needs it."""
+        wanted = {
+            place: outcome.expectation.text or ""
+            for place, outcome in enumerate(sample.scenario_outcomes)
+            if outcome.outcome is None
+            and outcome.expectation
+            and outcome.expectation.kind == "agent_response"
+        }
+        if not wanted:
+            return None
+        sections = statement_sections("expected answer", list(wanted.values()))
+        prompt = self._prompt(f"{self.name}/2", [*spoken_sections(sample.conversation), *sections])
+        judged, vote = await judge_statements(ask, prompt, self.options, len(wanted))
+        found: list[JsonObject] = [
+            {"place": place, "text": text, **item}
+            for (place, text), item in zip(wanted.items(), judged, strict=True)
+        ]
+        score = share_score(found, vote, "answers", self.threshold)
+        answers = [ExpectedAnswer(item["place"], item["score"], item["quote"]) for item in found]
+        return with_items(score, answers)

@@ -2,36 +2,50 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from statistics import median_low
+from typing import ClassVar, Literal, NamedTuple
 
 from msgspec.structs import replace
 from pydantic import Field
 
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn
-from turnwise.schemas.score import CriterionHarm, Score
-from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.score import CriterionHarm, Outcome, Score
+from turnwise.transforms.criteria.base import JudgedCriterion, MeasuredCriterion, RestsOn, calls_text
+from turnwise.transforms.criteria.ces_conversations import ComparedValue, with_items
 from turnwise.transforms.effects.changes import value_text
-from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.effects.equivalence import OpenPair
+from turnwise.transforms.judging.ask import Ask, Question, ask_all
 from turnwise.transforms.judging.prompts import (
+    MAX_SECTION,
+    JudgedSection,
+    ReasonedReply,
+    Section,
     agent_sections,
     asked_sections,
     earlier_sections,
     facts,
+    judge_statements,
+    left_out,
     messages_of_user,
+    share_score,
 )
-from turnwise.transforms.judging.prompts.reply import ReasonedReply
-from turnwise.transforms.judging.prompts.sections import MAX_SECTION, JudgedSection
-from turnwise.transforms.judging.prompts.statements import left_out
-from turnwise.transforms.judging.vote import ask_all
 from turnwise.transforms.local_judge.coverage import probability
-from turnwise.transforms.local_judge.grounding import PROBABLE, ground
-from turnwise.transforms.matching.expectations import turn_texts
-from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.local_judge.grounding import PROBABLE, compare_answers, ground
+from turnwise.transforms.matching.calls import directive_text, plain_text, tool_identity, value_matches
+from turnwise.transforms.matching.expectations import (
+    ExpectationOutcome,
+    agent_updates,
+    tool_threshold,
+    turn_texts,
+)
+from turnwise.transforms.matching.sample import MISSING_TURN, Sample, TurnPair
 from turnwise.transforms.text.cleaning import quoted
 from turnwise.transforms.text.sentences import sentences
 
 NO_CLAIM = -1
-LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim To Assess"}
+CES_TURNS_LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim To Assess"}
 """CES's labels of the scores."""
 UNDECIDED = "Undecided"
 """Label of a value of the local judge that no number or negation decides, and that is not probable."""
@@ -143,7 +157,7 @@ class Hallucination(JudgedCriterion):
 def _score(reply: HallucinationReply) -> Score:
     """Returns value, label and explanation of an answer of a judge."""
     score = _SCORES[reply.verdict]
-    value, label = float(score), LABELS[score]
+    value, label = float(score), CES_TURNS_LABELS[score]
     if isinstance(reply, LocalHallucinationReply):
         if reply.cannot_tell:
             return Score(None, reason=reply.reason)
@@ -219,7 +233,7 @@ def unjustified_text(score: Score) -> str:
 
 def no_claim(explanation: str) -> Score:
     """Returns the score of a turn without a claim."""
-    return Score(float(NO_CLAIM), label=LABELS[NO_CLAIM], explanation=explanation)
+    return Score(float(NO_CLAIM), label=CES_TURNS_LABELS[NO_CLAIM], explanation=explanation)
 
 
 def switched_off(expected: ExpectedTurn | None) -> bool:
@@ -234,3 +248,310 @@ def switched_off(expected: ExpectedTurn | None) -> bool:
 def _most_frequent(verdicts: Sequence[Justification]) -> Justification:
     counts = Counter(verdicts)
     return max(_SCORES, key=lambda verdict: counts[verdict])
+
+
+# tool_invocation_score: CES's check of the tools of a golden turn.
+
+
+class ToolInvocation(MeasuredCriterion):
+    """Share of the tools expected in a turn that were called, 0..1 (CES's toolInvocationScore).
+
+    The details hold the share called in the expected order, every call's parameterCorrectnessScore and the
+    extra calls. Without a threshold of its own, a CES case's thresholds decide.
+
+    When to use: Check the tools of CES cases, with partial credit.
+    """
+
+    name: ClassVar[str] = "tool_invocation_score"
+    needs: ClassVar[str] = "expected calls"
+    rests_on: ClassVar[RestsOn] = ("calls",)
+    needs_expected_calls: ClassVar[bool] = True
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Checks a turn's calls; None if the golden turn expects no call."""
+        if pair.expected is None or sample.eval_case is None:
+            return None
+        replay = sample.replay(pair)
+        if replay.tool_score is None:
+            return None
+        calls = [o for o in replay.outcomes if o.expectation and o.expectation.kind == "tool_call"]
+        extra = [o for o in replay.outcomes if o.expectation is None and o.observed_as == "tool_call"]
+        details = {
+            "ordered": replay.ordered_score,
+            "calls": [_call_detail(outcome) for outcome in calls],
+            "extra": [tool_identity(o.observed) for o in extra],  # type: ignore[arg-type]
+        }
+        score = Score(replay.tool_score, label=pair.label, details=details)
+        if self.threshold is None and sample.eval_case.dialect == "ces":
+            score.threshold, score.outcome = (
+                tool_threshold(sample.eval_case, pair.expected),
+                replay.tool_outcome,
+            )
+        return score
+
+    def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
+        """Returns the expected tools that were not called."""
+        why = super().why_failed(sample, pair, score)
+        outcomes = sample.replay(pair).outcomes if pair is not None else []
+        missed = [
+            o.expectation.tool_call
+            for o in outcomes
+            if o.expectation is not None and o.expectation.tool_call is not None and o.observed is None
+        ]
+        made = pair.actual.tool_calls if pair is not None and pair.actual is not None else []
+        return f"{why} Not called: {calls_text(missed)}. Made: {calls_text(made)}."
+
+
+def _call_detail(outcome: ExpectationOutcome) -> JsonObject:
+    call = outcome.expectation.tool_call if outcome.expectation else None
+    parameters = outcome.parameters
+    return {
+        "tool": tool_identity(call) if call else None,
+        "called": outcome.observed is not None,
+        "parameters": parameters.value if parameters else None,
+        "wrong": list(parameters.wrong) if parameters else [],
+        "outcome": outcome.parameter_outcome,
+    }
+
+
+# semantic_similarity: CES's comparison of a golden turn's answers by meaning.
+
+LABELS = (
+    "Completely Inconsistent / Contradictory",
+    "Largely Inconsistent (Major Omissions)",
+    "Partially Consistent (Minor Omissions)",
+    "Mostly Consistent",
+    "Fully Consistent",
+)
+"""CES's labels of the scores 0 to 4."""
+
+
+class SimilarityReply(ReasonedReply):
+    """Verdict on the similarity of two answers."""
+
+    expected_quote: str = Field(description="The words of the expected answer that decide.")
+    actual_quote: str = Field(description="The words of the actual answer that decide.")
+    reason: str = Field(description="Why, in one or two sentences.")
+    score: int = Field(ge=0, le=4)
+
+
+class SemanticSimilarity(JudgedCriterion):
+    """Similarity in meaning of a golden turn's answers to the expected ones, 0 to 4; median of the samples.
+
+    All expected and all observed texts of the turn are compared together. Expectations compared by EQUALS or
+    CONTAINS are left out, and a turn with no others has no score; a turn with all expected texts word for
+    word scores 4 without a judge. A CES case's thresholds apply unless the config sets one; the mean over the
+    turns is held against the mean of theirs.
+
+    When to use: CES golden cases whose answers are compared by meaning.
+    """
+
+    name: ClassVar[str] = "semantic_similarity"
+    needs: ClassVar[str] = "an expected response"
+    harm: ClassVar[CriterionHarm] = "text"
+    rests_on: ClassVar[RestsOn] = ("words",)
+    scale: ClassVar[tuple[float, float] | None] = (0.0, 4.0)
+
+    threshold: float | None = 3.0
+
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+        """Compares a golden turn's answers; None if none is compared by meaning."""
+        if sample.eval_case is None or pair.expected is None:
+            return None
+        score = await self._score(sample, pair, ask)
+        if (
+            score is not None
+            and sample.eval_case.dialect == "ces"
+            and "threshold" not in self.model_fields_set
+        ):
+            gate = similarity_threshold(sample.eval_case, pair.expected)
+            score.threshold = gate
+            if score.value is not None:
+                score.outcome = "PASS" if score.value >= gate else "FAIL"
+        return score
+
+    def overall(self, turns: Sequence[Score]) -> Score | None:
+        """Returns the mean over the turns, held against the mean of their gates."""
+        overall = super().overall(turns)
+        gates = [s.threshold for s in turns if s.value is not None and s.threshold is not None]
+        if overall is not None and overall.value is not None and gates:
+            overall.threshold = self.mean(gates)
+            outcome: Outcome = "PASS" if overall.value >= overall.threshold else "FAIL"
+            overall.outcome = None if overall.reason and outcome == "PASS" else outcome
+        return overall
+
+    async def _score(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+        wanted = [o for o in sample.replay(pair).outcomes if _is_by_meaning(o)]
+        if not wanted or not sample.eval_case or not sample.eval_case.similarity_enabled:
+            return None
+        if pair.actual is None:
+            return _unasked(0, None, MISSING_TURN)
+        said = turn_texts(pair.actual)
+        if all(o.outcome == "PASS" for o in wanted):
+            return _unasked(4, "The expected text was said.")
+        if not said:
+            return _unasked(0, "The agent said nothing.")
+        expected = [o.expectation.text or "" for o in wanted if o.expectation]
+        return await self._ask(ask, "\n".join(expected), "\n".join(said))
+
+    async def _ask(self, ask: Ask, expected: str, actual: str) -> Score:
+        sections = [JudgedSection("expected answer", expected), JudgedSection("actual answer", actual)]
+        prompt = self._prompt("semantic_similarity/2", sections)
+        question = Question(
+            prompt,
+            SimilarityReply,
+            self.options,
+            lambda: local_reply_similarity(expected, actual),
+            lambda reply: [reply.score],
+        )
+        answers = await ask_all(ask, question)
+        if not answers.replies:
+            return Score(None, reason=answers.reason, judge=answers.use)
+        scores = [reply.score for reply in answers.replies]
+        middle = median_low(scores)
+        reply = answers.replies[scores.index(middle)]
+        details = {
+            **quoted(reply.expected_quote, prompt.evidence, "expected_quote"),
+            **quoted(reply.actual_quote, prompt.evidence, "actual_quote"),
+            "scores": scores,
+            **left_out(prompt),
+        }
+        return Score(
+            float(middle), label=LABELS[middle], explanation=reply.reason, details=details, judge=answers.use
+        )
+
+
+def local_reply_similarity(expected: str, actual: str) -> SimilarityReply:
+    """Compares two texts without a model."""
+    found = compare_answers(expected[:MAX_SECTION], actual[:MAX_SECTION])
+    return SimilarityReply(
+        expected_quote="", actual_quote=found.quote, reason=found.reason, score=found.score
+    )
+
+
+def similarity_threshold(case: EvalCase, expected: ExpectedTurn) -> int:
+    """Returns the gate of a golden turn's similarity: the turn's own, or else the case's."""
+    own = expected.thresholds.semantic_similarity if expected.thresholds else None
+    return case.thresholds.semantic_similarity if own is None else own
+
+
+def _is_by_meaning(outcome: ExpectationOutcome) -> bool:
+    expectation = outcome.expectation
+    if expectation is None or expectation.kind != "agent_response" or outcome.outcome == "SKIPPED":
+        return False
+    return expectation.comparison == "SEMANTIC_SIMILARITY"
+
+
+def _unasked(score: int, explanation: str | None, label: str | None = None) -> Score:
+    return Score(float(score), label=label or LABELS[score], explanation=explanation)
+
+
+# semantic_match: comparison of values by meaning (`$matchType: semantic`).
+
+
+class OpenValue(NamedTuple):
+    """A value to be compared by meaning.
+
+    Attributes:
+        place: Index of its expectation among the outcomes.
+        name: Parameter or variable; `response` for a tool's response.
+        directive: The `$matchType` directive of the case.
+    """
+
+    place: int
+    name: str
+    directive: JsonObject
+    actual: JsonValue
+
+
+def open_values(outcomes: Sequence[ExpectationOutcome], updates: JsonObject) -> list[OpenValue]:
+    """Returns the values that code could not compare; `updates` holds the agent's changes of variables."""
+    found = []
+    for place, outcome in enumerate(outcomes):
+        if outcome.outcome != "SKIPPED":
+            wanted, actual = _sides(outcome, updates)
+            found += [
+                OpenValue(place, name, value, actual[name])
+                for name, value in wanted.items()
+                if name in actual and value_matches(value, actual[name]) is None
+            ]
+    return found
+
+
+def _sides(outcome: ExpectationOutcome, updates: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """Returns the expected and the actual values of an expectation by name."""
+    expectation, observed = outcome.expectation, outcome.observed
+    if expectation is None:
+        return {}, {}
+    if expectation.kind == "updated_variables":
+        return expectation.variables or {}, updates
+    if expectation.tool_call is not None:
+        return expectation.tool_call.args or {}, getattr(observed, "args", None) or {}
+    if expectation.tool_response is not None and observed is not None:
+        return {"response": expectation.tool_response.response}, {
+            "response": getattr(observed, "response", None)
+        }
+    return {}, {}
+
+
+class SemanticMatch(JudgedCriterion):
+    """Share of the values compared by meaning (`$matchType: semantic`) that mean the same, 0..1.
+
+    It compares parameters of tool calls, tool responses and variables with different wording, and decides the
+    outcome of these expectations. What `tool_effects_v1` and `final_state_v1` leave open is asked by its
+    options, whether or not it stands in the config.
+
+    When to use: CES cases with `$matchType: semantic`.
+    """
+
+    name: ClassVar[str] = "semantic_match"
+    needs: ClassVar[str] = "an expected call with an argument to be compared by meaning"
+    harm: ClassVar[CriterionHarm] = "text"
+    rests_on: ClassVar[RestsOn] = ("calls",)
+
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+        """Compares the values of a golden turn; None if there are none."""
+        if sample.eval_case is None or pair.expected is None or not pair.expected.expectations:
+            return None
+        return await self._ask(ask, open_values(sample.replay(pair).outcomes, agent_updates(pair.actual)))
+
+    async def judge_conversation(self, sample: Sample, ask: Ask) -> Score | None:
+        """Compares the values of a scenario; None if there are none."""
+        return await self._ask(ask, open_values(sample.scenario_outcomes, {}))
+
+    async def compare(self, ask: Ask, pairs: Sequence[OpenPair]) -> Score | None:
+        """Compares pairs that a measured criterion left open; the items of the score are in their order."""
+        values = [
+            OpenValue(place, pair.name, {"$matchValue": pair.expected}, pair.actual)
+            for place, pair in enumerate(pairs)
+        ]
+        return await self._ask(ask, values)
+
+    async def _ask(self, ask: Ask, values: Sequence[OpenValue]) -> Score | None:
+        if not values:
+            return None
+        sections = [section for i, value in enumerate(values, 1) for section in _pair(i, value)]
+        prompt = self._prompt(f"{self.name}/2", sections)
+        judged, vote = await judge_statements(ask, prompt, self.options, len(values))
+        found: list[JsonObject] = [
+            {
+                "place": value.place,
+                "name": value.name,
+                "expected": directive_text(value.directive),
+                "actual": value.actual,
+            }
+            | item
+            for value, item in zip(values, judged, strict=True)
+        ]
+        score = share_score(found, vote, "values", self.threshold)
+        return with_items(score, [ComparedValue(v["place"], v["name"], v["score"]) for v in found])
+
+
+def _pair(number: int, value: OpenValue) -> list[Section]:
+    sections = [
+        Section(f"pair {number}, parameter", value.name),
+        Section(f"pair {number}, expected value", directive_text(value.directive)),
+        Section(f"pair {number}, actual value", plain_text(value.actual)),
+    ]
+    example = value.directive.get("$originalValue")
+    return [*sections, Section(f"pair {number}, example", plain_text(example))] if example else sections

@@ -8,7 +8,7 @@ from pydantic import Field
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
-from turnwise.transforms.criteria.calls.base import UsesToolEffects
+from turnwise.transforms.criteria.tool_effects import UsesToolEffects
 from turnwise.transforms.effects.call_values import argument_paths
 from turnwise.transforms.effects.changes import call_text
 from turnwise.transforms.effects.claims import (
@@ -20,12 +20,8 @@ from turnwise.transforms.effects.claims import (
     match_claims,
 )
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
-from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.prompts import spoken_sections
-from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
-from turnwise.transforms.judging.prompts.sections import Section
-from turnwise.transforms.judging.prompts.statements import left_out
-from turnwise.transforms.judging.vote import Answers, ask_all
+from turnwise.transforms.judging.ask import Answers, Ask, Question, ask_all
+from turnwise.transforms.judging.prompts import ReasonedReply, Reply, Section, left_out, spoken_sections
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.text.cleaning import find_span
 

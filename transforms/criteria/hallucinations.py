@@ -9,20 +9,22 @@ from pydantic import Field
 
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.score import CriterionHarm, Score
-from turnwise.transforms.answers.annotations import was_skipped
-from turnwise.transforms.criteria.adk.judged import AdkJudged
-from turnwise.transforms.judging.ask import Ask, Question
+from turnwise.transforms.criteria.citations import was_skipped
+from turnwise.transforms.criteria.responses import AdkJudged
+from turnwise.transforms.judging.ask import Ask, Ballot, Question, Vote, vote_each
 from turnwise.transforms.judging.prompts import (
+    MAX_SECTION,
+    ReasonedReply,
+    Reply,
     agent_sections,
     asked_sections,
     earlier_sections,
     facts,
+    left_out,
     messages_of_user,
+    statement_sections,
+    unjudged_reason,
 )
-from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply
-from turnwise.transforms.judging.prompts.sections import MAX_SECTION
-from turnwise.transforms.judging.prompts.statements import left_out, statement_sections, unjudged_reason
-from turnwise.transforms.judging.vote import Ballot, Vote, vote_each
 from turnwise.transforms.local_judge.coverage import probability
 from turnwise.transforms.local_judge.grounding import ground
 from turnwise.transforms.matching.expectations import turn_texts

@@ -1,19 +1,125 @@
 """final_response_match_v2: equivalence of the agent's answer and a reference answer, by a judge."""
 
+from statistics import median_low
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
+from turnwise.schemas.conversation import ExpectedTurn, Turn
 from turnwise.schemas.score import CriterionHarm, Score
-from turnwise.transforms.criteria.adk.judged import AdkJudged
-from turnwise.transforms.criteria.base import RestsOn, turn_mismatch
-from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.prompts.reply import ReasonedReply
-from turnwise.transforms.judging.prompts.sections import JudgedSection, Section
-from turnwise.transforms.judging.prompts.statements import left_out
-from turnwise.transforms.judging.vote import vote
+from turnwise.transforms.criteria.base import (
+    ComparesTurns,
+    JudgedCriterion,
+    RestsOn,
+    turn_mismatch,
+    words_text,
+)
+from turnwise.transforms.judging.ask import Ask, Question, ask_all, vote
+from turnwise.transforms.judging.prompts import JudgedSection, ReasonedReply, Section, left_out
 from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 from turnwise.transforms.text.cleaning import quoted
+from turnwise.transforms.text.rouge import RougeType, has_tokens, rouge
+
+# response_match_score: ROUGE of the agent's answer and the expected answer.
+
+
+class ResponseMatch(ComparesTurns):
+    """ROUGE F of the agent's final response against the expected one, 0..1.
+
+    When to use: A reference answer exists and its wording matters. It needs no judge and works in any script.
+
+    Attributes:
+        rouge_type: `rouge1` as google-adk has it, `rouge2` or `rougeL`.
+        include_intermediate_responses_in_final: Compare all messages of the agent in the turn.
+        adk_compat: Score a turn without an expected answer, identical texts without words, thoughts, and what
+            is no text as google-adk does.
+    """
+
+    name: ClassVar[str] = "response_match_score"
+    needs: ClassVar[str] = "an expected response"
+    harm: ClassVar[CriterionHarm] = "text"
+    rests_on: ClassVar[RestsOn] = ("words",)
+
+    threshold: float | None = 0.8
+    rouge_type: RougeType = "rouge1"
+    include_intermediate_responses_in_final: bool = False
+    adk_compat: StrictBool = False
+
+    def score(self, sample: Sample, pair: TurnPair) -> Score | None:
+        """Compares the words of a recorded turn with those of its golden turn."""
+        if pair.expected is None:
+            return turn_mismatch(pair) if pair.label == EXTRA_TURN else None
+        if self.adk_compat:
+            return self._adk_score(pair)
+        expected = self._expected_text(pair.expected)
+        if not expected:
+            return None
+        if pair.actual is None:
+            return turn_mismatch(pair)
+        said = self._said_text(pair.actual)
+        scores = rouge(expected, said, self.rouge_type)
+        if not scores.fmeasure and not has_tokens(expected):
+            return Score(float(expected.strip() == said.strip()), label="NO_WORDS")
+        return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
+
+    def why_failed(self, sample: Sample, pair: TurnPair | None, score: Score) -> str:
+        """Returns the expected and the actual text."""
+        why = super().why_failed(sample, pair, score)
+        if pair is None or pair.expected is None or pair.actual is None:
+            return why
+        expected, said = self._expected_text(pair.expected), self._said_text(pair.actual)
+        return f"{why} Expected: {words_text(expected)}; said: {words_text(said)}."
+
+    def _adk_score(self, pair: TurnPair) -> Score | None:
+        if pair.actual is None or pair.expected is None:
+            return turn_mismatch(pair)
+        expected = pair.expected.adk_text or pair.expected.response or ""
+        said = pair.actual.adk_text or pair.actual.agent or ""
+        scores = rouge(expected, said, self.rouge_type)
+        return Score(scores.fmeasure, details={"precision": scores.precision, "recall": scores.recall})
+
+    def _expected_text(self, expected: ExpectedTurn) -> str:
+        return expected_text(expected, self.include_intermediate_responses_in_final)
+
+    def _said_text(self, actual: Turn) -> str:
+        return answer_text(actual, self.include_intermediate_responses_in_final)
+
+
+# Base class of google-adk's judged criteria.
+
+
+class AdkJudged(JudgedCriterion):
+    """A judged criterion of google-adk.
+
+    Attributes:
+        include_intermediate_responses_in_final: Judge all messages of the agent in the turn as its answer.
+        adk_compat: An unusable reply of the judge abstains, as in google-adk, and is not asked again.
+    """
+
+    threshold: float | None = 0.5
+    include_intermediate_responses_in_final: bool = False
+    adk_compat: StrictBool = False
+
+    def said(self, turn: Turn) -> str:
+        """Returns the answer that is judged."""
+        return answer_text(turn, self.include_intermediate_responses_in_final)
+
+    def wanted(self, expected: ExpectedTurn) -> str:
+        """Returns the expected answer."""
+        return expected_text(expected, self.include_intermediate_responses_in_final)
+
+
+def answer_text(turn: Turn, all_messages: bool) -> str:
+    """Returns the agent's final answer, or all its messages in the turn."""
+    if all_messages and turn.agent_messages:
+        return "\n".join(turn.agent_messages)
+    return turn.agent or ""
+
+
+def expected_text(expected: ExpectedTurn, all_messages: bool) -> str:
+    """Returns the expected final answer, or all expected messages of the turn."""
+    final = expected.response or ""
+    return "\n".join([*expected.intermediate_responses, final]) if all_messages else final
 
 
 class MatchReply(ReasonedReply):
@@ -77,3 +183,46 @@ class FinalResponseMatch(AdkJudged):
         return Score(
             ballot.value, label=reply.verdict, explanation=reply.reason, details=details, judge=answers.use
         )
+
+
+# response_evaluation_score: coherence of the agent's answer, by a judge.
+
+
+class CoherenceReply(ReasonedReply):
+    """A grade of coherence."""
+
+    quote: str = Field(description="The words of the answer that decide.")
+    reason: str = Field(description="Why, in one or two sentences.")
+    grade: int = Field(ge=1, le=5)
+
+
+class ResponseEvaluation(AdkJudged):
+    """Coherence of the agent's answer, 1 (falls apart) to 5; of several samples the (lower) median.
+
+    When to use: A general impression of answers without a reference.
+    """
+
+    name: ClassVar[str] = "response_evaluation_score"
+    needs: ClassVar[str] = "answers of the agent"
+    harm: ClassVar[CriterionHarm] = "text"
+    rests_on: ClassVar[RestsOn] = ("words",)
+    scale: ClassVar[tuple[float, float] | None] = (1.0, 5.0)
+
+    threshold: float | None = 3.0
+
+    async def judge(self, sample: Sample, pair: TurnPair, ask: Ask) -> Score | None:
+        """Grades the answer of a recorded turn; None if the agent said nothing."""
+        answer = self.said(pair.actual) if pair.actual else ""
+        if pair.actual is None or not answer.strip():
+            return None
+        sections = [Section("request", pair.actual.user or ""), JudgedSection("answer", answer)]
+        prompt = self._prompt("coherence/2", sections)
+        question = Question(prompt, CoherenceReply, self.options, verdicts=lambda reply: [reply.grade])
+        answers = await ask_all(ask, question)
+        if not answers.replies:
+            return Score(None, reason=answers.reason, judge=answers.use)
+        grade = median_low(reply.grade for reply in answers.replies)
+        reply = next(reply for reply in answers.replies if reply.grade == grade)
+        grades = [reply.grade for reply in answers.replies]
+        details = {**quoted(reply.quote, prompt.evidence), "grades": grades, **left_out(prompt)}
+        return Score(float(grade), explanation=reply.reason, details=details, judge=answers.use)

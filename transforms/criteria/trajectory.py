@@ -10,8 +10,7 @@ from pydantic import Field, StrictBool, field_validator
 from turnwise.schemas.conversation import ToolCall, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import Score
-from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, turn_mismatch
-from turnwise.transforms.criteria.reasons import calls_apart, calls_text
+from turnwise.transforms.criteria.base import ComparesTurns, RestsOn, calls_apart, calls_text, turn_mismatch
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.matching.alignment import count_matches, equal_matches
 from turnwise.transforms.matching.calls import (

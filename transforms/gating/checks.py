@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from turnwise.schemas.config import AllPassRule, BoundRule, ConfigError, GateConfig
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.decisions.gate.measured import scale_of
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 
 def check_gate(gate: GateConfig, criteria: Iterable[Criterion]) -> None:

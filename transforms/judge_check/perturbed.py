@@ -7,8 +7,7 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from turnwise.transforms.judging.ask import Prompt
-from turnwise.transforms.judging.prompts.sections import Section
-from turnwise.transforms.judging.prompts.wordings import wording, wordings
+from turnwise.transforms.judging.prompts import Section, wording, wordings
 
 _COMPARED = frozenset(("reference answer", "agent's answer", "expected answer", "actual answer"))
 _NUMBERED = re.compile(

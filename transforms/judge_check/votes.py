@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from turnwise.transforms.judge_check.perturbed import PERTURBATIONS
 from turnwise.transforms.judge_check.questions import CheckedQuestion
-from turnwise.transforms.judging.ask import Ask, Question
-from turnwise.transforms.judging.flips import votes_by_item
+from turnwise.transforms.judging.ask import Ask, Question, votes_by_item
 
 UNKNOWN_VERDICTS = "the criterion does not say what an answer decides"
 LEFT_OUT = "answers leave it out"

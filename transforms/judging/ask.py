@@ -1,15 +1,81 @@
 """Questions, answers and the `Ask` protocol, through which criteria access models."""
 
-from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+import json
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import reduce
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from msgspec import Struct, field
+from msgspec.structs import replace
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.config import Cascade, JudgeConfig, Panel
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.judging.flips import VerdictsOf
+from turnwise.schemas.score import JudgeUse
+from turnwise.transforms.judging.backends.base import Fault, one_line
+
+# Counts verdicts that flip between the votes of a judge.
+
+FLIPS_R = TypeVar("FLIPS_R")
+
+VerdictsOf = Callable[[FLIPS_R], Sequence[Hashable | None]]
+"""What an answer decides, item by item (a rubric, a sentence, the answer as a whole); None: it abstains."""
+
+
+class Flips(NamedTuple):
+    """Verdicts of one question, or of several.
+
+    Attributes:
+        voted: Verdicts with two votes or more.
+        flipped: Those of them whose votes are not all the same; None: there is no verdict with two votes.
+    """
+
+    voted: int = 0
+    flipped: int | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Share of verdicts that flip, 0..1; None: no verdict has two votes."""
+        return None if self.flipped is None else self.flipped / self.voted
+
+    def plus(self, other: "Flips") -> "Flips":
+        """Returns the verdicts of both."""
+        known = [each.flipped for each in (self, other) if each.flipped is not None]
+        return Flips(self.voted + other.voted, sum(known) if known else None)
+
+
+def votes_by_item(replies: Iterable[FLIPS_R], verdicts: VerdictsOf[FLIPS_R]) -> list[list[Hashable]]:
+    """Returns the votes on every item, in the order of the answers, without abstentions.
+
+    >>> votes_by_item(["yn", "yy", "-y"], lambda reply: [{"-": None}.get(vote, vote) for vote in reply])
+    [['y', 'y'], ['n', 'y', 'y']]
+    """
+    found: list[list[Hashable]] = []
+    for reply in replies:
+        for place, verdict in enumerate(verdicts(reply)):
+            if place == len(found):
+                found.append([])
+            if verdict is not None:
+                found[place].append(verdict)
+    return found
+
+
+def flips_of(replies: Sequence[FLIPS_R], verdicts: VerdictsOf[FLIPS_R] | None) -> Flips:
+    """Counts the verdicts of a question that flip between its usable answers.
+
+    An answer from the cache is a vote like any other; an unusable answer is none, and an abstention neither.
+
+    Args:
+        replies: The usable answers.
+        verdicts: What an answer decides; None: it is not known.
+    """
+    if verdicts is None or len(replies) < 2:
+        return Flips()
+    voted = [votes for votes in votes_by_item(replies, verdicts) if len(votes) > 1]
+    return Flips(len(voted), sum(len(set(votes)) > 1 for votes in voted) if voted else None)
+
 
 NO_JUDGE = "no judge configured"
 R = TypeVar("R", bound=BaseModel)
@@ -186,3 +252,214 @@ class Ask(Protocol):
             One sample per number, in order. A failed call or an invalid reply is an unusable sample with its
             reason; it raises nothing.
         """
+
+
+# Asks a question several times and takes the majority.
+
+LEFT_OUT = "the judge's answer leaves it out"
+
+
+class Answers(Struct, Generic[R]):
+    """The answers to a question so far.
+
+    Attributes:
+        question: The question.
+        samples: All samples, including unusable ones.
+    """
+
+    question: Question[R]
+    samples: list[JudgeSample[R]] = field(default_factory=list)
+
+    @property
+    def replies(self) -> list[R]:
+        """The usable answers, in order."""
+        return [sample.reply for sample in self.samples if sample.reply is not None]
+
+    @property
+    def reason(self) -> str:
+        """Reason of the first unusable answer."""
+        return next((s.reason or "no answer" for s in self.samples if s.reply is None), LEFT_OUT)
+
+    @property
+    def use(self) -> JudgeUse | None:
+        """Usage of the judge; None: there is no judge."""
+        if all(sample.reason == NO_JUDGE for sample in self.samples):
+            return None
+        return JudgeUse(
+            model=next((sample.model for sample in self.samples if sample.model), ""),
+            prompt_version=self.question.prompt.version,
+            samples=len(self.samples),
+            tokens_in=known_sum([sample.tokens_in for sample in self.samples]),
+            tokens_out=known_sum([sample.tokens_out for sample in self.samples]),
+            cached=sum(sample.is_cached for sample in self.samples),
+            **flips_of(self.replies, self.question.verdicts)._asdict(),
+        )
+
+    async def more(self, ask: Ask, number: int) -> list[R]:
+        """Asks that many times more and returns the usable ones of the new answers."""
+        start = len(self.samples)
+        new = await ask(self.question, range(start, start + number))
+        self.samples += new
+        return [sample.reply for sample in new if sample.reply is not None]
+
+
+def sum_uses(uses: Sequence[JudgeUse | None]) -> JudgeUse | None:
+    """Returns the usage of several questions or models for one score; None: none is stated.
+
+    Model and prompt version are the first ones. Verdicts flip between the votes of one question and model;
+    those of all are added up.
+    """
+    known = [use for use in uses if use is not None]
+    if not known:
+        return None
+    return JudgeUse(
+        model=next((use.model for use in known if use.model), ""),
+        prompt_version=known[0].prompt_version,
+        samples=sum(use.samples for use in known),
+        tokens_in=known_sum([use.tokens_in for use in known]),
+        tokens_out=known_sum([use.tokens_out for use in known]),
+        cached=sum(use.cached for use in known),
+        **reduce(Flips.plus, [Flips(use.voted, use.flipped) for use in known])._asdict(),
+    )
+
+
+class Ballot(Struct, Generic[R]):
+    """The votes on one item.
+
+    Attributes:
+        first_positive: The first positive answer.
+        first_negative: The first negative answer.
+    """
+
+    positives: int = 0
+    negatives: int = 0
+    first_positive: R | None = None
+    first_negative: R | None = None
+
+    @property
+    def value(self) -> float | None:
+        """1.0: majority; 0.0: no majority or a tie; None: no votes."""
+        if not self.positives + self.negatives:
+            return None
+        return 1.0 if self.positives > self.negatives else 0.0
+
+    @property
+    def reply(self) -> R | None:
+        """The first answer of the winning side; None: no votes."""
+        return self.first_positive if self.value else self.first_negative
+
+    def add(self, reply: R, is_positive: bool | None) -> None:
+        """Counts one vote; None abstains."""
+        if is_positive:
+            self.positives += 1
+            self.first_positive = self.first_positive or reply
+        elif is_positive is not None:
+            self.negatives += 1
+            self.first_negative = self.first_negative or reply
+
+    def votes_needed(self, remaining: int) -> int:
+        """Returns the smallest number of `remaining` votes that could decide; 0: it is decided."""
+        lead = self.positives - self.negatives
+        if not remaining or lead > remaining or (self.negatives and -lead >= remaining):
+            return 0
+        return min((remaining - lead) // 2 + 1, max(1, (remaining + lead + 1) // 2))
+
+
+class Vote(Struct, Generic[R]):
+    """The votes on all items of a question."""
+
+    ballots: list[Ballot[R]]
+    answers: Answers[R]
+
+
+async def vote(ask: Ask, question: Question[R], positive: Callable[[R], bool | None]) -> Vote[R]:
+    """Asks until the majority is decided, `num_samples` times at most; see `vote_each`.
+
+    Args:
+        ask: The judge.
+        question: The question.
+        positive: Returns the vote of an answer; None: abstention.
+    """
+    return await vote_each(ask, question, lambda reply: [positive(reply)], 1)
+
+
+async def vote_each(
+    ask: Ask, question: Question[R], votes: Callable[[R], Sequence[bool | None]], count: int
+) -> Vote[R]:
+    """Asks about several items at once until all are decided, `num_samples` times at most.
+
+    A majority is as google-adk counts it: more for than against; a tie is against; unusable answers and
+    abstentions do not count. It asks in rounds of the smallest number of samples that could decide, so the
+    outcome equals that of all samples.
+
+    Args:
+        ask: The judge.
+        question: The question.
+        votes: Returns the votes of an answer on all items, in order; None: abstention.
+        count: Number of items.
+    """
+    ballots: list[Ballot[R]] = [Ballot() for _ in range(count)]
+    answers: Answers[R] = Answers(replace(question, verdicts=votes))
+    while True:
+        remaining = question.options.num_samples - len(answers.samples)
+        number = max((ballot.votes_needed(remaining) for ballot in ballots), default=0)
+        if not number:
+            return Vote(ballots, answers)
+        for reply in await answers.more(ask, number):
+            for ballot, is_positive in zip(ballots, votes(reply), strict=True):
+                ballot.add(reply, is_positive)
+
+
+async def ask_all(ask: Ask, question: Question[R]) -> Answers[R]:
+    """Asks `num_samples` times at once, for answers that are no yes or no.
+
+    >>> import asyncio, turnwise
+    >>> class Grade(turnwise.Reply):
+    ...     grade: int
+    >>> async def ask(question, samples):
+    ...     return [turnwise.JudgeSample(Grade(grade=number)) for number in samples]
+    >>> prompt = turnwise.fill("tone/1", "Grade the tone.", [turnwise.Section("answer", "Hello")])
+    >>> question = turnwise.Question(prompt, Grade, turnwise.JudgeModelOptions(num_samples=2))
+    >>> asyncio.run(turnwise.ask_all(ask, question)).replies
+    [Grade(grade=0), Grade(grade=1)]
+    """
+    answers: Answers[R] = Answers(question)
+    await answers.more(ask, question.options.num_samples)
+    return answers
+
+
+# Reads the text of a reply by the schema it was asked for.
+
+_FENCE = re.compile(r"\s*```(?:json)?\s*(.*?)\s*```\s*", re.DOTALL | re.IGNORECASE)
+
+
+_TWICE = Fault("schema", "the reply states one key twice")
+
+
+def _states_twice(text: str) -> bool:
+    """Returns whether an object of a JSON text states a key twice, so that it has two answers."""
+    found: list[bool] = []
+
+    def note(pairs: list[tuple[str, Any]]) -> None:
+        found.append(len({key for key, _ in pairs}) < len(pairs))
+
+    json.loads(text, object_pairs_hook=note)
+    return any(found)
+
+
+def read_reply(text: str, reply_model: type[R]) -> R | Fault:
+    """Returns the reply, or the reason why it is unusable: no JSON, JSON outside the schema, or a key twice.
+
+    JSON in a Markdown fence is read too. The reason names the first wrong field, and quotes nothing.
+    """
+    fenced = _FENCE.fullmatch(text)
+    held = fenced.group(1) if fenced else text
+    try:
+        reply = reply_model.model_validate_json(held)
+        return _TWICE if _states_twice(held) else reply
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+    if first["type"] == "json_invalid":
+        return Fault("json", "the reply is broken JSON")
+    path = ".".join(str(part) for part in first["loc"]) or "the whole"
+    return Fault("schema", one_line(f"the reply is outside the schema: {path}: {first['msg']}"))

@@ -1,14 +1,16 @@
 """Named judges and their registry."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.registry import Registry, hook_errors
-from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
+from turnwise.transforms.judging.ask import NO_JUDGE, Ask, JudgeModelOptions, JudgeSample, Question, R
 from turnwise.transforms.judging.backends.base import Backend
 
 Environ: TypeAlias = Mapping[str, str]
@@ -158,3 +160,121 @@ def default_judge(config: JudgeConfig, environ: Environ) -> JudgeKind | None:
             if kind.is_available(config, environ):
                 return kind
     return None
+
+
+# The judge `none`, which gives no scores.
+
+
+class NoJudge:
+    """Leaves every question unanswered."""
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Returns unusable samples."""
+        return [JudgeSample(None, NO_JUDGE)] * len(samples)
+
+
+NONE = register_judge(
+    JudgeKind(
+        name="none",
+        help="judged criteria are unscored",
+        answer=NoJudge,
+        is_judging=False,
+        note=f"judge: none, so judged criteria are unscored; {HOW_TO}",
+    )
+)
+
+
+# The judge `local`: rules, without a model.
+
+LOCAL_MODEL = "turnwise-local-3"
+_LOCAL_CANNOT = "the local judge cannot answer this; a model can (see --judge)"
+
+
+class LocalJudge:
+    """Answers the questions that have an answer without a model."""
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Answers once, the same for every sample."""
+        if question.local is None:
+            return [JudgeSample(None, _LOCAL_CANNOT)] * len(samples)
+        return [JudgeSample(question.local(), model=LOCAL_MODEL)] * len(samples)
+
+
+register_judge(
+    JudgeKind(
+        name="local",
+        help="rules, without network or model",
+        answer=LocalJudge,
+        note="judge: local, rules without a model; what they cannot decide is unscored",
+    )
+)
+
+
+# API keys of judges: in the environment, or in Google's Secret Manager.
+
+
+def key_in(environ: Mapping[str, str], *names: str) -> str | None:
+    """Returns the key that the first of some variables holds; None: none does."""
+    return next((key for name in names if (key := environ.get(name, "").strip())), None)
+
+
+def with_key(access: Access, environ: Mapping[str, str]) -> Access:
+    """Returns an access with the key that its secret holds; raises ConfigError if it cannot be read."""
+    if access.secret is None:
+        return access
+    from turnwise.transforms.judging.backends.base import read_secret
+
+    return replace(access, api_key=read_secret(access.secret, environ))
+
+
+@contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """Raises ConfigError if what the body imports is not installed, and belongs to an extra of turnwise."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("turnwise"):
+            raise
+        what = f"needs turnwise[{extra}], which is not installed: pip install 'turnwise[{extra}]'"
+        raise ConfigError(f"judge {extra}: {what}") from None
+
+
+def api_url(url: str | None, usual: str, *added: str) -> str | None:
+    """Returns the address of an API as its client needs it; None: it is the usual one.
+
+    Args:
+        url: The address that is given.
+        usual: The host of the usual address.
+        added: Ends of the path that the client adds itself, and that are often given too, the last one first.
+    """
+    if not url or urlsplit(url).hostname == usual:
+        return None
+    url = url.rstrip("/")
+    for end in added:
+        url = url.removesuffix(end)
+    return url
+
+
+def keyed_access(
+    name: str, variable: str, config: JudgeConfig, environ: Mapping[str, str], url: str | None
+) -> Access:
+    """Returns the access to an API by a key; a server of one's own may need none.
+
+    Args:
+        name: The judge's name.
+        variable: The variable that holds the key.
+        config: The judge's settings.
+        environ: The environment.
+        url: Where the API is served; None: at its usual address.
+
+    Raises:
+        ConfigError: There is no key, or a setting that the API does not have.
+    """
+    for setting in ("project", "location"):
+        if getattr(config, setting):
+            raise ConfigError(f"judge.{setting}: is a setting of gemini, and the judge is {name}")
+    secret = config.api_key_secret
+    key = None if secret else key_in(environ, variable)
+    if not (key or secret or url):
+        raise ConfigError(f"judge: no credentials for {name}; set {variable}, or take --judge local")
+    return Access(url or name, key, url, secret=secret)

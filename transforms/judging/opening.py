@@ -2,8 +2,7 @@
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_postgresql_url, shown_url
-from turnwise.transforms.judging.places.base import PATIENCE_S, ReplyPlace
-from turnwise.transforms.judging.places.sqlite import SqlitePlace
+from turnwise.transforms.judging.shared_places import PATIENCE_S, ReplyPlace, SqlitePlace
 
 
 def open_place(address: str, patience_s: float = PATIENCE_S) -> ReplyPlace:

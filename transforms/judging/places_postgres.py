@@ -11,7 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import shown_url
-from turnwise.transforms.judging.places.base import Amounts, PlaceError, ReplyRow, spending
+from turnwise.transforms.judging.shared_places import Amounts, PlaceError, ReplyRow, spending
 
 # psycopg also warns of a connection that broke; what was lost is told once, by its error.
 logging.getLogger("psycopg").setLevel(logging.ERROR)

@@ -1,8 +1,17 @@
 """Conversations as sections of evidence."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from itertools import count
+from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+from pydantic import BaseModel, ConfigDict, Field
+
+from turnwise.schemas.config import PromptGeneration, snake_case
 from turnwise.schemas.conversation import (
     APP_DETAILS,
     GROUNDING,
@@ -13,10 +22,115 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.judging.prompts.search import found_by_search
-from turnwise.transforms.judging.prompts.sections import Section
+from turnwise.schemas.score import Score
+from turnwise.transforms.judging.ask import Ask, Ballot, JudgeModelOptions, Prompt, Question, Vote, vote_each
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.matching.expectations import turn_texts
+from turnwise.transforms.text.cleaning import quoted, visible
+
+# Builds prompts with evidence in delimited sections that their texts cannot close.
+#
+# A section opens with a line `[CODE: name]` and ends where the next such line begins. The code is made from
+# all the texts and occurs in none of them, so no text can open or close a section; equal texts get an equal
+# code, so that answers can be cached.
+
+MAX_SECTION = 20_000
+"""Maximum characters of a section; the middle of a longer one is replaced by a mark with its length."""
+MAX_EVIDENCE = 200_000
+"""Characters of all sections together; beyond it, the limit of each section is halved until they fit."""
+_LEAST_SECTION = 200
+
+
+class Section(NamedTuple):
+    """A piece of evidence.
+
+    Attributes:
+        name: Kind of the section; only fixed words and numbers, no judged text.
+        text: The judged text.
+
+    >>> import turnwise
+    >>> turnwise.Section("answer", "It arrives on Monday.").name
+    'answer'
+    """
+
+    name: str
+    text: str
+
+
+class JudgedSection(Section):
+    """A text to be judged; omitting a part of it could change the verdict."""
+
+
+def fill(version: str, task: str, sections: Sequence[Section]) -> Prompt:
+    """Returns a prompt.
+
+    Args:
+        version: Name and version of the task's wording.
+        task: Task of the judge; the rules for reading the sections are appended.
+        sections: The evidence.
+
+    >>> import turnwise
+    >>> prompt = turnwise.fill("tone/1", "Grade the tone.", [turnwise.Section("answer", "Hello")])
+    >>> print(prompt.evidence)
+    [...: answer]
+    Hello
+    [...: end]
+    """
+    return _filled(version, task, wording("rules", "second"), sections)
+
+
+def fill_task(
+    version: str, generation: PromptGeneration, sections: Sequence[Section], words: str = ""
+) -> Prompt:
+    """Returns the prompt of a task of turnwise's own.
+
+    Args:
+        version: Name and version of the second prompt; the first one's version is one less.
+        generation: Which prompt.
+        sections: The evidence.
+        words: Name of its wording, if that is not the prompt's name.
+    """
+    name, _, number = version.rpartition("/")
+    is_first = generation == "first"
+    task, rules = wording(words or name, generation), wording("rules", generation)
+    prompt = _filled(f"{name}/{int(number) - is_first}", task, rules, sections)
+    return replace(prompt, wants_analysis=not is_first)
+
+
+def _filled(version: str, task: str, rules: str, sections: Sequence[Section]) -> Prompt:
+    texts = [visible(section.text) for section in sections]
+    limit = _section_limit([len(text) for text in texts])
+    shown = [_cut(text, limit) for text in texts]
+    code = _code(shown)
+    parts = [f"[{code}: {section.name}]\n{text}\n" for section, text in zip(sections, shown, strict=True)]
+    cuts = [max(0, len(text) - limit) for text in texts]
+    unread = sum(
+        cut for section, cut in zip(sections, cuts, strict=True) if isinstance(section, JudgedSection)
+    )
+    instructions = f"{task.strip()}\n\n{rules}"
+    return Prompt(version, instructions, "".join(parts) + f"[{code}: end]", sum(cuts), unread)
+
+
+def _section_limit(lengths: Sequence[int]) -> int:
+    limit = MAX_SECTION
+    while limit > _LEAST_SECTION and sum(min(length, limit) for length in lengths) > MAX_EVIDENCE:
+        limit //= 2
+    return limit
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    head = limit // 2
+    return f"{text[:head]}\n[… {len(text) - limit} characters left out …]\n{text[len(text) - limit + head :]}"
+
+
+def _code(texts: Sequence[str]) -> str:
+    """Returns 8 hexadecimal digits that follow from the texts and occur in none of them."""
+    joined = "\0".join(texts)
+    codes = (sha256(f"{i}{joined}".encode()).hexdigest()[:8] for i in count())
+    return next(code for code in codes if code not in joined)
+
 
 _OF_THE_USER = ", user"
 _NO_EVIDENCE = (", agent", ", agent shows", ", searched for", _OF_THE_USER)
@@ -171,3 +285,380 @@ def _answer(response: ToolResponse) -> str:
     failed = "the call failed" if response.error is True else f"the call failed: {response.error}"
     answer = "" if response.response is None else json_text(response.response)
     return f"{failed}\n{answer}" if response.error else answer
+
+
+# What a model's own search found, as sections of evidence.
+
+MAX_FOUND = 100
+"""Maximum number of sources, of attributed texts and of queries, per message."""
+
+_NOT_SHOWN = frozenset(("search_entry_point", "google_maps_widget_context_token"))
+_QUERIES = ("web_search_queries", "image_search_queries", "retrieval_queries")
+_CHUNKS, _SUPPORTS = "grounding_chunks", "grounding_supports"
+_SHOWN_OF_CHUNKS = ("title", "uri", "domain", "text")
+_DEEPEST = 3
+
+
+class FoundBySearch(NamedTuple):
+    """What a search found.
+
+    Attributes:
+        sections: Queries, sources, and texts with their sources.
+        rest: What has another form.
+    """
+
+    sections: list[Section]
+    rest: list[JsonValue]
+
+
+def found_by_search(grounding: JsonValue, number: int) -> FoundBySearch:
+    """Renders the grounding metadata of a turn.
+
+    Chunks of `google_search` hold an address and a title; what the sources say stands in
+    `grounding_supports`, as texts that the search attributes to chunks. A text that it attributes to no chunk
+    is left out, as are rendered search suggestions (`search_entry_point`, HTML).
+
+    Args:
+        grounding: Metadata, one entry for each message.
+        number: Number of the turn.
+    """
+    found, first = FoundBySearch([], []), 1
+    for value in grounding if isinstance(grounding, list) else [grounding]:
+        metadata = {snake_case(key): item for key, item in value.items()} if isinstance(value, dict) else {}
+        chunks, supports = _taken(metadata, _CHUNKS), _taken(metadata, _SUPPORTS)
+        queries = [query for key in _QUERIES for query in _taken(metadata, key)]
+        found.sections.extend(_limited(number, "searches", _queries(number, queries)))
+        found.sections.extend(_limited(number, "sources", _sources(number, chunks, first)))
+        found.sections.extend(
+            _limited(number, "attributed texts", _texts(number, supports, len(chunks), first))
+        )
+        first += len(chunks)
+        left = {
+            key: item for key, item in metadata.items() if key not in _NOT_SHOWN and item not in (None, [])
+        }
+        if left or not isinstance(value, dict | None):
+            found.rest.append(left or value)
+    return found
+
+
+def _taken(metadata: JsonObject, key: str) -> list[JsonValue]:
+    """Removes a list from metadata and returns it; what is no list stays."""
+    return metadata.pop(key) if isinstance(metadata.get(key), list) else []
+
+
+def _queries(number: int, queries: Sequence[JsonValue]) -> Iterator[Section]:
+    for query in queries:
+        yield Section(f"turn {number}, searched for", str(query))
+
+
+def _sources(number: int, chunks: Sequence[JsonValue], first: int) -> Iterator[Section]:
+    for place, chunk in enumerate(chunks, first):
+        yield Section(f"turn {number}, source {place} found by search", "\n".join(_lines(chunk, _DEEPEST)))
+
+
+def _lines(chunk: JsonValue, depth: int) -> Iterator[str]:
+    """Yields title, address and text of a source, wherever they stand in its chunk."""
+    if isinstance(chunk, dict) and depth:
+        for key in _SHOWN_OF_CHUNKS:
+            if isinstance(chunk.get(key), str):
+                yield chunk[key]
+        for item in chunk.values():
+            yield from _lines(item, depth - 1)
+
+
+def _texts(number: int, supports: Sequence[JsonValue], chunks: int, first: int) -> Iterator[Section]:
+    without_source = 0
+    for support in supports:
+        text, places = _attributed(support)
+        known = sorted({place for place in places if place < chunks or not chunks})
+        if text and known:
+            sources = ", ".join(str(first + place) for place in known)
+            yield Section(f"turn {number}, words that the search attributes to sources {sources}", text)
+        else:
+            without_source += 1
+    if without_source:
+        yield Section(f"turn {number}, {without_source} texts without a source are not shown", "")
+
+
+def _attributed(support: JsonValue) -> tuple[str, list[int]]:
+    """Returns the text of a support and the indices of its chunks."""
+    fields = {snake_case(key): item for key, item in support.items()} if isinstance(support, dict) else {}
+    segment, places = fields.get("segment"), fields.get("grounding_chunk_indices")
+    text = segment.get("text") if isinstance(segment, dict) else None
+    indices = (
+        [place for place in places if type(place) is int and place >= 0] if isinstance(places, list) else []
+    )
+    return text if isinstance(text, str) else "", indices
+
+
+def _limited(number: int, word: str, sections: Iterator[Section]) -> Iterator[Section]:
+    listed = list(sections)
+    yield from listed[:MAX_FOUND]
+    if len(listed) > MAX_FOUND:
+        yield Section(f"turn {number}, {len(listed) - MAX_FOUND} more {word} are not shown", "")
+
+
+# Rules for simulated users: those of any user, and those of google-adk's personas.
+
+PERSONAS: dict[str | None, tuple[str, ...]] = {
+    None: (
+        "follows the plan",
+        "stops in time",
+        "goal first, details when asked",
+        "helps once",
+        "answers everything",
+        "corrects the agent",
+        "speaks casually",
+    ),
+    "EXPERT": (
+        "goal with all details",
+        "answers what matters",
+        "corrects the agent",
+        "helps once",
+        "stops after a second failure",
+        "speaks professionally",
+    ),
+    "NOVICE": (
+        "goal without details",
+        "does not correct the agent",
+        "answers everything",
+        "stops after a failure",
+        "speaks casually and evenly",
+    ),
+    "EVALUATOR": (
+        "goal with all details",
+        "answers what matters",
+        "stops after a failure",
+        "does not correct the agent",
+        "speaks casually and evenly",
+    ),
+}
+"""Persona -> names of its rules in the wording `user_rules`; None: a user without a persona."""
+
+
+def rules_of(persona: str | None) -> list[str]:
+    """Returns the rules of a persona; those of any user where there is none of that name."""
+    blocks = wording("user_rules", "second").split("\n\n")
+    texts = {block.partition(":")[0]: block for block in blocks}
+    return [texts[name] for name in PERSONAS.get(persona, PERSONAS[None])]
+
+
+# The words of the judge's tasks: one text file a task, one folder a generation.
+#
+# `reworded` holds the tasks and rules of the second generation in other words, without their examples.
+
+_TEXTS = files("turnwise.transforms.judging") / "wordings"
+
+
+@cache
+def wording(name: str, generation: str) -> str:
+    """Returns the words of a task, or `rules` (for all tasks) or `user_rules` (of simulated users)."""
+    return (_TEXTS / generation / f"{name}.txt").read_text("utf-8").strip()
+
+
+@cache
+def wordings(generation: str) -> tuple[str, ...]:
+    """Returns the names of the wordings of a generation."""
+    texts = (_TEXTS / generation).iterdir()
+    return tuple(sorted(text.name.removesuffix(".txt") for text in texts))
+
+
+# Schemas of answers: what a judge is asked to write, in which order.
+
+_ANALYSIS = "analysis"
+
+
+class Reply(BaseModel):
+    """Base of answer schemas; unknown keys make an answer unusable.
+
+    >>> import turnwise
+    >>> class Grade(turnwise.Reply):
+    ...     grade: int
+    >>> Grade(grade=3)
+    Grade(grade=3)
+    """
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
+
+    def inapplicable(self) -> Sequence[bool]:
+        """Returns for each of its verdicts whether it says that the question does not apply."""
+        return (False,)
+
+
+class ReasonedReply(Reply):
+    """Base of answers and of entries of answers that begin with an analysis.
+
+    The analysis is for the judge itself and is in no score. An answer counts without one, and with one that
+    is longer than asked for.
+    """
+
+    analysis: str = Field(
+        default="",
+        description="Thinking, before anything is decided: what is asked, what the material shows.",
+    )
+
+
+def asked_schema(model: type[BaseModel], wants_analysis: bool) -> JsonObject:
+    """Returns the JSON schema that an answer is asked for by, its `analysis` required or not in it."""
+    schema, own = model.model_json_schema(), ReasonedReply.model_json_schema()["properties"][_ANALYSIS]
+    for each in _objects(schema):
+        if each["properties"].get(_ANALYSIS) != own:
+            continue
+        if wants_analysis:
+            each["properties"][_ANALYSIS].pop("default")
+            each["required"] = [_ANALYSIS, *each.get("required", [])]
+        else:
+            del each["properties"][_ANALYSIS]
+    return schema
+
+
+def _objects(schema: JsonObject) -> Iterator[JsonObject]:
+    """Yields the object types of a schema."""
+    for each in (schema, *schema.get("$defs", {}).values()):
+        if "properties" in each:
+            yield each
+
+
+# Asks a judge about numbered items, yes or no, in one answer.
+
+UNREAD = "unread"
+
+
+class StatementVerdict(ReasonedReply):
+    """Verdict on one numbered item."""
+
+    number: int = Field(description="Number of the item, as in its section's name.")
+    quote: str = Field(description="The words of the material that decide; empty if there are none.")
+    reason: str = Field(description="Why, in one or two sentences.")
+    verdict: Literal["yes", "no"]
+
+
+class StatementReply(Reply):
+    """One entry for every numbered item."""
+
+    verdicts: list[StatementVerdict]
+
+
+def statement_sections(word: str, texts: Sequence[str]) -> list[Section]:
+    """Returns texts as numbered sections, `{word} 1` and so on."""
+    return [Section(f"{word} {i}", text) for i, text in enumerate(texts, 1)]
+
+
+async def judge_statements(
+    ask: Ask,
+    prompt: Prompt,
+    options: JudgeModelOptions,
+    count: int,
+    local: Callable[[], StatementReply] | None = None,
+) -> tuple[list[JsonObject], Vote[StatementReply]]:
+    """Asks about numbered items at once.
+
+    Args:
+        ask: The judge.
+        prompt: Prompt with the items as numbered sections.
+        options: Model and number of samples.
+        count: Number of items.
+        local: Answers without a model; None: only a model can answer.
+
+    Returns:
+        For every item its score (1.0 yes, 0.0 no, None: not judged), reason, quote and votes; and the vote.
+    """
+    vote = await vote_each(
+        ask, Question(prompt, StatementReply, options, local), lambda reply: _votes(reply, count), count
+    )
+    found = [_finding(ballot, i, prompt.evidence) for i, ballot in enumerate(vote.ballots, 1)]
+    for item in found if prompt.unread else ():
+        if item["score"]:
+            item |= {"score": None, "reason": unread_reason(prompt.unread)}
+    return found, vote
+
+
+def share(scores: Sequence[float | None], reason: str, threshold: float | None) -> Score:
+    """Returns the share of yes among some scores, 0..1.
+
+    The value covers the judged items. While items are unjudged, the outcome is never PASS, and FAIL only if
+    yes for all of them would not reach the threshold.
+
+    Args:
+        scores: For every item 1.0, 0.0 or None (not judged).
+        reason: Why items are not judged.
+        threshold: Lowest share that passes; None: no outcome.
+    """
+    judged = [score for score in scores if score is not None]
+    missing = len(scores) - len(judged)
+    if not judged:
+        return Score(None, reason=reason)
+    value = sum(judged) / len(judged)
+    score = Score(value)
+    if missing:
+        score.reason = unjudged_reason(missing, len(scores), reason)
+        best = (sum(judged) + missing) / len(scores)
+        if threshold is not None and best < threshold:
+            score.threshold, score.outcome = threshold, "FAIL"
+    elif threshold is not None:
+        score.threshold, score.outcome = threshold, "PASS" if value >= threshold else "FAIL"
+    return score
+
+
+def unjudged_reason(missing: int, total: int, reason: str) -> str:
+    """Returns why something has no value: the reason alone where nothing at all was judged."""
+    return reason if missing == total else f"{missing} of {total} not judged: {reason}"
+
+
+def share_score(
+    found: Sequence[JsonObject], vote: Vote[StatementReply], name: str, threshold: float | None
+) -> Score:
+    """Returns the share of yes among findings, with the findings as details.
+
+    Unlike `share`, the value is None while a finding is missing.
+
+    Args:
+        found: Findings of `judge_statements`.
+        vote: Its vote.
+        name: Key of the findings in the details.
+        threshold: Lowest share that passes; None: no outcome.
+    """
+    unasked = (item["reason"] for item in found if item["score"] is None and item["reason"])
+    score = share([item["score"] for item in found], next(unasked, vote.answers.reason), threshold)
+    score.value = None if score.reason else score.value
+    score.judge, score.explanation = vote.answers.use, explanation(found)
+    score.details = {name: list(found), **left_out(vote.answers.question.prompt)}
+    return score
+
+
+def explanation(found: Sequence[JsonObject]) -> str | None:
+    """Returns the reason of the first negative finding, or else of the first finding."""
+    judged = [item for item in found if item["score"] is not None]
+    decisive = next((item for item in judged if not item["score"]), judged[0] if judged else None)
+    return decisive["reason"] if decisive else None
+
+
+def left_out(prompt: Prompt) -> JsonObject:
+    """Returns the number of omitted characters of evidence and of judged text, as details."""
+    details = {"left_out": prompt.left_out, UNREAD: prompt.unread}
+    return {name: count for name, count in details.items() if count}
+
+
+def unread_reason(count: int) -> str:
+    """Returns the reason of a score whose judged text was truncated."""
+    return f"{count} characters of what was to be judged were not read"
+
+
+def _votes(reply: StatementReply, count: int) -> list[bool | None]:
+    """Reads an answer; an item that is left out, or answered both ways, abstains."""
+    said: list[set[bool]] = [set() for _ in range(count)]
+    for verdict in reply.verdicts:
+        if 1 <= verdict.number <= count:
+            said[verdict.number - 1].add(verdict.verdict == "yes")
+    return [next(iter(answers)) if len(answers) == 1 else None for answers in said]
+
+
+def _finding(ballot: Ballot[StatementReply], number: int, evidence: str) -> JsonObject:
+    verdicts = ballot.reply.verdicts if ballot.reply else ()
+    verdict = next((v for v in verdicts if v.number == number), None)
+    return {
+        "score": ballot.value,
+        "reason": verdict.reason if verdict else None,
+        **quoted(verdict.quote if verdict else "", evidence),
+        "votes": [ballot.positives, ballot.negatives],
+    }

@@ -1,10 +1,29 @@
 """Which judge has a model: names such as `openai/gpt-4o` say it themselves."""
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, NamedTuple
 
-from turnwise.schemas.config import ConfigError, JudgeConfig
+import orjson
+from msgspec import Struct, field
+from pydantic import BaseModel
+
+from turnwise.schemas.config import ConfigError, JudgeConfig, generation_settings
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.registry import hook_errors
+from turnwise.transforms.judging.ask import JudgeModelOptions, Question
+from turnwise.transforms.judging.backends.base import (
+    AuthenticationError,
+    Backend,
+    RawReply,
+    Request,
+    RequestTemplate,
+    backend_fault,
+)
 from turnwise.transforms.judging.judges_base import JUDGES, JudgeKind
+from turnwise.transforms.judging.limits import JudgeUsage
+from turnwise.transforms.judging.prompts import asked_schema
 
 _OF_ONE_API = ("project", "location", "base_url", "api_key_secret")
 
@@ -88,3 +107,122 @@ class Routes:
     def endpoint(self, kind: JudgeKind) -> str:
         """Returns the service that would answer, even if credentials are missing."""
         return kind.endpoint(self.config(kind), self._environ)
+
+
+# Builds requests with cache keys from questions.
+
+_KINDS_KEPT = 1024
+
+
+def merged_settings(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
+    """Returns the generation settings of a criterion over the run's.
+
+    Raises:
+        ValueError: They are none.
+    """
+    return {**config.generation_config, **generation_settings(own or {})}
+
+
+class Requests:
+    """Makes requests with one config.
+
+    The key of a request is a SHA-256 over the endpoint (a base URL of the user's own, else the API by its
+    name), the model, the generation settings, the prompt's version, instructions and evidence, and the
+    answer's schema. The project and the region are left out: the same model serves them all.
+    """
+
+    def __init__(self, config: JudgeConfig, routes: Routes):
+        self._config = config
+        self._routes = routes
+        self._template = lru_cache(_KINDS_KEPT)(self._make_template)
+
+    def make(self, question: Question[Any]) -> Request:
+        """Returns the request of a question; raises ValueError as `generation_settings` does."""
+        prompt, options = question.prompt, question.options
+        reply_model: type[BaseModel] = question.reply_model
+        own = orjson.dumps(options.judge_model_config, option=orjson.OPT_SORT_KEYS)
+        model = self.model(options)
+        asked = (prompt.version, prompt.instructions, reply_model, prompt.wants_analysis)
+        template = self._template(model, own, *asked)
+        evidence = prompt.evidence.encode("utf-8", "surrogatepass")
+        return Request(template, prompt.evidence, sha256(template.digest + evidence).digest())
+
+    def model(self, options: JudgeModelOptions) -> str:
+        """Returns the model of a question, as the config names it."""
+        return options.judge_model or self._config.model
+
+    def _make_template(
+        self,
+        name: str,
+        own: bytes,
+        version: str,
+        instructions: str,
+        reply_model: type[BaseModel],
+        wants_analysis: bool,
+    ) -> RequestTemplate:
+        settings = merged_settings(self._config, orjson.loads(own))
+        schema = asked_schema(reply_model, wants_analysis)
+        kind, model = self._routes.find(name)
+        parts = [self._routes.endpoint(kind), model, settings, version, instructions, schema]
+        digest = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).digest()
+        return RequestTemplate(model, instructions, schema, settings, digest, name, kind.name)
+
+
+# The clients of a process: one of each judge whose models are asked.
+
+
+class Connections:
+    """A backend for the models of all judges. The run's own judge is connected at once, others when asked."""
+
+    def __init__(
+        self, routes: Routes, own: JudgeKind, environ: Mapping[str, str], note_retry: Callable[[str], None]
+    ):
+        """Connects the run's own judge; raises ConfigError if that fails."""
+        self._routes, self._environ, self._note_retry = routes, environ, note_retry
+        self._backends = {own.name: self._connected(own)}
+
+    async def generate(self, request: Request, count: int) -> list[RawReply]:
+        """Makes one call; see Backend.
+
+        Raises:
+            AuthenticationError: A judge cannot be connected.
+        """
+        name = request.template.judge
+        if name not in self._backends:
+            try:
+                self._backends[name] = self._connected(JUDGES[name])
+            except ConfigError as error:
+                raise AuthenticationError(str(error)) from None
+        return await self._backends[name].generate(request, count)
+
+    async def aclose(self) -> None:
+        """Closes all connections."""
+        for backend in self._backends.values():
+            await backend.aclose()
+
+    def _connected(self, kind: JudgeKind) -> Backend:
+        assert kind.connect
+        with hook_errors(f"judge {kind.name}: connect"):
+            backend = kind.connect(self._routes.config(kind), self._environ, self._note_retry)
+        fault = backend_fault(backend)
+        if fault:
+            raise ConfigError(f"judge {kind.name}: connect returned no Backend: {fault}")
+        return backend
+
+
+# Progress of this process's judge, for the live display.
+
+
+class JudgeProgress(Struct):
+    """Usage of the judge in this process.
+
+    Attributes:
+        asking: Calls in flight.
+        judged: Usage by model.
+    """
+
+    asking: int = 0
+    judged: dict[str, JudgeUsage] = field(default_factory=dict)
+
+
+JUDGING = JudgeProgress()

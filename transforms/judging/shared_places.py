@@ -2,9 +2,14 @@
 
 import sqlite3
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from math import inf
 from pathlib import Path
+from threading import Lock
+from typing import NamedTuple, Protocol
 
-from turnwise.schemas.config import ConfigError
+from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import is_local
 
 _LAYOUT = 1
@@ -75,3 +80,163 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
+
+
+# The protocol of a place for replies and budgets.
+
+PATIENCE_S = 15.0
+"""Seconds for which a broken connection is tried again before calls fail."""
+
+ReplyRow = tuple[bytes, int, str, str, int, int]
+"""A kept reply: question, number of the sample, text, model, tokens in, tokens out."""
+
+
+class PlaceError(Exception):
+    """A place does not answer. The message is one line without a password."""
+
+
+class Amounts(NamedTuple):
+    """Calls, tokens and money, in the currency of the prices; of limits, `inf`: none."""
+
+    calls: float = 0.0
+    tokens: float = 0.0
+    cost: float = 0.0
+
+    def plus(self, other: "Amounts") -> "Amounts":
+        """Returns the sum."""
+        return Amounts(*(one + two for one, two in zip(self, other, strict=True)))
+
+    def minus(self, other: "Amounts") -> "Amounts":
+        """Returns the difference."""
+        return Amounts(*(one - two for one, two in zip(self, other, strict=True)))
+
+    def covers(self, other: "Amounts") -> bool:
+        """Returns whether nothing of `other` is more."""
+        return all(one >= two for one, two in zip(self, other, strict=True))
+
+
+NOTHING = Amounts()
+NO_LIMITS = Amounts(inf, inf, inf)
+
+
+def spending(run: str, amounts: Amounts, limits: Amounts) -> dict[str, str | float]:
+    """Returns the parameters of a statement that spends within limits, by name."""
+    most = {f"max_{name}": limit for name, limit in limits._asdict().items()}
+    return {"run": run, **amounts._asdict(), **most}
+
+
+class ReplyPlace(Protocol):
+    """A place that processes share. Its methods may be called by several threads.
+
+    Attributes:
+        shown: Its address without a password.
+        is_needed: Whether a question cannot be asked while the place does not answer.
+    """
+
+    shown: str
+    is_needed: bool
+
+    def read(self, questions: Sequence[bytes]) -> Iterable[ReplyRow]:
+        """Returns the replies to some questions; raises PlaceError."""
+
+    def write(self, rows: Sequence[ReplyRow]) -> None:
+        """Keeps replies, in place of those with the same question and number; raises PlaceError."""
+
+    def spend(self, run: str, amounts: Amounts, limits: Amounts) -> bool:
+        """Adds amounts to what all workers of a run have spent, unless that would exceed the limits.
+
+        Returns:
+            Whether they were added.
+
+        Raises:
+            PlaceError: The place does not answer. The amounts may have been added or not.
+        """
+
+    def close(self) -> None:
+        """Closes the place."""
+
+
+# Keeps replies and budgets in a SQLite file, for the processes of one machine.
+
+_KINDS = (bytes, int, str, str, int, int)
+_SPEND = """
+UPDATE budgets SET calls = calls + :calls, tokens = tokens + :tokens, cost = cost + :cost
+WHERE run = :run AND calls + :calls <= :max_calls AND tokens + :tokens <= :max_tokens
+    AND cost + :cost <= :max_cost
+"""
+
+
+class SqlitePlace:
+    """A SQLite file. Without it, questions are asked anew."""
+
+    is_needed = False
+
+    def __init__(self, path: str):
+        """Opens or creates the file.
+
+        Raises:
+            ConfigError: It cannot be used.
+        """
+        self.shown = path
+        self._connection = open_cache_file(path)
+        self._lock = Lock()
+
+    def read(self, questions: Sequence[bytes]) -> list[ReplyRow]:
+        """Returns the replies to some questions, without damaged rows; raises PlaceError."""
+        marks = ",".join("?" * len(questions))
+        with self._errors():
+            rows = self._connection.execute(f"SELECT * FROM replies WHERE question IN ({marks})", questions)
+            return [row for row in rows if tuple(map(type, row)) == _KINDS]
+
+    def write(self, rows: Sequence[ReplyRow]) -> None:
+        """Keeps replies; raises PlaceError."""
+        with self._errors(), self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def spend(self, run: str, amounts: Amounts, limits: Amounts) -> bool:
+        """Adds amounts to what a run has spent, within the limits; raises PlaceError."""
+        with self._errors(), self._connection as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("INSERT OR IGNORE INTO budgets VALUES (?, 0, 0, 0)", (run,))
+            return connection.execute(_SPEND, spending(run, amounts, limits)).rowcount == 1
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._connection.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                yield
+        except (sqlite3.Error, ValueError) as error:
+            raise PlaceError(f"judge.cache: {self.shown}: {error}") from None
+
+
+# The limits of a judge, and the part of them that each of several workers gets.
+
+_COUNTED = ("max_calls", "max_tokens")
+BUDGET = (*_COUNTED, "max_cost")
+"""Names of the limits of a budget, which several workers can count in one place."""
+
+
+def stated_limits(config: JudgeConfig) -> dict[str, float]:
+    """Returns the limits that a config states, by name."""
+    stated = {name: getattr(config, name) for name in (*BUDGET, "requests_per_minute")}
+    return {name: limit for name, limit in stated.items() if limit is not None}
+
+
+def divided_limits(config: JudgeConfig, workers: int, shares_budget: bool) -> dict[str, float]:
+    """Returns the part of one of so many workers; calls and tokens are rounded down.
+
+    Args:
+        config: Settings of the judge.
+        workers: Number of worker processes.
+        shares_budget: Whether all workers count in one budget, so that only the rate is divided.
+    """
+    return {
+        name: limit // workers if name in _COUNTED else limit / workers
+        for name, limit in stated_limits(config).items()
+        if not shares_budget or name not in BUDGET
+    }

@@ -1,12 +1,17 @@
 """pass^k and pass@k: how reliably repeated runs of a case pass."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from hashlib import blake2b
 from math import fsum
 
 from msgspec import Struct, field
 
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.score import Outcome
+from turnwise.schemas.score import Outcome, Score
+from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.evaluate import CriterionScores
 from turnwise.transforms.statistics.tests import wilson_interval
 
 MOST_CASES = 10_000
@@ -109,3 +114,97 @@ def _figure(k: int, value: float, cases: int) -> JsonObject:
     interval = wilson_interval(value * cases, cases)
     low, high = interval or (0.0, 1.0)
     return {"k": k, "cases": cases, "value": value, "low": low, "high": high}
+
+
+# Slices: what divides the metrics of an app version.
+
+TAG = "tag"
+LANGUAGE = "language"
+
+
+def slices_of(sample: Sample, wanted: Sequence[str]) -> dict[str, frozenset[int] | None]:
+    """Returns the slices that a conversation belongs to, each with the turns that do.
+
+    A label of an answer (`skipped:NO_RELEVANT_CONTENT`) is of its turn, every other tag of all turns.
+
+    Args:
+        sample: The conversation.
+        wanted: The part before the colon of labels and tags; `tag`: every tag; `language`: the language.
+
+    Returns:
+        Name of a slice -> indices of its turns; None: all.
+    """
+    if not wanted:
+        return {}
+    turns = _labelled_turns(sample)
+    found: dict[str, frozenset[int] | None] = {tag: None for tag in sample.tags}
+    found |= {tag: frozenset(places) for tag, places in turns.items()}
+    slices = {tag: places for tag, places in found.items() if is_wanted(tag, wanted)}
+    language = sample.conversation.language
+    return slices | {f"{LANGUAGE}:{language}": None} if LANGUAGE in wanted and language else slices
+
+
+def _labelled_turns(sample: Sample) -> dict[str, list[int]]:
+    turns: dict[str, list[int]] = {}
+    for pair in sample.pairs:
+        answer = pair.actual.grounded if pair.actual is not None else None
+        for tag in answer.tags if answer is not None else ():
+            turns.setdefault(tag, []).append(pair.index)
+    return turns
+
+
+def is_wanted(tag: str, wanted: Iterable[str]) -> bool:
+    """Returns whether a tag is a slice, given the dimensions that are wanted."""
+    return TAG in wanted or (":" in tag and tag.partition(":")[0] in wanted)
+
+
+# Stable keys of scores, by which labels and other runs refer to them.
+
+_CONVERSATION_BYTES = 8
+_CRITERION_BYTES = 4
+_WHOLE = "all"
+
+
+def named_scores(
+    entry: CriterionScores, conversation: str, criterion: str
+) -> Iterator[tuple[int | None, Score, str]]:
+    """Yields the scores of the turns and that of the whole (None), each with its turn and its key.
+
+    A key is `CONVERSATION-CRITERION-TURN[.NUMBER]`; scores of one turn are numbered from the second on.
+
+    Args:
+        entry: The scores of a criterion.
+        conversation: First part of the keys.
+        criterion: Second part.
+    """
+    start, last, number = f"{conversation}-{criterion}-", None, 0
+    for turn, score in entry.turns:
+        number = number + 1 if turn == last else 0
+        last = turn
+        yield turn, score, f"{start}{turn}.{number}" if number else f"{start}{turn}"
+    if entry.overall is not None:
+        yield None, entry.overall, f"{start}{_WHOLE}"
+
+
+def conversation_key(sample: Sample) -> str:
+    """Returns the first part of the keys, the same for the same conversation, app version and case."""
+    conversation, case = sample.conversation, sample.eval_case
+    ids = (case.eval_set_id, case.eval_id) if case else ()
+    return _digest((conversation.conversation_id, conversation.app_version, *ids), _CONVERSATION_BYTES)
+
+
+def criterion_key(criterion: Criterion, judge: str) -> str:
+    """Returns the second part of the keys, the same for equal parameters and, if judged, an equal judge."""
+    if isinstance(criterion, JudgedCriterion):
+        return _judged_key(criterion.digest, judge)
+    return criterion.digest
+
+
+@lru_cache(maxsize=1024)
+def _judged_key(criterion: str, judge: str) -> str:
+    return _digest((criterion, judge), _CRITERION_BYTES)
+
+
+def _digest(texts: tuple[str | None, ...], size: int) -> str:
+    text = "\0".join("" if text is None else f"={text}" for text in texts)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()

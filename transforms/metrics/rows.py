@@ -17,14 +17,12 @@ from turnwise.schemas.rows import (
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.flips import Flips
+from turnwise.transforms.judging.ask import Flips
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.metrics.panels import panel_column
-from turnwise.transforms.metrics.score_ids import conversation_key, criterion_key, named_scores
+from turnwise.transforms.metrics.repeats import conversation_key, criterion_key, named_scores
 from turnwise.transforms.metrics.state import MetricsState, Units
-from turnwise.transforms.metrics.tally import ONE, Tally
-from turnwise.transforms.scoring.evaluate import ScoredConversation
-from turnwise.transforms.scoring.verdict import STATUS, Verdict
+from turnwise.transforms.metrics.tally import ONE, Tally, panel_column
+from turnwise.transforms.scoring.evaluate import STATUS, ScoredConversation, Verdict
 from turnwise.transforms.statistics.tests import wilson_interval
 from turnwise.transforms.text.dates import rfc3339
 

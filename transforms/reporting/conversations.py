@@ -10,8 +10,8 @@ from turnwise.transforms.decisions.report.collect import AnyRow, Entry, VersionK
 from turnwise.transforms.reporting.calls import call_pairs, expected_calls
 from turnwise.transforms.reporting.exact import exact_json
 from turnwise.transforms.reporting.slices import outcomes
-from turnwise.transforms.review.choice import reading_key, to_read
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.review.problems import reading_key, to_read
+from turnwise.transforms.scoring.evaluate import STATUS
 
 CHUNK_CHARACTERS = 400_000
 SAMPLE = 200

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from turnwise.schemas.report import CriterionFigure, CriterionRow
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry, VersionKey
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
 
 _SHARE = (0.0, 1.0)

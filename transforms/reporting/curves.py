@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from turnwise.schemas.report import Curve
 from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey
-from turnwise.transforms.metrics.quantiles import rank_of
+from turnwise.transforms.metrics.tally import rank_of
 
 STEPS = 100
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.report import FailureGroup, Unscored
 from turnwise.transforms.decisions.report.collect import AnyRow, CollectedRuns, Entry
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 NO_REASON = "no reason is stated"
 LONGEST_RECORD = 4000

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from turnwise.schemas.report import Slice, SliceFigure
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey, turns_of
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.power import detectable_of_groups
 from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p
 

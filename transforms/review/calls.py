@@ -1,15 +1,29 @@
 """The calls of a turn with their responses, effects and times."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from math import isfinite
+from typing import Any, Final, NamedTuple, cast
 
+import msgspec
 from msgspec import Struct, field
 
-from turnwise.schemas.conversation import UNKNOWN, TimedSpan, ToolCall, ToolResponse, Turn
-from turnwise.schemas.rows import ExpectedCall, TranscriptCall
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.conversation import UNKNOWN, Expectation, TimedSpan, ToolCall, ToolResponse, Turn
+from turnwise.schemas.jsonio import JsonValue, dump_json
+from turnwise.schemas.rows import (
+    MOST_BYTES,
+    ExpectedCall,
+    ExpectedPart,
+    LeftOut,
+    Transcript,
+    TranscriptCall,
+    TranscriptTurn,
+)
+from turnwise.transforms.effects.changes import call_text, value_text
 from turnwise.transforms.effects.failures import has_failed
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool, calls_tools
 from turnwise.transforms.matching.calls import pair_responses, tool_identity
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 DESTRUCTIVE: Final = "destructive"
 _MOST_NAMES = 10_000
@@ -141,3 +155,300 @@ def _seconds(call: ToolCall, spans: list[TimedSpan]) -> float | None:
             spans.remove(span)
             return span.seconds
     return None
+
+
+# Makes the transcript of a sample: what was said and called, with what was expected beside it.
+
+_encode = msgspec.msgpack.Encoder().encode
+_DOUBLE = b"\xcb"
+_NOT_FINITE = (b"\x7f", b"\xff")
+"""First bytes of doubles whose exponent has all bits set; great numbers start so too."""
+_SURELY_FITS = MOST_BYTES // 6
+"""Bytes of MessagePack whose JSON fits: one byte is at most six in JSON (a control character)."""
+
+
+def transcript_of(
+    sample: Sample, made: MadeCalls, effects: CallEffects, kept: int | None = None
+) -> Transcript:
+    """Returns the transcript of a sample, at most 64 KiB of JSON.
+
+    Args:
+        sample: The conversation and its case.
+        made: The agent's calls.
+        effects: Effects of the tools.
+        kept: Index of the turn that is left out last.
+    """
+    calls = iter(made.turns)
+    turns = [_turn(pair, next(calls) if pair.actual else [], effects) for pair in sample.pairs]
+    expected = expected_of_whole(sample.eval_case, effects) if sample.eval_case else None
+    transcript: Transcript = {"turns": turns, "expected": expected, "cut": False, "left_out": None}
+    data = _encoded(transcript)
+    if data is None or any(part.startswith(_NOT_FINITE) for part in data.split(_DOUBLE)[1:]):
+        transcript = cast(Transcript, _with_finite_numbers(cast(JsonValue, transcript)))
+    is_small = data is not None and len(data) <= _SURELY_FITS
+    return transcript if is_small else limited(transcript, kept)
+
+
+def _encoded(transcript: Transcript) -> bytes | None:
+    """Returns MessagePack, which costs less than to look at every part; None: it has no room for a value."""
+    try:
+        return _encode(transcript)
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+def _turn(pair: TurnPair, made: list[TranscriptCall], effects: CallEffects) -> TranscriptTurn:
+    actual = pair.actual
+    if actual is None:
+        return {
+            "index": pair.index,
+            "label": pair.label,
+            "user": None,
+            "agent": None,
+            "tool_calls": [],
+            "seconds": None,
+            "expected": _expected(pair, effects),
+        }
+    turn: TranscriptTurn = {
+        "index": pair.index,
+        "label": pair.label,
+        "user": actual.user,
+        "agent": actual.agent,
+        "tool_calls": made,
+        "seconds": None if actual.latency_ms is None else actual.latency_ms / 1000,
+        "expected": _expected(pair, effects),
+    }
+    _add_more(turn, actual, effects)
+    return turn
+
+
+def _add_more(turn: TranscriptTurn, actual: Turn, effects: CallEffects) -> None:
+    """Adds what only some turns have."""
+    if len(actual.agent_messages) > 1:
+        turn["messages"] = actual.agent_messages
+    if actual.user_tool_calls:
+        turn["user_tool_calls"] = user_calls(actual, effects)
+    if actual.transfers:
+        turn["transfers"] = actual.transfers
+    if actual.unknown_calls or actual.unknown_words or actual.unknown_latency:
+        doubts = (actual.unknown_calls, actual.unknown_words, actual.unknown_latency)
+        turn["unknown"] = [doubt for doubt in doubts if doubt]
+
+
+def _expected(pair: TurnPair, effects: CallEffects) -> ExpectedPart | None:
+    """Returns what is expected of a turn; None: nothing."""
+    expected, part = pair.expected, ExpectedPart()
+    if expected is None:
+        return None
+    if expected.user and (pair.actual is None or pair.actual.user != expected.user):
+        part["user"] = expected.user
+    if expected.response is not None:
+        part["response"] = expected.response
+    if expected.tool_calls is not None:
+        part["tool_calls"] = expected_calls(expected.tool_calls, effects)
+    if expected.intermediate_responses:
+        part["texts"] = expected.intermediate_responses
+    if expected.scripted_transfers:
+        part["transfers"] = expected.scripted_transfers
+    if expected.expectations:
+        add_expectations(part, expected.expectations, effects)
+    if expected.rubrics:
+        part["rubrics"] = [rubric.text for rubric in expected.rubrics]
+    if expected.unread:
+        part["other"] = [*part.get("other", ()), expected.unread]
+    return part or None
+
+
+def _with_finite_numbers(value: JsonValue) -> JsonValue:
+    """Replaces infinite numbers and NaN by texts: JSON has null for them, as if nothing was there."""
+    if isinstance(value, dict):
+        return {name: _with_finite_numbers(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_with_finite_numbers(one) for one in value]
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+# What a case expects of a whole conversation, and single expectations, as they stand in transcripts.
+
+
+def expected_of_whole(case: EvalCase, effects: CallEffects) -> ExpectedPart | None:
+    """Returns what is expected of a conversation as a whole; None: nothing."""
+    part = ExpectedPart()
+    if case.actions is not None:
+        part["tool_calls"] = expected_calls(case.actions, effects)
+    if case.user_actions:
+        part["user_tool_calls"] = expected_calls(case.user_actions, effects)
+    if case.outputs:
+        part["texts"] = case.outputs
+    if case.expectations:
+        add_expectations(part, case.expectations, effects)
+    if case.final_session_state:
+        part["variables"] = {**part.get("variables", {}), **case.final_session_state}
+    rubrics = [
+        *(rubric.text for rubric in case.rubrics),
+        *case.evaluation_expectations,
+    ]
+    if rubrics:
+        part["rubrics"] = rubrics
+    if case.task:
+        part["task"] = case.task
+    doubts = [doubt for doubt in (case.unread, case.not_found) if doubt]
+    if doubts:
+        part["other"] = [*part.get("other", ()), *doubts]
+    return part or None
+
+
+def add_expectations(part: ExpectedPart, expectations: Sequence[Expectation], effects: CallEffects) -> None:
+    """Adds single expectations; calls and texts that a turn states already are not repeated."""
+    states_calls = "tool_calls" in part
+    for each in expectations:
+        if each.skip:
+            part["other"] = [*part.get("other", ()), f"skipped: {_told(each)}"]
+        elif each.kind == "tool_call" and each.tool_call:
+            if not states_calls:
+                calls = expected_calls([each.tool_call], effects)
+                part["tool_calls"] = [*part.get("tool_calls", ()), *calls]
+        elif each.kind == "no_tool_calls":
+            part.setdefault("tool_calls", [])
+        elif each.kind != "mock_tool_response":
+            _add_other(part, each)
+
+
+def _add_other(part: ExpectedPart, expectation: Expectation) -> None:
+    """Adds an expectation that is not of calls."""
+    if expectation.kind == "agent_response" and expectation.text is not None:
+        if expectation.text != part.get("response"):
+            part["texts"] = [*part.get("texts", ()), expectation.text]
+    elif expectation.kind == "agent_transfer" and expectation.target_agent:
+        if expectation.target_agent not in part.get("transfers", ()):
+            part["transfers"] = [*part.get("transfers", ()), expectation.target_agent]
+    elif expectation.kind == "updated_variables":
+        part["variables"] = {**part.get("variables", {}), **(expectation.variables or {})}
+    else:
+        part["other"] = [*part.get("other", ()), _told(expectation)]
+
+
+def _told(expectation: Expectation) -> str:
+    """Returns a single expectation in one line."""
+    if expectation.tool_call is not None:
+        return f"{expectation.kind}: {call_text(expectation.tool_call)}"
+    response = expectation.tool_response
+    if response is not None:
+        return f"{expectation.kind}: {response.name}: {value_text(response.response)}"
+    value = expectation.text or expectation.target_agent or expectation.variables
+    return f"{expectation.kind}: {value_text(value)}" if value else expectation.kind
+
+
+# Limits the size of transcripts, with a mark at every cut and counts of what was left out.
+
+
+class _TranscriptLimits(NamedTuple):
+    """Characters of a text or value, and entries of a list, at most."""
+
+    characters: int
+    entries: int
+
+
+_STEPS = (
+    _TranscriptLimits(8_000, 200),
+    _TranscriptLimits(2_000, 50),
+    _TranscriptLimits(500, 20),
+    _TranscriptLimits(100, 5),
+)
+_WHOLE_KEYS = frozenset(("index", "label", "seconds", "effect"))
+_VALUES = frozenset(("args", "result", "variables"))
+
+
+def limited(transcript: Transcript, kept: int | None = None, most: int = MOST_BYTES) -> Transcript:
+    """Returns a transcript whose compact JSON has at most `most` bytes, shortened where it is longer.
+
+    Long texts and values are shortened first, in four steps of 8,000 to 100 characters, and long lists to
+    their first entries. Then turns are left out: the turn with the index `kept` stays, then the first and
+    the last ones, as far as there is room.
+    """
+    if _size(transcript) <= most:
+        return transcript
+    for limits in _STEPS:
+        cut = _Cut(limits)
+        found = cut.transcript(transcript)
+        if _size(found) <= most:
+            return found
+    return _without_turns(found, cut.left_out, kept, most)
+
+
+def _size(transcript: Transcript) -> float:
+    """Returns the number of bytes of the compact JSON; infinite: it cannot be written as it is."""
+    try:
+        return len(dump_json(cast(JsonValue, transcript)))
+    except ValueError:  # a lone surrogate
+        return float("inf")
+
+
+class _Cut:
+    """Shortens the parts of a transcript, and counts what is left out."""
+
+    def __init__(self, limits: _TranscriptLimits) -> None:
+        self._limits = limits
+        self.left_out: LeftOut = {"turns": 0, "entries": 0, "characters": 0}
+
+    def transcript(self, transcript: Transcript) -> Transcript:
+        """Returns a shortened copy."""
+        turns = [cast(TranscriptTurn, self._part(turn)) for turn in transcript["turns"]]
+        expected = transcript["expected"] and self._part(transcript["expected"])
+        return {"turns": turns, "expected": expected, "cut": True, "left_out": self.left_out}
+
+    def _part(self, part: Any) -> Any:
+        return {key: value if key in _WHOLE_KEYS else self._value(key, value) for key, value in part.items()}
+
+    def _value(self, key: str, value: JsonValue) -> JsonValue:
+        if isinstance(value, str):
+            return self._text(value)
+        if key in _VALUES:
+            return self._any(value)
+        if isinstance(value, list):
+            self.left_out["entries"] += max(0, len(value) - self._limits.entries)
+            return [self._value("", each) for each in value[: self._limits.entries]]
+        return self._part(value) if isinstance(value, dict) else value
+
+    def _text(self, text: str) -> str:
+        clean = text.encode("utf-8", "replace").decode()
+        more = len(clean) - self._limits.characters
+        if more <= 0:
+            return clean
+        self.left_out["characters"] += more
+        return f"{clean[: self._limits.characters]}… [{more:,} characters left out]"
+
+    def _any(self, value: JsonValue) -> JsonValue:
+        """Returns a value as it is, or the start of its JSON text."""
+        try:
+            text = dump_json(value).decode()
+        except ValueError:
+            text = repr(value)
+        else:
+            if len(text) <= self._limits.characters:
+                return value
+        return self._text(text)
+
+
+def _without_turns(transcript: Transcript, left_out: LeftOut, kept: int | None, most: int) -> Transcript:
+    """Returns a transcript without the turns that it has no room for."""
+    turns = transcript["turns"]
+    room = most - _size({**transcript, "turns": []}) - 64
+    chosen = set()
+    for place in _by_weight(turns, kept):
+        size = len(dump_json(cast(JsonValue, turns[place]))) + 1
+        if size <= room:
+            room -= size
+            chosen.add(place)
+    left_out["turns"] = len(turns) - len(chosen)
+    return {**transcript, "turns": [turns[place] for place in sorted(chosen)]}
+
+
+def _by_weight(turns: Sequence[TranscriptTurn], kept: int | None) -> list[int]:
+    """Returns the places of the turns: the one to keep, then alternately from the start and from the end."""
+    last = len(turns) - 1
+    places = [place for i in range(len(turns) // 2 + 1) for place in (i, last - i)]
+    named = [place for place, turn in enumerate(turns) if turn["index"] == kept]
+    return list(dict.fromkeys([*named, *(place for place in places if 0 <= place <= last)]))

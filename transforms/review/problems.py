@@ -1,20 +1,38 @@
 """Finds what is wrong with a scored conversation: failed criteria, destructive calls, no verdict."""
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
 from typing import NamedTuple
+from unicodedata import normalize
 
-from turnwise.schemas.score import HARM_TERMS, HarmTerm, Score
-from turnwise.transforms.criteria.base import Criterion
+from turnwise.schemas.conversation import ExpectedTurn, ToolCall
+from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.rows import ConversationRow
+from turnwise.schemas.score import HARM_TERMS, HARM_WEIGHTS, HarmTerm, Score
+from turnwise.transforms.criteria.base import Criterion, why_unpaired
 from turnwise.transforms.criteria.ces_turns import Hallucination, in_ces_terms, unjustified_text
 from turnwise.transforms.criteria.expectations_met import not_met
-from turnwise.transforms.criteria.reasons import why_unpaired
-from turnwise.transforms.criteria.tool_effects import ToolEffects
+from turnwise.transforms.criteria.tool_effects import ToolEffects, states_calls
+from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.effects.equivalence import ArgumentComparison, Difference
+from turnwise.transforms.matching.calls import arguments_match, call_key, equal_calls, same_tool
 from turnwise.transforms.matching.expectations import ExpectationOutcome
-from turnwise.transforms.matching.sample import Sample, broke_off, end_text
-from turnwise.transforms.review.calls import DESTRUCTIVE
-from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation
-from turnwise.transforms.scoring.gaps import conversation_gap
-from turnwise.transforms.scoring.verdict import STATUS, Verdict
+from turnwise.transforms.matching.sample import (
+    EXTRA_TURN,
+    Sample,
+    TurnPair,
+    broke_off,
+    end_text,
+    unanswered_state,
+)
+from turnwise.transforms.review.calls import DESTRUCTIVE, CallEffects, MadeCalls, tool_names
+from turnwise.transforms.scoring.evaluate import STATUS, CriterionScores, ScoredConversation, Verdict
+from turnwise.transforms.scoring.panels import conversation_gap
+from turnwise.transforms.text.dates import time_seconds
+from turnwise.transforms.text.sentences import single_spaced
 
 
 class ReviewProblem(NamedTuple):
@@ -166,3 +184,426 @@ def _compared(sample: Sample, effects: ToolEffects) -> list[CriterionScores]:
         if score is not None:
             entry.turns.append((pair.index, score))
     return [entry]
+
+
+# How much a conversation needs to be read, as one number.
+
+_DECIMALS = 3
+
+
+def harm_of(problems: Sequence[ReviewProblem]) -> float:
+    """Returns the harm of a conversation; 0: it has no problem.
+
+    Each kind adds weight * (1 - 1/2 * product of (1 - gap/2) over its problems), which lies between half the
+    weight and the weight. The half of each weight is more than all lower kinds together, so that a worse kind
+    always comes first, and among equal kinds more and larger failures come first.
+
+    Args:
+        problems: The problems, those of a kind together.
+    """
+    harm = 0.0
+    for term, group in groupby(problems, key=lambda problem: problem.term):
+        missed = 1.0
+        for problem in group:
+            missed *= 1.0 - problem.gap / 2
+        harm += HARM_WEIGHTS[term] * (1.0 - missed / 2)
+    return round(harm, _DECIMALS)
+
+
+# Finds calls that may have destroyed something: nothing says that they were expected, or what they do.
+
+_COMPARE = ArgumentComparison()
+_MOST_COMPARED = 250_000
+"""Pairs of calls that are compared by meaning; further ones are compared by equality."""
+
+
+def unclear_tools(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects) -> list[str]:
+    """Returns the tools of successful calls of the agent that may have destroyed something unexpectedly.
+
+    Of destructive calls, those that were held against no expected calls. Of calls whose effect is unknown or
+    guessed from the name of the tool to be a write, all that were not expected: the guess may be wrong.
+
+    Args:
+        sample: The conversation.
+        made: The agent's calls.
+        effects: Effects of the calls.
+        criterion: Compares calls with expected ones.
+    """
+    found = _unclear(sample, made, effects, criterion)
+    return tool_names([effects.of(call).tool for call in found]) if found else []
+
+
+def _unclear(sample: Sample, made: MadeCalls, effects: CallEffects, criterion: ToolEffects) -> list[ToolCall]:
+    case = sample.eval_case
+    if case is None or conversation_gap(criterion, sample):
+        return [*chain.from_iterable(made.changing)]
+    if case.actions is not None:
+        wanted = [*case.actions, *chain.from_iterable(map(_wanted, case.turns))]
+        return _not_wanted(chain.from_iterable(made.changing), wanted, effects)
+    found: list[ToolCall] = []
+    recorded = [pair for pair in sample.pairs if pair.actual is not None]
+    for pair, calls in zip(recorded, made.changing, strict=True):
+        if calls:
+            if not _is_compared(sample, pair):
+                found += calls
+            elif not _has_expected_calls(pair):
+                found += _not_wanted(calls, _wanted(pair.expected), effects)
+    return found
+
+
+def _is_compared(sample: Sample, pair: TurnPair) -> bool:
+    """Returns whether a turn can be scored, and the case states which calls the agent makes in it."""
+    if unanswered_state(pair) is not None:
+        return False
+    if pair.expected is not None and pair.expected.tool_calls is not None:
+        return True
+    return pair.label == EXTRA_TURN and states_calls(sample)
+
+
+def _has_expected_calls(pair: TurnPair) -> bool:
+    """Returns whether the calls of a turn are the expected ones, one by one."""
+    expected = pair.expected.tool_calls if pair.expected else None
+    return pair.actual is not None and equal_calls(expected or (), pair.actual.tool_calls)
+
+
+def _wanted(turn: ExpectedTurn | None) -> list[ToolCall]:
+    """Returns the required and the optional calls of a golden turn."""
+    if turn is None:
+        return []
+    optional = [one.tool_call for one in turn.expectations if one.skip and one.tool_call]
+    return [*(turn.tool_calls or ()), *optional]
+
+
+def _not_wanted(made: Iterable[ToolCall], wanted: list[ToolCall], effects: CallEffects) -> list[ToolCall]:
+    """Returns writes that were not expected; a destructive call is compared by the criterion."""
+    writes = [call for call in made if effects.of(call).text != DESTRUCTIVE]
+    has_resources = any([call.resource for call in (*writes, *wanted)])
+    left: defaultdict[str | None, list[ToolCall]] = defaultdict(list)
+    for want in wanted:
+        left[None if has_resources else want.name].append(want)
+    found, tried = list[ToolCall](), 0
+    for number, call in enumerate(writes):
+        same = left[None if has_resources else call.name]
+        tried += len(same)
+        if tried > _MOST_COMPARED:
+            return [*found, *_not_equal(writes[number:], chain.from_iterable(left.values()), effects)]
+        place = next((i for i, one in enumerate(same) if _is_same(one, call)), None)
+        if place is None:
+            found.append(call)
+        elif not effects.of(call).idempotent:
+            del same[place]
+    return found
+
+
+def _is_same(wanted: ToolCall, call: ToolCall) -> bool:
+    return same_tool(wanted, call) and not _COMPARE.differences(wanted, call)
+
+
+def _not_equal(made: list[ToolCall], wanted: Iterable[ToolCall], effects: CallEffects) -> list[ToolCall]:
+    """Returns the calls that equal no expected one; they may mean the same."""
+    left, found = Counter(map(call_key, wanted)), list[ToolCall]()
+    for call in made:
+        key = call_key(call)
+        if not left[key]:
+            found.append(call)
+        elif not effects.of(call).idempotent:
+            left[key] -= 1
+    return found
+
+
+# Says what is wrong with the calls of a turn or a conversation, by its first difference.
+
+_LONGEST = 70
+_MISSING, _WRONG, _EXTRA = "missing", "wrong arguments", "not expected"
+
+
+class CallProblem(NamedTuple):
+    """What is wrong with the calls of a turn.
+
+    Attributes:
+        kind: `missing`, `wrong arguments`, `not expected` or `destructive`.
+        tool: Name of the tool.
+        text: The problem in one line.
+    """
+
+    kind: str
+    tool: str
+    text: str
+
+
+def call_problem(problem: ReviewProblem, sample: Sample) -> CallProblem | None:
+    """Returns what is wrong with the calls; None: the failed score does not rest on expected calls."""
+    if problem.score is None:
+        return None
+    details = problem.score.details or {}
+    if problem.term == DESTRUCTIVE:
+        return _told(DESTRUCTIVE, details[DESTRUCTIVE], "destructive and not expected: ")
+    if not problem.compares_calls or problem.score.label is not None:
+        return None
+    return _by_details(details) or _by_calls(*_calls_at(problem.turn, sample), details)
+
+
+def _told(kind: str, calls: Sequence[JsonValue], head: str) -> CallProblem:
+    more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
+    return CallProblem(kind, str(calls[0]).partition("(")[0], f"{head}{calls[0]}{more}")
+
+
+def _by_details(details: JsonObject) -> CallProblem | None:
+    """Returns the problem where the details hold the texts of calls."""
+    if "wrong_arguments" not in details:
+        return None
+    missing, wrong, extra = (_entries(details, key) for key in ("missing", "wrong_arguments", "extra"))
+    if missing:
+        return _told(_MISSING, missing, "missing ")
+    if wrong and isinstance(wrong[0], dict) and isinstance(wrong[0].get("expected"), str):
+        tool = wrong[0]["expected"].partition("(")[0]
+        differences = [Difference(**each) for each in wrong[0]["arguments"]]
+        return CallProblem(_WRONG, tool, _differing(tool, differences) or f"called {wrong[0]['actual']}")
+    return _told(_EXTRA, extra, "not expected: ") if extra else None
+
+
+def _entries(details: JsonObject, key: str) -> list[JsonValue]:
+    """Returns a list of the details; empty: there is none."""
+    found = details.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _differing(tool: str, differences: Sequence[Difference]) -> str:
+    """Returns the arguments that differ; "": none does."""
+    parts = [
+        f"{d.parameter} is {actual} instead of {expected}"
+        for d in differences
+        for actual, expected in [_told_apart(d.actual, d.expected)]
+    ]
+    return f"{tool}: {', '.join(parts)}" if parts else ""
+
+
+def _told_apart(actual: JsonValue, expected: JsonValue) -> tuple[str, str]:
+    """Returns the texts of two values; as JSON, or in ASCII alone, if their plain texts are alike."""
+    texts = value_text(actual), value_text(expected)
+    if "" in texts or normalize("NFKC", texts[0]) == normalize("NFKC", texts[1]):
+        first, second = _json(actual, False), _json(expected, False)
+        is_seen = normalize("NFKC", first) != normalize("NFKC", second)
+        texts = (first, second) if is_seen else (_json(actual, True), _json(expected, True))
+    return texts
+
+
+def _json(value: JsonValue, is_ascii: bool) -> str:
+    text = json.dumps(value, ensure_ascii=is_ascii, default=repr)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _exact_differences(want: ToolCall, made: ToolCall) -> list[Difference]:
+    """Returns the arguments that are not equal, however little; an absent one is None."""
+    wanted, given = want.args or {}, made.args or {}
+    names = [*wanted, *(name for name in given if name not in wanted)]
+    pairs = ((name, wanted.get(name), given.get(name)) for name in names)
+    return [Difference(*pair) for pair in pairs if pair[1] != pair[2]]
+
+
+def _calls_at(turn: int | None, sample: Sample) -> tuple[Sequence[ToolCall], Sequence[ToolCall]]:
+    """Returns the expected and the made calls of a turn, or of the whole conversation."""
+    if turn is None:
+        wanted = sample.eval_case.actions if sample.eval_case else None
+        return wanted or [], [call for each in sample.conversation.turns for call in each.tool_calls]
+    pair = next(pair for pair in sample.pairs if pair.index == turn)
+    wanted = pair.expected.tool_calls if pair.expected else None
+    return wanted or [], pair.actual.tool_calls if pair.actual else []
+
+
+def _by_calls(
+    wanted: Sequence[ToolCall], made: Sequence[ToolCall], details: JsonObject
+) -> CallProblem | None:
+    """Returns the first difference: a tool not called, one called with other arguments, one not expected.
+
+    Args:
+        wanted: Expected calls.
+        made: Calls that were made.
+        details: `missing` and `extra` are the names of the calls that the criterion did not pair, if present.
+    """
+    called, asked = {call.name for call in made}, {call.name for call in wanted}
+    named = _entries(details, "missing") if "missing" in details else asked
+    unpaired = [call for call in wanted if call.name in named]
+    missing = next((call for call in unpaired if call.name not in called), None)
+    if missing is not None:
+        return CallProblem(_MISSING, missing.name or "", f"missing {call_text(missing)}")
+    for want in unpaired:
+        same = [call for call in made if call.name == want.name]
+        if not any(arguments_match(want.args, call.args, {}) is not False for call in same):
+            differences = _COMPARE.differences(want, same[0])
+            differences = differences or _exact_differences(want, same[0])
+            text = _differing(want.name or "", differences) or f"called {call_text(same[0])}"
+            return CallProblem(_WRONG, want.name or "", text)
+    extra = next((call for call in made if call.name not in asked), None)
+    return CallProblem(_EXTRA, extra.name or "", f"not expected: {call_text(extra)}") if extra else None
+
+
+# Says in one line why a conversation should be read, and which others have the same kind of problem.
+
+MOST_WHY = 200
+_MOST_KIND = 60
+_PLACE = re.compile(r"(?:\d+ of \d+ fail\. )?(?:turn \d+: )?(?:\d+ of \d+ expectations? met\. )?", re.I)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+class Why(NamedTuple):
+    """Why a conversation should be read.
+
+    Attributes:
+        text: One line of at most 200 characters.
+        cluster: Criterion, label and tool, separated by `|`.
+        cluster_label: The same for people.
+    """
+
+    text: str
+    cluster: str
+    cluster_label: str
+
+
+def why_of(problem: ReviewProblem, sample: Sample) -> Why:
+    """Returns why a conversation should be read, by its most severe problem."""
+    calls = call_problem(problem, sample)
+    text = _text(problem, calls)
+    place = f"turn {problem.turn}"
+    if problem.turn is not None and not text.lower().startswith(place):
+        text = f"{place}: {text}"
+    criterion = problem.criterion or (DESTRUCTIVE if problem.term == DESTRUCTIVE else STATUS)
+    kind, tool = _kind_and_tool(problem, calls)
+    shown = " ".join(part for part in (kind, tool) if part)
+    return Why(
+        one_line(text, MOST_WHY),
+        "|".join(one_line(part, _MOST_KIND).replace("|", "/") for part in (criterion, kind, tool)),
+        one_line(f"{criterion}: {shown}" if shown else criterion, MOST_WHY),
+    )
+
+
+def _kind_and_tool(problem: ReviewProblem, calls: CallProblem | None) -> tuple[str, str]:
+    """Returns what tells the problem from others of its criterion: its label and its tool; "": nothing."""
+    score = problem.score
+    if calls is not None:
+        return calls.kind, calls.tool
+    if score is None:
+        return problem.label or (_without_numbers(problem.text or ""), "")
+    if score.label is not None:
+        return score.label, ""
+    checks = (score.details or {}).get("checks")
+    entries = checks if isinstance(checks, list) else []
+    failed = next((c for c in entries if isinstance(c, dict) and c.get("outcome") == "FAIL"), {})
+    kind = str(failed.get("kind") or "")
+    return kind, str(failed.get("wanted") or "").partition("(")[0] if kind == "tool_call" else ""
+
+
+def _text(problem: ReviewProblem, calls: CallProblem | None) -> str:
+    if calls is not None:
+        return calls.text
+    score = problem.score
+    if score is None:
+        return problem.text or f"the verdict is FAIL ({problem.term})"
+    told = _without_place(score.explanation or score.reason or "")
+    if told.startswith(f"Turn {problem.turn} "):
+        return f"t{told[1:]}"
+    return f"{problem.criterion}: {told}" if told else f"{problem.criterion} failed"
+
+
+def _without_numbers(text: str) -> str:
+    """Returns a text without its place and its numbers, so that equal reasons are equal."""
+    return one_line(_NUMBER.sub("N", _without_place(text)), _MOST_KIND)
+
+
+def _without_place(text: str) -> str:
+    found = _PLACE.match(text)
+    return text[found.end() :] if found else text
+
+
+def one_line(text: str, most: int) -> str:
+    """Returns a text in one line of at most `most` characters."""
+    line = single_spaced(text, most)
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+# Chooses the conversations to read first, and counts those with the same kind of problem.
+
+MOST_READ = 10
+MOST_OF_A_CLUSTER = 3
+_MOST_KEPT = 256
+
+
+def reading_key(row: ConversationRow) -> tuple[float, float, str, str, str]:
+    """Returns a key that sorts conversations in the order of reading.
+
+    The greatest harm comes first, of equal harm the latest event. Ids decide what is left, so that the order
+    does not depend on the order of the rows.
+    """
+    time = time_seconds(row["event_time"]) or 0.0
+    return (-row["harm"], -time, row["conversation_id"], row["app_version"] or "", row["eval_id"] or "")
+
+
+def by_harm(rows: Iterable[ConversationRow]) -> list[ConversationRow]:
+    """Returns all rows in the order of reading."""
+    return sorted(rows, key=reading_key)
+
+
+def to_read(
+    rows: Iterable[ConversationRow], most: int = MOST_READ, of_a_cluster: int = MOST_OF_A_CLUSTER
+) -> list[ConversationRow]:
+    """Returns the conversations to read first, so that they show different problems.
+
+    The worst of every cluster come first, then the second ones, and so on; each time by harm.
+
+    Args:
+        rows: Conversations, in any order; those without harm are not chosen.
+        most: Number of conversations at most.
+        of_a_cluster: Number of conversations of one cluster at most.
+    """
+    rounds: list[list[ConversationRow]] = [[] for _ in range(of_a_cluster)]
+    taken: Counter[str | None] = Counter()
+    for row in by_harm(row for row in rows if row["harm"] > 0):
+        number = taken[row["cluster"]]
+        if number < of_a_cluster:
+            rounds[number].append(row)
+            taken[row["cluster"]] += 1
+    return [row for own in rounds for row in own][:most]
+
+
+class ReadingList:
+    """The conversations of a part of a run to read first, without transcripts; lists of parts can be joined.
+
+    The list of a whole is the list of its parts' lists: a row that is chosen from the whole is chosen from
+    its part, too, where fewer rows stand before it.
+    """
+
+    def __init__(self, rows: Iterable[ConversationRow] = ()) -> None:
+        self._rows: list[ConversationRow] = []
+        self.add(rows)
+
+    def add(self, rows: Iterable[ConversationRow]) -> None:
+        """Adds rows; at most some hundreds are kept."""
+        self._rows += [{**row, "transcript": None} for row in rows if row["harm"] > 0]
+        if len(self._rows) > _MOST_KEPT:
+            self._rows = to_read(self._rows)
+
+    def rows(self) -> list[ConversationRow]:
+        """Returns the chosen rows in the order of reading."""
+        return to_read(self._rows)
+
+
+def cluster_sizes(rows: Iterable[ConversationRow]) -> dict[str, int]:
+    """Returns cluster -> number of conversations, the largest cluster first, then by name."""
+    sizes = Counter(row["cluster"] for row in rows if row["cluster"] is not None)
+    return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))
+
+
+def latest_revisions(rows: Sequence[ConversationRow]) -> list[ConversationRow]:
+    """Returns the rows that count: of each conversation, case and app version the highest revision.
+
+    Rows of equal revision all count: they are of several records.
+    """
+    highest: dict[tuple[str | None, ...], int] = {}
+    for row in rows:
+        key = _identity(row)
+        highest[key] = max(row["revision"], highest.get(key, 0))
+    return [row for row in rows if row["revision"] == highest[_identity(row)]]
+
+
+def _identity(row: ConversationRow) -> tuple[str | None, ...]:
+    return row["run_id"], row["conversation_id"], row["eval_set_id"], row["eval_id"], row["app_version"]

@@ -10,14 +10,9 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.tool_effects import ToolEffects
 from turnwise.transforms.effects.mentions import ToolCatalog
 from turnwise.transforms.matching.sample import Sample, stated_task
-from turnwise.transforms.review.calls import CallEffects, MadeCalls, agent_calls, tool_names
-from turnwise.transforms.review.harm import harm_of
-from turnwise.transforms.review.problems import problems_of
-from turnwise.transforms.review.transcript import transcript_of
-from turnwise.transforms.review.unclear_calls import unclear_tools
-from turnwise.transforms.review.why import one_line, why_of
-from turnwise.transforms.scoring.evaluate import ScoredConversation
-from turnwise.transforms.scoring.verdict import Verdict
+from turnwise.transforms.review.calls import CallEffects, MadeCalls, agent_calls, tool_names, transcript_of
+from turnwise.transforms.review.problems import harm_of, one_line, problems_of, unclear_tools, why_of
+from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
 from turnwise.transforms.text.dates import rfc3339
 
 _MOST_REASON = 500

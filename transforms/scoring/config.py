@@ -1,17 +1,26 @@
 """Builds the criteria that a config names, and says in one line what is wrong with it."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from turnwise.schemas.config import AlertRule, ConfigError, EvalConfig, load_json_object, snake_case
+from turnwise.schemas.config import (
+    AlertRule,
+    ConfigError,
+    EvalConfig,
+    TokenPrices,
+    load_json_object,
+    snake_case,
+)
 from turnwise.schemas.jsonio import JsonObject, JsonValue
-from turnwise.transforms.criteria.base import CRITERIA, Criterion
-from turnwise.transforms.criteria.custom import CustomMetric
+from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.judging.judges_base import find_judge
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS, ScoredConversation
+from turnwise.transforms.scoring.selection import CASCADE, PANEL
+from turnwise.transforms.statistics.agreement import nominal_alpha
 from turnwise.transforms.text.cleaning import check_glob
 
 
@@ -166,3 +175,223 @@ def _classes(annotation: Any) -> list[type]:
 def _nearest(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+# Figures of panels and cascades, made of what a run counted.
+
+_DOUBTS = ("votes", "confidence", "unscored")
+
+
+def by_criterion(counts: Mapping[str, int], prefix: str) -> dict[str, Counter[str]]:
+    """Returns the counts whose names begin with a prefix: criterion -> rest of the name -> number."""
+    found: dict[str, Counter[str]] = {}
+    for name, number in sorted(counts.items()):
+        if name.startswith(prefix):
+            criterion, _, rest = name.removeprefix(prefix).partition("|")
+            found.setdefault(criterion, Counter())[rest] += number
+    return found
+
+
+def panel_counts(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
+    """Returns criterion -> letters of the members' verdicts -> number of questions."""
+    return by_criterion(counts, JOINT_PANEL)
+
+
+def cascade_counts(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
+    """Returns criterion -> figure -> number."""
+    return by_criterion(counts, JOINT_CASCADE)
+
+
+def panel_figures(models: Sequence[str], questions: Mapping[str, int]) -> JsonObject:
+    """Returns what a panel and each member of it did for a criterion.
+
+    Args:
+        models: The members.
+        questions: Letters of their verdicts -> number of questions.
+    """
+    members = {model: _member(place, questions) for place, model in enumerate(models)}
+    return {**panel_summary(questions), "members": members}
+
+
+def panel_summary(questions: Mapping[str, int]) -> JsonObject:
+    """Returns what a panel did.
+
+    `agreement` is the mean share of the members with a verdict that agree with the panel's, over the
+    questions that it decided; `alpha` is Krippendorff's over the verdicts of all questions.
+
+    Args:
+        questions: Letters of the members' verdicts -> number of questions.
+    """
+    decided, agreement = 0, 0.0
+    for letters, number in questions.items():
+        share = _agreement(letters)
+        if share is not None:
+            decided, agreement = decided + number, agreement + number * share
+    given: Counter[str] = Counter()
+    for letters, number in questions.items():
+        given[letters.replace(NO_VERDICT, "")] += number
+    return {
+        "questions": sum(questions.values()),
+        "decided": decided,
+        "agreement": agreement / decided if decided else None,
+        "alpha": nominal_alpha(given),
+    }
+
+
+def _agreement(letters: str) -> float | None:
+    """Returns the share of the verdicts that are the panel's; None: it has none (see `majority`)."""
+    given = letters.replace(NO_VERDICT, "")
+    most = max(Counter(given).values(), default=0)
+    return most / len(given) if 2 * len(given) > len(letters) and 2 * most > len(given) else None
+
+
+def _member(place: int, questions: Mapping[str, int]) -> JsonObject:
+    """Returns the figures of one member; `bias` is over the questions on which another one has a verdict."""
+    verdicts = passes = compared = 0
+    bias = 0.0
+    for letters, number in questions.items():
+        own = letters[place]
+        others = (letters[:place] + letters[place + 1 :]).replace(NO_VERDICT, "")
+        if own == NO_VERDICT:
+            continue
+        verdicts += number
+        passes += number * (own == "P")
+        if others:
+            compared += number
+            bias += number * ((own == "P") - others.count("P") / len(others))
+    return {
+        "verdicts": verdicts,
+        "unmeasured": sum(questions.values()) - verdicts,
+        "pass_rate": passes / verdicts if verdicts else None,
+        "bias": bias / compared if compared else None,
+    }
+
+
+def cascade_figures(
+    first: str, counts: Mapping[str, int], prices: Mapping[str, TokenPrices], candidates: bool
+) -> JsonObject:
+    """Returns what a cascade did for a criterion, and what it saved.
+
+    Saved is what the other judge would have been asked at least about the questions that the first one
+    decided, by the counts of an estimate, less what the first one was asked about all. None: unknown.
+
+    Args:
+        first: The model that is asked first.
+        counts: Figure -> number.
+        prices: Model -> prices.
+        candidates: Whether several samples are one call, so that calls and prompts cannot be counted here.
+    """
+    number = Counter(counts)
+    unsure = {kind: number[kind] for kind in _DOUBTS}
+    spared = _spared(counts)
+    calls = sum(each["calls"] for each in spared.values()) - number["first_calls"]
+    tokens = sum(each["tokens_in"] + each["tokens_out"] for each in spared.values())
+    tokens -= number["first_tokens_in"] + number["first_tokens_out"]
+    is_known = not (candidates or number["first_uncounted"])
+    own = {"tokens_in": number["first_tokens_in"], "tokens_out": number["first_tokens_out"]}
+    is_priced = is_known and prices.keys() >= {first, *spared}
+    cost = sum(_cost(prices[model], each) for model, each in spared.items()) if is_priced else 0.0
+    return {
+        "first": first,
+        "questions": number["questions"],
+        "went_on": sum(unsure.values()),
+        "unsure": unsure,
+        "saved": {
+            "calls": None if candidates else calls,
+            "tokens": tokens if is_known else None,
+            "cost": cost - _cost(prices[first], own) if is_priced else None,
+        },
+    }
+
+
+def _spared(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
+    """Returns model -> calls and tokens that were spared."""
+    found: dict[str, Counter[str]] = {}
+    for name, number in counts.items():
+        figure, _, model = name.partition(" ")
+        if model and figure.startswith("spared_"):
+            found.setdefault(model, Counter())[figure.removeprefix("spared_")] += number
+    return found
+
+
+def _cost(prices: TokenPrices, tokens: Mapping[str, int]) -> float:
+    spent = tokens["tokens_in"] * prices.input_per_million + tokens["tokens_out"] * prices.output_per_million
+    return spent / 1e6
+
+
+# Counts the verdicts of judges, of panels and of cascades, so that a run can sum them up.
+
+JOINT_PANEL = "panel "
+"""Start of the names of the counters of panels, `panel CRITERION|LETTERS`; see `verdict_letters`."""
+JOINT_CASCADE = "cascade "
+"""Start of the names of the counters of cascades, `cascade CRITERION|FIGURE` or `... FIGURE MODEL`."""
+JUDGED, VERDICTS, INAPPLICABLE = "judged ", "verdicts", "not_applicable"
+"""Start of the names of the counters of verdicts, `judged CRITERION|FIGURE`, and the figures."""
+NO_VERDICT = "U"
+LEFT_BY_BUDGET = "left_by_budget"
+"""Counter of conversations that have no verdict because a budget of the judge was spent."""
+_BUDGET = "budget"
+
+
+def judged_counts(scored: ScoredConversation, status: str | None) -> Counter[str]:
+    """Returns the counts of a conversation: of verdicts, panels and cascades, and of a spent budget.
+
+    Args:
+        scored: The conversation.
+        status: Its verdict; None: it has none.
+    """
+    found: Counter[str] = Counter()
+    for entry in scored.scores:
+        if entry.verdicts:
+            name = entry.criterion.name
+            found[f"{JUDGED}{name}|{VERDICTS}"] += entry.verdicts
+            found[f"{JUDGED}{name}|{INAPPLICABLE}"] += entry.inapplicable
+        if isinstance(entry.criterion, JudgedCriterion):
+            scores = [score for _, score in entry.turns] + ([entry.overall] if entry.overall else [])
+            found += joint_counts((entry.criterion.name, score.details) for score in scores)
+            if status is None and any(score.reason and _BUDGET in score.reason for score in scores):
+                found[LEFT_BY_BUDGET] = 1
+    return found
+
+
+def verdict_counts(counts: Mapping[str, int]) -> dict[str, Counter[str]]:
+    """Returns the `verdicts` and `not_applicable` of each criterion, of the counts of a run."""
+    found: dict[str, Counter[str]] = {}
+    for name, number in counts.items():
+        if name.startswith(JUDGED):
+            criterion, _, figure = name.removeprefix(JUDGED).rpartition("|")
+            found.setdefault(criterion, Counter())[figure] += number
+    return found
+
+
+def joint_counts(scores: Iterable[tuple[str, JsonObject | None]]) -> Counter[str]:
+    """Returns the counts of some scores, each given by its criterion and its details."""
+    found: Counter[str] = Counter()
+    for criterion, details in scores:
+        if not details:
+            continue
+        if PANEL in details:
+            found[f"{JOINT_PANEL}{criterion}|{verdict_letters(details[PANEL])}"] += 1
+        if CASCADE in details:
+            for figure, number in _cascade_counts(details[CASCADE]).items():
+                found[f"{JOINT_CASCADE}{criterion}|{figure}"] += number
+    return found
+
+
+def verdict_letters(panel: JsonObject) -> str:
+    """Returns the verdicts of a panel's members in order, one letter each: P, F, O, or U for none."""
+    return "".join((member["verdict"] or NO_VERDICT)[0] for member in panel["members"])
+
+
+def _cascade_counts(cascade: JsonObject) -> Counter[str]:
+    first, found = cascade["first"], Counter[str]()
+    found["questions"] = 1
+    if cascade["unsure"]:
+        found[cascade["unsure"]] = 1
+    found["first_calls"] = first["samples"] - first["cached"]
+    found["first_uncounted"] = int(first["tokens_in"] is None or first["tokens_out"] is None)
+    found["first_tokens_in"], found["first_tokens_out"] = first["tokens_in"] or 0, first["tokens_out"] or 0
+    for model, spared in (cascade["spared"] or {}).items():
+        for figure, number in spared.items():
+            found[f"spared_{figure} {model}"] = number
+    return found

@@ -1,13 +1,30 @@
 """Ways to ask for one judgement: keeping the answers, giving them again, and counting what would be asked."""
 
-from typing import Any
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 
-from turnwise.transforms.judging.ask import Ask, JudgeSample, Question, R, known_sum
+from turnwise.schemas.conversation import ExpectedTurn, Problem, Turn
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import Failure, JudgeUse, Score
+from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, check_score
+from turnwise.transforms.criteria.citations import found_problems
+from turnwise.transforms.judging.ask import (
+    Ask,
+    JudgeModelOptions,
+    JudgeSample,
+    Question,
+    R,
+    known_sum,
+    sum_uses,
+)
 from turnwise.transforms.judging.limits import ANSWER_TOKENS, estimated_tokens
+from turnwise.transforms.matching.sample import Sample, TurnPair
 
 Asked = tuple[str, str, type]
 _NONE = "the judge gave no such answer"
@@ -126,3 +143,316 @@ class Spared(Struct):
         self.tokens_out += ANSWER_TOKENS * len(samples)
         usable = self.recorded.usable(question)
         return (usable[:1] or [JudgeSample(None, _NONE)]) * len(samples)
+
+
+# The verdict of one judge on one question, so that those of several can be compared.
+
+JudgeVerdict = Literal["PASS", "FAIL", "OTHER"]
+"""OTHER: a value outside the scale, such as CES's -1 (no claim, unspecified)."""
+
+
+def verdict_of(criterion: Criterion, score: Score | None) -> JudgeVerdict | None:
+    """Decides a score and returns its verdict; None: it has none.
+
+    It is the outcome by the threshold. Without a threshold a value passes from the middle of the scale
+    upwards. A value that the criterion names as special is OTHER, whatever its outcome.
+
+    Raises:
+        TypeError: The value is no number, or the details hold what JSON cannot.
+        ValueError: The value is outside the scale, or the outcome is impossible.
+    """
+    if score is None:
+        return None
+    check_score(criterion, score)
+    criterion.gated(score)
+    value = score.value
+    if value is None:
+        return "FAIL" if score.outcome == "FAIL" else None
+    if value in criterion.special_values:
+        return "OTHER"
+    if score.outcome == "PASS" or score.outcome == "FAIL":
+        return score.outcome
+    if criterion.scale is None:
+        return None
+    is_high = value >= sum(criterion.scale) / 2
+    return "PASS" if is_high == (criterion.gate == "at_least") else "FAIL"
+
+
+# A criterion as one model judges by it.
+
+Run: TypeAlias = Callable[[JudgedCriterion, Ask], Coroutine[Any, Any, Score | None]]
+"""Scores one turn, or one conversation, by a criterion and a judge."""
+UNDECIDED = "gives no verdict"
+
+
+class Member(Struct, frozen=True):
+    """What one model said.
+
+    Attributes:
+        model: The model as the config names it.
+        score: Its score; None: nothing applies.
+        verdict: Its verdict; None: it has none.
+        recorded: What it was asked, and its answers.
+    """
+
+    model: str
+    score: Score | None
+    verdict: JudgeVerdict | None
+    recorded: Recorder
+
+    @property
+    def reason(self) -> str:
+        """Why it has no verdict."""
+        return (self.score.reason if self.score else None) or UNDECIDED
+
+    def detail(self) -> JsonObject:
+        """Returns what the details of a score say of it."""
+        score = self.score
+        return {
+            "model": self.model,
+            "verdict": self.verdict,
+            "value": score.value if score else None,
+            "reason": None if self.verdict else self.reason,
+            "explanation": score.explanation if score else None,
+            **self.recorded.usage(),
+        }
+
+
+async def ask_members(
+    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: Run, ask: Ask
+) -> list[Member]:
+    """Asks several models at once.
+
+    Raises:
+        BaseException: What the criterion raised for one of them.
+    """
+    recorders = [Recorder(ask) for _ in options]
+    asked = (
+        caught(run(criterion.asking(own), recorder)) for own, recorder in zip(options, recorders, strict=True)
+    )
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    members = []
+    for own, recorder, score in zip(options, recorders, found, strict=True):
+        if isinstance(score, BaseException):
+            raise score
+        members.append(Member(own.judge_model or "", score, verdict_of(criterion, score), recorder))
+    return members
+
+
+async def caught(question: Coroutine[Any, Any, Score | None]) -> Score | SystemExit | None:
+    """Returns a SystemExit in place of raising it: raised in a task it ends the event loop."""
+    try:
+        return await question
+    except SystemExit as error:
+        return error
+
+
+def joint_use(model: str, members: Sequence[Member]) -> JudgeUse | None:
+    """Returns the usage of several models for one score, under one name; None: none is stated."""
+    use = sum_uses([member.score.judge for member in members if member.score])
+    return use and replace(use, model=model)
+
+
+# Answers that state how sure the judge is.
+
+_NAME = "confidence"
+_WORDS = (
+    "Last, state in `confidence` how sure you are of your verdict, from 0 to 100: of a hundred answers with "
+    "this figure, so many are right. Where there are several verdicts, state it for the least certain one."
+)
+
+
+class Confident:
+    """Asks a judge that is to state its confidence with every answer.
+
+    The prompt's version then ends with `+confidence`, so that its replies are cached apart.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Asks; see Ask. An answer without a confidence is unusable.
+
+        Answers of a plugin that have a confidence of their own stay as they are.
+        """
+        if _NAME in question.reply_model.model_fields:
+            return await self._ask(question, samples)
+        prompt = question.prompt
+        stated = replace(
+            prompt,
+            version=confident_version(prompt.version, [question.reply_model]),
+            instructions=f"{prompt.instructions}\n\n{_WORDS}",
+        )
+        asked = replace(question, prompt=stated, reply_model=with_confidence(question.reply_model))
+        return await self._ask(asked, samples)
+
+
+def confident_version(version: str, reply_models: Iterable[type[BaseModel]]) -> str:
+    """Returns the version of a prompt that asks for the confidence; of answers with their own, as it is."""
+    is_asked = any(_NAME not in reply_model.model_fields for reply_model in reply_models)
+    return f"{version}+{_NAME}" if is_asked else version
+
+
+@lru_cache(maxsize=256)
+def with_confidence(reply_model: type[R]) -> type[R]:
+    """Returns a schema with the field `confidence`, 0 to 100, at its end."""
+    about = Field(ge=0, le=100, description="How sure the verdict is, from 0 to 100.")
+    return create_model(reply_model.__name__, __base__=reply_model, confidence=(int, about))
+
+
+def least_confidence(samples: Sequence[JudgeSample[Any]]) -> float | None:
+    """Returns the least confidence that the usable answers state; None: they state none."""
+    stated = [_stated(sample.reply) for sample in samples if sample.reply is not None]
+    known = [number for number in stated if number is not None]
+    return min(known) if known and len(known) == len(stated) else None
+
+
+def _stated(reply: BaseModel) -> float | None:
+    number = getattr(reply, _NAME, None)
+    return number if isinstance(number, int | float) else None
+
+
+# Finds gaps that leave criteria unscored: incomplete logs and unread expectations.
+
+
+class NotAsked:
+    """Stands in for a judge that is not asked, because what it would be shown is not complete."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Returns unusable samples."""
+        return [JudgeSample(None, self.reason)] * len(samples)
+
+
+def turn_gap(criterion: Criterion, sample: Sample, pair: TurnPair) -> str | None:
+    """Returns why a criterion cannot score a turn; None: the log shows what it needs.
+
+    A judge is shown the calls of earlier turns too. A criterion with google-adk's value misses nothing that
+    google-adk does not look at.
+    """
+    if not sample.has_gaps:
+        return None
+    as_adk = criterion.as_adk
+    if criterion.needs_expected_calls and pair.expected is not None and _is_unread(pair.expected, as_adk):
+        return pair.expected.unread
+    if pair.actual is None:
+        return None
+    gap = _gap(pair.actual, criterion.rests_on, as_adk)
+    if gap or "calls" not in criterion.rests_on or not isinstance(criterion, JudgedCriterion):
+        return gap
+    place = next(i for i, turn in enumerate(sample.conversation.turns) if turn is pair.actual)
+    return _first(sample.conversation.turns[:place], ("calls",), as_adk)
+
+
+def conversation_gap(criterion: Criterion, sample: Sample) -> str | None:
+    """Returns why a criterion cannot score a conversation as a whole; None: the log shows what it needs."""
+    if not sample.has_gaps:
+        return None
+    unread = next(_unread(sample, criterion.as_adk), None) if criterion.needs_expected_calls else None
+    return unread or _first(sample.conversation.turns, criterion.rests_on, criterion.as_adk)
+
+
+def gap_reasons(sample: Sample, as_adk: bool = False) -> list[str]:
+    """Returns what the log does not show, one line a turn, and what of the expectations is not read.
+
+    Args:
+        sample: The sample.
+        as_adk: Whether what google-adk does not look at is left out.
+    """
+    if not sample.has_gaps:
+        return []
+    reasons = (_first([turn], ("calls", "words"), as_adk) for turn in sample.conversation.turns)
+    case = sample.eval_case
+    not_found = [case.not_found] if case is not None and case.not_found else []
+    return [*not_found, *(reason for reason in reasons if reason), *_unread(sample, as_adk)]
+
+
+def _unread(sample: Sample, as_adk: bool) -> Iterator[str]:
+    if sample.eval_case is not None and sample.eval_case.unread:
+        yield sample.eval_case.unread
+    for pair in sample.pairs:
+        if pair.expected is not None and _is_unread(pair.expected, as_adk):
+            yield f"turn {pair.index}: {pair.expected.unread}"
+
+
+def _is_unread(expected: ExpectedTurn, as_adk: bool) -> bool:
+    return bool(expected.unread) and not (as_adk and expected.adk_reads)
+
+
+def _first(turns: Iterable[Turn], parts: Sequence[str], as_adk: bool) -> str | None:
+    for turn in turns:
+        found = _gap(turn, parts, as_adk)
+        if found:
+            return f"turn {turn.turn_index}: {found}"
+    return None
+
+
+def _gap(turn: Turn, parts: Sequence[str], as_adk: bool) -> str | None:
+    if as_adk and turn.adk_reads:
+        return None
+    calls = turn.unknown_calls if "calls" in parts else None
+    return calls or (turn.unknown_words if "words" in parts else None)
+
+
+def withheld(score: Score, reason: str, keeps_details: bool = False) -> Score:
+    """Returns a score without its value; details are kept where they say what was not judged."""
+    if keeps_details:
+        score = replace(score, value=None, explanation=None, threshold=None, outcome=None, judge=None)
+        return replace(score, reason=reason)
+    return Score(None, reason=reason, label=score.label)
+
+
+# Findings of a record, its eval case and its answers: problems that do not prevent scoring.
+
+STAGE: Final = "check"
+"""Stage of findings in the table of failures."""
+UNREAD_EXPECTATION = "UnreadExpectation"
+UNKNOWN_CASE = "UnknownCase"
+
+
+def record_findings(sample: Sample) -> list[Failure]:
+    """Returns the findings of a record, its case and its answers.
+
+    One row per turn and kind; findings on the whole conversation have no turn.
+    """
+    found = [
+        _row(sample, index, problem)
+        for index, turn in enumerate(sample.conversation.turns)
+        if turn.findings or turn.grounded is not None
+        for problem in _turn_problems(turn)
+    ]
+    return (
+        found + [_row(sample, *unread) for unread in _unread_findings(sample)] if sample.has_gaps else found
+    )
+
+
+def _row(sample: Sample, index: int | None, problem: Problem) -> Failure:
+    return Failure(
+        stage=STAGE,
+        error_type=problem.kind,
+        message=problem.message,
+        source=sample.record.source,
+        position=sample.record.position,
+        conversation_id=sample.conversation.conversation_id,
+        app_version=sample.conversation.app_version,
+        turn_index=index,
+    )
+
+
+def _unread_findings(sample: Sample) -> Iterator[tuple[int | None, Problem]]:
+    case = sample.eval_case
+    if case is not None and case.not_found:
+        yield None, Problem(UNKNOWN_CASE, case.not_found)
+    if case is not None and case.unread:
+        yield None, Problem(UNREAD_EXPECTATION, case.unread)
+    for pair in sample.pairs:
+        if pair.expected is not None and pair.expected.unread:
+            yield pair.index, Problem(UNREAD_EXPECTATION, pair.expected.unread)
+
+
+def _turn_problems(turn: Turn) -> list[Problem]:
+    answer = turn.grounded
+    return turn.findings + ([*answer.problems, *found_problems(turn, answer)] if answer else [])

@@ -1,16 +1,38 @@
 """Selects the criteria of a conversation, and samples the judged ones."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import NamedTuple, TypeVar
+from statistics import median_low
+from typing import Literal, NamedTuple, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from turnwise.schemas.config import STATUS, JudgeConfig
+from turnwise.schemas.config import STATUS, Cascade, JudgeConfig
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion, MeasuredCriterion
-from turnwise.transforms.criteria.calls.base import LeavesOpen
-from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
+from turnwise.transforms.criteria.ces_turns import SemanticMatch
+from turnwise.transforms.criteria.tool_effects import LeavesOpen
+from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.panels import (
+    AskedOnce,
+    Confident,
+    IfUnsure,
+    Member,
+    NotAsked,
+    OneAnswer,
+    Recorder,
+    Run,
+    Spared,
+    ask_members,
+    confident_version,
+    joint_use,
+    least_confidence,
+    verdict_of,
+)
 
 J = TypeVar("J", bound=JudgedCriterion)
 
@@ -139,3 +161,210 @@ def hash_place(name: str) -> float:
     """Returns the place of an id in [0, 1), evenly spread and always the same."""
     digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:6], "big") / 2**48
+
+
+# Scores by a judged criterion and the models that it names.
+
+
+async def joint_score(criterion: JudgedCriterion, run: Run, ask: Ask) -> Score | None:
+    """Scores by a criterion: by its model, its panel, or its cascade.
+
+    Args:
+        criterion: The criterion.
+        run: Scores by a criterion and a judge.
+        ask: The judge.
+
+    Raises:
+        BaseException: What the criterion raises.
+    """
+    options = criterion.judge_model_options
+    if criterion.as_adk:
+        ask = AskedOnce(ask)
+    if options.cascade is not None:
+        return await cascade_score(criterion, options.cascade, run, ask)
+    return await panel_score(criterion, run, ask) if options.panel else await run(criterion, ask)
+
+
+# Cascades: a cheap judge is asked first, and where it is unsure, the question goes on.
+
+CASCADE = "cascade"
+"""Key in the details of a score that a cascade gave."""
+
+
+class Doubt(NamedTuple):
+    """Why a question goes on.
+
+    Attributes:
+        kind: It has no verdict, its answers differ or are too few, or it states too little confidence.
+        reason: One line.
+    """
+
+    kind: Literal["unscored", "votes", "confidence"]
+    reason: str
+
+
+async def cascade_score(criterion: JudgedCriterion, cascade: Cascade, run: Run, ask: Ask) -> Score | None:
+    """Asks a cheap judge, and the other one, which may be a panel, where that is unsure.
+
+    Args:
+        criterion: The criterion, with the cascade.
+        cascade: The cheap judge.
+        run: Scores by the criterion.
+        ask: The judge.
+    """
+    first, *others = criterion.options.by_model()
+    recorder = Recorder(Confident(ask) if cascade.min_confidence is not None else ask)
+    cheap = criterion.asking(first)
+    score = await run(cheap, recorder)
+    if not recorder.answers or score is None:
+        return score
+    if score.judge and cascade.min_confidence is not None:
+        score.judge.prompt_version = confident_version(score.judge.prompt_version, recorder.reply_models)
+    member = Member(cascade.model, score, verdict_of(criterion, score), recorder)
+    confidence = least_confidence(recorder.samples)
+    doubt = await _doubt(cheap, cascade, run, member, confidence)
+    detail: JsonObject = {"first": {**member.detail(), "confidence": confidence}}
+    decided = score
+    if doubt is None:
+        detail |= {"decided_by": "first", "why": None, "unsure": None}
+        detail["spared"] = await _spared(criterion, others, run, recorder)
+    else:
+        decided = await _later(criterion, others, run, IfUnsure(ask))
+        detail |= {"decided_by": "second", "why": doubt.reason, "unsure": doubt.kind, "spared": None}
+    last = ", ".join(own.judge_model or "" for own in others)
+    both = [member] if decided is score else [member, Member(last, decided, None, recorder)]
+    decided.judge = joint_use(f"{cascade.model} > {last}", both)
+    decided.details = {**(decided.details or {}), CASCADE: detail}
+    return decided
+
+
+async def _later(
+    criterion: JudgedCriterion, others: Sequence[JudgeModelOptions], run: Run, ask: Ask
+) -> Score:
+    if len(others) > 1:
+        later = criterion.asking(criterion.options.model_copy(update={"cascade": None}))
+        score = await panel_score(later, run, ask)
+    else:
+        score = await run(criterion.asking(others[0]), ask)
+    return score or Score(None, reason="the second judge gave no score")
+
+
+async def _doubt(
+    criterion: JudgedCriterion, cascade: Cascade, run: Run, member: Member, confidence: float | None
+) -> Doubt | None:
+    if member.verdict is None:
+        return Doubt("unscored", member.reason)
+    fault = _missing(member.recorded, min(2, cascade.num_samples))
+    if fault is not None:
+        return Doubt("votes", fault)
+    verdicts = {
+        verdict_of(criterion, await run(criterion, OneAnswer(member.recorded, number)))
+        for number in range(member.recorded.most)
+    }
+    if verdicts != {member.verdict}:
+        return Doubt("votes", f"its {member.recorded.most} answers differ")
+    needed = cascade.min_confidence
+    if needed is not None and (confidence is None or confidence < needed):
+        return Doubt("confidence", f"its confidence is {confidence}, and {needed} is needed")
+    return None
+
+
+def _missing(recorded: Recorder, needed: int) -> str | None:
+    """Returns which answers to a question are missing; None: all are usable, and as many as are needed."""
+    for given in recorded.answers.values():
+        lost = [sample for sample in given if sample.reply is None]
+        if lost:
+            return f"{len(lost)} of its {len(given)} answers cannot be used: {lost[0].reason}"
+        if len(given) < needed:
+            return f"it gave {len(given)} answer, and {needed} are needed"
+    return None
+
+
+async def _spared(
+    criterion: JudgedCriterion, options: Sequence[JudgeModelOptions], run: Run, recorded: Recorder
+) -> JsonObject:
+    """Returns what the other judge would have been asked at least, by model."""
+    spared: JsonObject = {}
+    for own in options:
+        counted = Spared(recorded)
+        await run(criterion.asking(own), counted)
+        figures = {"calls": counted.calls, "tokens_in": counted.tokens_in, "tokens_out": counted.tokens_out}
+        spared[own.judge_model or ""] = figures
+    return spared
+
+
+# Panels: several models vote on each question.
+
+PANEL = "panel"
+"""Key in the details of a score that a panel gave."""
+
+
+async def panel_score(criterion: JudgedCriterion, run: Run, ask: Ask) -> Score | None:
+    """Asks every member of a panel and returns the score of the majority.
+
+    More than half of the members must have a verdict, and more than half of those the same one; else it is
+    unscored, with the reason. The score is that of the member with the (lower) median value.
+
+    Args:
+        criterion: The criterion, with the panel.
+        run: Scores by the criterion.
+        ask: The judge.
+    """
+    members = await ask_members(criterion, criterion.options.by_model(), run, ask)
+    if not any(member.recorded.answers for member in members):
+        return members[0].score
+    verdict, fault = majority(members)
+    if fault is None:
+        score = replace(_middle([member for member in members if member.verdict == verdict], members))
+    else:
+        score = await _unscored(criterion, run, fault)
+    score.details = {**(score.details or {}), PANEL: _detail(members, verdict)}
+    score.judge = joint_use(", ".join(member.model for member in members), members)
+    return score
+
+
+def majority(members: Sequence[Member]) -> tuple[str | None, str | None]:
+    """Returns the verdict of a panel, or why it has none."""
+    verdicts = Counter(member.verdict for member in members if member.verdict is not None)
+    needed, usable = len(members) // 2 + 1, sum(verdicts.values())
+    if usable < needed:
+        said = f"{usable} of {len(members)} members of the panel gave a verdict, {needed} are needed"
+        return None, f"{said}: {_faults(members)}"
+    ((verdict, count),) = verdicts.most_common(1)
+    if 2 * count > usable:
+        return verdict, None
+    votes = ", ".join(f"{number} {name}" for name, number in sorted(verdicts.items()))
+    return None, f"the panel has no majority: {votes}"
+
+
+def _faults(members: Sequence[Member]) -> str:
+    """Returns why members have no verdict; those with the same reason stand together."""
+    models: dict[str, list[str]] = {}
+    for member in members:
+        if member.verdict is None:
+            models.setdefault(member.reason, []).append(member.model)
+    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in models.items())
+
+
+def _middle(agreeing: Sequence[Member], members: Sequence[Member]) -> Score:
+    """Returns the score of the majority whose value is the lower median of all values, or nearest to it."""
+    values = [m.score.value for m in members if m.verdict and m.score and m.score.value is not None]
+    scores = [member.score for member in agreeing if member.score]
+    middle = median_low(values) if values else 0.0
+    valued = [score for score in scores if score.value is not None]
+    return min(valued, key=lambda score: abs((score.value or 0.0) - middle)) if valued else scores[0]
+
+
+async def _unscored(criterion: JudgedCriterion, run: Run, reason: str) -> Score:
+    """Returns the score of a criterion that got no answers: all its items are not judged."""
+    score = await run(criterion, NotAsked(reason)) or Score(None)
+    return replace(score, value=None, outcome=None, threshold=None, label=None, reason=reason)
+
+
+def _detail(members: Sequence[Member], verdict: str | None) -> JsonObject:
+    given = [member.verdict for member in members if member.verdict is not None]
+    return {
+        "verdict": verdict,
+        "agreement": sum(each == verdict for each in given) / len(given) if verdict else None,
+        "members": [member.detail() for member in members],
+    }

@@ -9,7 +9,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.metrics.rows import status_tally
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 from turnwise.transforms.streaming.windowed import WindowMetrics
 from turnwise.transforms.text.cleaning import glob_matches

@@ -7,12 +7,12 @@ from typing import NamedTuple
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.rows import ConversationRow, FailureRow, MadeScoreRow, ResultRow
 from turnwise.schemas.score import Failure, Stage
-from turnwise.transforms.evaluation.conversation import EvaluatedConversation
 from turnwise.transforms.metrics.rows import failure_rows
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.scoring.findings import STAGE
-from turnwise.transforms.scoring.inferred_effects import guessed_tools
-from turnwise.transforms.scoring.joint.counting import judged_counts
+from turnwise.transforms.scoring.config import judged_counts
+from turnwise.transforms.scoring.conversation import EvaluatedConversation
+from turnwise.transforms.scoring.evaluate import guessed_tools
+from turnwise.transforms.scoring.panels import STAGE
 
 REPLACED = "ReplacedRecord"
 """Type of the finding of a conversation that replaced the result of another record."""

@@ -13,12 +13,17 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.transforms.criteria.base import Criterion
-from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges_base import JudgeKind
 from turnwise.transforms.matching.sample import CaseIndex, Sample
-from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation
-from turnwise.transforms.scoring.verdict import STATUS, Verdict, conversation_verdict
+from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.scoring.evaluate import (
+    STATUS,
+    CriterionScores,
+    ScoredConversation,
+    Verdict,
+    conversation_verdict,
+)
 
 
 class Checked(msgspec.Struct, frozen=True):

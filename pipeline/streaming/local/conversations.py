@@ -16,8 +16,7 @@ from turnwise.pipeline.streaming.local.segments import RowRange, SegmentId
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.transforms.beam.windows import Counted
-from turnwise.transforms.metrics.codec import packed, unpacked
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.streaming.outcome import Contribution
 from turnwise.transforms.streaming.session import ClosedSession, closed_session
 

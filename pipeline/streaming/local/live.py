@@ -17,7 +17,7 @@ from turnwise.pipeline.streaming.local.engine import Engine
 from turnwise.pipeline.streaming.local.steps import Runtime
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import PROGRESS
-from turnwise.transforms.judging.progress import JUDGING
+from turnwise.transforms.judging.routes import JUDGING
 
 _EVERY = 1.0
 _CLEAR_BELOW = "\x1b[J"

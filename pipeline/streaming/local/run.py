@@ -55,7 +55,7 @@ from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, shown_url
 from turnwise.schemas.run import RUN_FILE
-from turnwise.transforms.judging.progress import JUDGING
+from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.metrics.rows import version_rows
 
 

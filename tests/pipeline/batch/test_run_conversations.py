@@ -13,7 +13,7 @@ from turnwise.pipeline.io.sinks.base import table_rows
 from turnwise.pipeline.io.terminal import columns
 from turnwise.pipeline.report.reading import reading_text
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.review.choice import to_read
+from turnwise.transforms.review.problems import to_read
 
 COLUMNS = list(get_type_hints(ConversationRow))
 PLAIN = ("--judge", "none")

@@ -12,12 +12,12 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.criteria.adk.response_match import ResponseMatch
-from turnwise.transforms.evaluation.conversation import evaluate_sample
+from turnwise.transforms.criteria.responses import ResponseMatch
 from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.metrics.rows import version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
 from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.scoring.conversation import evaluate_sample
 
 COUNTS = {
     "records": 2,

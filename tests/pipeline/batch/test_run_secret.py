@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.schemas.config import ConfigError, JudgeConfig
-from turnwise.transforms.judging.backends.secrets import OVERRIDE, read_secret
+from turnwise.transforms.judging.backends.base import OVERRIDE, read_secret
 from turnwise.transforms.judging.judges import find_access
 
 NAME = "projects/p/secrets/judge/versions/latest"

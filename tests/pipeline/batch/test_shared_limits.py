@@ -18,9 +18,8 @@ import pytest
 from tests.asking import another_process, ask_about
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.opening import open_place
-from turnwise.transforms.judging.places.base import NO_LIMITS, Amounts, PlaceError
-from turnwise.transforms.judging.setup import JudgeSettings, check_judge
-from turnwise.transforms.judging.worker import JudgeWorker
+from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, check_judge
+from turnwise.transforms.judging.shared_places import NO_LIMITS, Amounts, PlaceError
 
 MODEL = "gemini-2.5-flash"
 PRICES = {MODEL: {"input_per_million": 0.0, "output_per_million": 1_000_000.0}}

@@ -20,7 +20,7 @@ from tests import forked
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.store.database import EXECUTIONS, RUNS
 from turnwise.pipeline.store.engine import open_store
-from turnwise.transforms.judging.worker import WAITING
+from turnwise.transforms.judging.setup import WAITING
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 120
@@ -84,7 +84,7 @@ def test_other_errors_and_threads_are_left_alone() -> None:
 
 
 STUBBORN = """
-from turnwise.transforms.judging.worker import WAITING
+from turnwise.transforms.judging.setup import WAITING
 from turnwise.pipeline.batch.process import interrupted_by_signal
 import time
 with interrupted_by_signal():

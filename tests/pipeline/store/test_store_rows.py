@@ -24,7 +24,7 @@ from turnwise.pipeline.store.results import (
 from turnwise.pipeline.store.runs import runs_stamp
 from turnwise.schemas.ces.names import is_name
 from turnwise.schemas.score import Failure
-from turnwise.transforms.ces.aggregates import aggregated_metrics
+from turnwise.transforms.ces.judgements import aggregated_metrics
 from turnwise.transforms.metrics.rows import failure_rows
 
 APP = "projects/p/locations/l/apps/a"

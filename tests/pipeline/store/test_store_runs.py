@@ -30,7 +30,7 @@ from turnwise.pipeline.store.rows import RunPart, conversations_to_read, names_o
 from turnwise.schemas.ces.resources import CreateEvaluationRequest, ListEvaluationResultsRequest
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest
-from turnwise.transforms.review.choice import cluster_sizes, to_read
+from turnwise.transforms.review.problems import cluster_sizes, to_read
 
 ROOT = Path(__file__).parents[3]
 PLAIN = ("--judge", "none")

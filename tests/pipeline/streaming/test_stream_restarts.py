@@ -10,7 +10,6 @@ import pytest
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.ces.result import evaluation_result
-from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time
@@ -18,8 +17,8 @@ from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.metrics.rows import RowWindow, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.scoring.config import build_criteria
-from turnwise.transforms.scoring.evaluate import score_conversation
-from turnwise.transforms.scoring.verdict import conversation_verdict
+from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation
 
 HOUR = 3600
 START = (time.time() // HOUR - 10) * HOUR

@@ -5,8 +5,8 @@ from turnwise.schemas.rows import plain_rows
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, BundleSums
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import EvaluatedConversation, evaluate_sample
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")
 

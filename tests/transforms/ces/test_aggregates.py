@@ -8,10 +8,7 @@ from hypothesis import strategies as st
 
 from turnwise.pipeline.store.result_parts import result_parts
 from turnwise.schemas.ces.resources import MESSAGES
-from turnwise.transforms.ces.aggregates import (
-    VersionSums,
-    aggregated_metrics,
-)
+from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.metrics.state import add_parts, add_sums
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"

@@ -18,14 +18,13 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.hallucinations import justification
 from turnwise.transforms.ces.result import evaluation_result, result_message
+from turnwise.transforms.ces.verdict import justification
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.evaluation.conversation import RULES
-from turnwise.transforms.judging.judges.local import LocalJudge
+from turnwise.transforms.judging.judges_base import LocalJudge
 from turnwise.transforms.judging.prompts import MAX_REFERENCES, asked_sections, facts
-from turnwise.transforms.scoring.evaluate import score_conversation
-from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
+from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.scoring.evaluate import Verdict, conversation_verdict, score_conversation
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
 GOOD = Turn(user="q", agent="Bis 1.131 SZR.", grounded=GroundedAnswer(grounding_score=0.9))

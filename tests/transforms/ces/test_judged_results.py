@@ -23,15 +23,14 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.criteria import CES_CRITERIA
+from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.ces.result import evaluation_result, result_message
-from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations
-from turnwise.transforms.evaluation.conversation import RULES
+from turnwise.transforms.criteria.ces_conversations import EvaluationExpectations
 from turnwise.transforms.formats.ces_cases import eval_case
-from turnwise.transforms.judging.judges.none import NoJudge
+from turnwise.transforms.judging.judges_base import NoJudge
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
-from turnwise.transforms.scoring.verdict import conversation_verdict
+from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.scoring.evaluate import ScoredConversation, conversation_verdict, judge_conversation
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")

@@ -3,13 +3,16 @@ import pytest
 from turnwise.schemas.case import CaseThresholds, EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, Turn, TurnThresholds
 from turnwise.schemas.score import Score
-from turnwise.transforms.ces.criteria import CES_CRITERIA
-from turnwise.transforms.ces.judgements import Judgements
-from turnwise.transforms.criteria.ces.items import ComparedValue, ExpectedAnswer, ItemScore, Statement
+from turnwise.transforms.ces.judgements import CES_CRITERIA, Judgements
+from turnwise.transforms.criteria.ces_conversations import ComparedValue, ExpectedAnswer, ItemScore, Statement
 from turnwise.transforms.criteria.ces_turns import UNDECIDED
-from turnwise.transforms.evaluation.conversation import RULES
-from turnwise.transforms.scoring.evaluate import CriterionScores, ScoredConversation
-from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
+from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.scoring.evaluate import (
+    CriterionScores,
+    ScoredConversation,
+    Verdict,
+    conversation_verdict,
+)
 
 CRITERION = {criterion.name: criterion for criterion in CES_CRITERIA}
 CALL = ToolCall(name="a", args={"d": "x"})

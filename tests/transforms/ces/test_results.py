@@ -25,12 +25,11 @@ from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.messages import tool_call, tool_reference, tool_response
 from turnwise.transforms.ces.result import evaluation_result, result_message, result_name
 from turnwise.transforms.criteria.figures import TurnLatency
-from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.metrics.rows import score_rows
-from turnwise.transforms.scoring.evaluate import score_conversation
-from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict
+from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.scoring.evaluate import Verdict, conversation_verdict, score_conversation
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"
 needs_samples = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared fixtures are not here")

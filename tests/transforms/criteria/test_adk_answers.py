@@ -14,7 +14,7 @@ from turnwise.transforms.criteria.hallucinations import HallucinationsReply, Sen
 from turnwise.transforms.criteria.responses import MatchReply
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.judging.ask import JudgeSample
-from turnwise.transforms.judging.prompts.statements import StatementReply, StatementVerdict
+from turnwise.transforms.judging.prompts import StatementReply, StatementVerdict
 from turnwise.transforms.matching.sample import CaseIndex, Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation, score_conversation

@@ -8,12 +8,11 @@ from turnwise.schemas.adk import Invocation
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, Record
-from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.adk_cases import eval_cases, invocation_expected, invocation_turn
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import score_conversation
-from turnwise.transforms.scoring.verdict import conversation_verdict, criteria_verdict
+from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.scoring.evaluate import conversation_verdict, criteria_verdict, score_conversation
 
 FIXTURE = Path(__file__).parents[3] / "../shared/fixtures/adk/edge_cases.json"
 CASES = {case["name"]: case for case in json.loads(FIXTURE.read_text())["cases"]} if FIXTURE.exists() else {}

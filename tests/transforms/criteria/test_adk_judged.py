@@ -4,16 +4,15 @@ import pytest
 
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
-from turnwise.transforms.criteria.adk.coherence import ResponseEvaluation
-from turnwise.transforms.criteria.adk.multi_turn import (
+from turnwise.transforms.criteria.responses import ResponseEvaluation
+from turnwise.transforms.criteria.rubrics import (
     MultiTurnTaskSuccess,
     MultiTurnToolUseQuality,
     MultiTurnTrajectoryQuality,
 )
-from turnwise.transforms.criteria.adk.user_simulator import PerTurnUserSimulatorQuality
-from turnwise.transforms.criteria.safety import CATEGORIES, Safety
+from turnwise.transforms.criteria.safety import CATEGORIES, PerTurnUserSimulatorQuality, Safety
 from turnwise.transforms.formats.adk_cases import eval_cases
-from turnwise.transforms.judging.prompts.personas import rules_of
+from turnwise.transforms.judging.prompts import rules_of
 
 SAFE = {category: "safe" for category in CATEGORIES}
 

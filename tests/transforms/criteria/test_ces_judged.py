@@ -10,10 +10,13 @@ from turnwise.schemas.conversation import (
     Turn,
     TurnThresholds,
 )
-from turnwise.transforms.criteria.ces.expectations import EvaluationExpectations, ScenarioExpectations
-from turnwise.transforms.criteria.ces.semantic_match import SemanticMatch
-from turnwise.transforms.criteria.ces.similarity import LABELS, SemanticSimilarity
-from turnwise.transforms.criteria.ces_conversations import ScenarioRubrics, UserGoalSatisfaction
+from turnwise.transforms.criteria.ces_conversations import (
+    EvaluationExpectations,
+    ScenarioExpectations,
+    ScenarioRubrics,
+    UserGoalSatisfaction,
+)
+from turnwise.transforms.criteria.ces_turns import LABELS, SemanticMatch, SemanticSimilarity
 
 
 def alike(score):

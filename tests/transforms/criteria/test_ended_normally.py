@@ -10,8 +10,8 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.scoring.conversation import decide
 from turnwise.transforms.scoring.evaluate import score_conversation
 
 CRITERION = CRITERIA["ended_normally"]()

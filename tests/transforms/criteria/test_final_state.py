@@ -3,7 +3,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Turn
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.criteria.calls.final_state import NO_STATE
+from turnwise.transforms.criteria.tool_effects import NO_STATE
 from turnwise.transforms.matching.expectations import JUDGE_NEEDED
 from turnwise.transforms.scoring.evaluate import score_conversation
 

@@ -21,15 +21,14 @@ from turnwise.schemas.conversation import (
     ToolResponse,
     Turn,
 )
-from turnwise.transforms.ces.criteria import CES_CRITERIA
+from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample
-from turnwise.transforms.judging.judges.none import NoJudge
+from turnwise.transforms.judging.judges_base import NoJudge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
+from turnwise.transforms.scoring.evaluate import ScoredConversation, criteria_verdict, judge_conversation
 from turnwise.transforms.scoring.selection import select
-from turnwise.transforms.scoring.verdict import criteria_verdict
 
 PER_TURN = [
     "final_response_match_v2",

@@ -10,8 +10,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.formats.problems import checked
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import score_conversation
-from turnwise.transforms.scoring.verdict import criteria_verdict
+from turnwise.transforms.scoring.evaluate import criteria_verdict, score_conversation
 
 
 def result_of(name, turns, **fields):

@@ -23,14 +23,13 @@ from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.result import evaluation_result, result_message
 from turnwise.transforms.criteria.base import MeasuredCriterion
-from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.judging.ask import JudgeSample
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
+from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.scoring.evaluate import conversation_verdict, judge_conversation, score_conversation
 from turnwise.transforms.scoring.selection import select
-from turnwise.transforms.scoring.verdict import conversation_verdict
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z")
 

@@ -13,8 +13,7 @@ from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion, MeasuredCriterion
 from turnwise.transforms.judging.backends.base import Fault
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
-from turnwise.transforms.scoring.verdict import criteria_verdict
+from turnwise.transforms.scoring.evaluate import criteria_verdict, judge_conversation, score_conversation
 
 GIVEN: list = [None]
 

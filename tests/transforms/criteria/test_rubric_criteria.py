@@ -8,7 +8,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.rubrics import RubricFinalResponse, RubricMultiTurnTrajectory, RubricToolUse
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.verdict import criteria_verdict
+from turnwise.transforms.scoring.evaluate import criteria_verdict
 
 FINAL, TOOL, PATH = "FINAL_RESPONSE_QUALITY", "TOOL_USE_QUALITY", "TRAJECTORY_QUALITY"
 

@@ -4,7 +4,7 @@ import pytest
 
 from turnwise.transforms.formats.adk_sessions import REWOUND, session_conversation
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.gaps import gap_reasons
+from turnwise.transforms.scoring.panels import gap_reasons
 
 
 def event(author, *parts, **fields):

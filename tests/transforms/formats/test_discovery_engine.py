@@ -16,13 +16,13 @@ from turnwise.schemas.conversation import (
     SafetyRating,
     ToolCall,
 )
-from turnwise.transforms.criteria.answers.empty_searches import EmptySearches
+from turnwise.transforms.criteria.answers import EmptySearches
 from turnwise.transforms.formats.answers import answer_conversation
 from turnwise.transforms.formats.mapped import recognise
 from turnwise.transforms.formats.problems import checked
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.scoring.findings import record_findings
+from turnwise.transforms.scoring.panels import record_findings
 
 SHARED = Path(__file__).parents[3] / "../shared"
 SAMPLE = SHARED / "fixtures/ces/samples/baggage_policy__Answer.json"

@@ -10,9 +10,9 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import evaluate_sample
 
 FORMATS = Path(__file__).parents[3] / "../shared" / "data" / "raw" / "formats"
 FILES = sorted(FORMATS.rglob("*.json*"))

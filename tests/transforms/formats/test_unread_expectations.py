@@ -10,11 +10,11 @@ from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.evaluation.conversation import EvaluatedConversation, evaluate_sample
 from turnwise.transforms.formats.canonical import joined_conversation
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.sample import CaseIndex, Sample
-from turnwise.transforms.scoring.findings import UNREAD_EXPECTATION
+from turnwise.transforms.scoring.conversation import EvaluatedConversation, evaluate_sample
+from turnwise.transforms.scoring.panels import UNREAD_EXPECTATION
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")
 CALL = {"name": "book", "args": {"n": 1}}

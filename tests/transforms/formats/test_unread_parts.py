@@ -10,12 +10,12 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, Record, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
-from turnwise.transforms.evaluation.conversation import decide
 from turnwise.transforms.formats.chat import chat_conversation
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.fields import is_work
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import decide
 from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
 
 USER = {"role": "user", "content": "delete my account"}

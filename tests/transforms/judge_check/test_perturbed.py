@@ -7,8 +7,7 @@ import pytest
 from tests.rendered_prompts import SHIPPED, TALKS, asked
 from turnwise.transforms.judge_check.perturbed import reordered, reworded, sections_of
 from turnwise.transforms.judging.ask import Prompt
-from turnwise.transforms.judging.prompts.sections import Section, fill
-from turnwise.transforms.judging.prompts.wordings import wording, wordings
+from turnwise.transforms.judging.prompts import Section, fill, wording, wordings
 
 ORDERS = [
     # names of sections, their order when swapped; None: nothing can be swapped

@@ -6,8 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.setup import JudgeSettings
-from turnwise.transforms.judging.worker import JudgeWorker
+from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker
 
 
 class Verdict(BaseModel):

@@ -8,10 +8,10 @@ from turnwise.transforms.judging.prompts import (
     asked_sections,
     dialogue_sections,
     earlier_sections,
+    fill,
     json_text,
     spoken_sections,
 )
-from turnwise.transforms.judging.prompts.sections import fill
 
 LOOKUP = ToolCall(name="lookup", args={"편명": "AC123", "n": 1.5}, id="1")
 FOUND = ToolResponse(name="lookup", id="1", response={"상태": "취소", "s": "a\nb", "t": "날짜"})

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.judging.prompts.sections import MAX_EVIDENCE, MAX_SECTION, Section, fill
-from turnwise.transforms.judging.prompts.wordings import wording
+from turnwise.transforms.judging.prompts import MAX_EVIDENCE, MAX_SECTION, Section, fill, wording
 from turnwise.transforms.text.cleaning import HIDDEN, find_span, quoted, sanitize, visible
 
 

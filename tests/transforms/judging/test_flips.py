@@ -10,13 +10,10 @@ from tests.rendered_prompts import asked as rendered
 from tests.transforms.conftest import ScriptedJudge
 from turnwise.pipeline.report.flips import flips_document, flips_text
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.flips import Flips, flips_of
-from turnwise.transforms.judging.vote import ask_all, vote
-from turnwise.transforms.metrics.codec import packed, unpacked
+from turnwise.transforms.judging.ask import Flips, ask_all, flips_of, vote
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
-from turnwise.transforms.scoring.verdict import Verdict
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
+from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict, judge_conversation
 
 
 def read(reply):

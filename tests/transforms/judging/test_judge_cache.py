@@ -12,11 +12,10 @@ from pydantic import BaseModel
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.cache import CachedReply, ReplyCache
+from turnwise.transforms.judging.judge import CachedReply, ReplyCache
 from turnwise.transforms.judging.judges_base import find_judge
 from turnwise.transforms.judging.opening import open_place
-from turnwise.transforms.judging.requests import Requests
-from turnwise.transforms.judging.routes import Routes
+from turnwise.transforms.judging.routes import Requests, Routes
 from turnwise.transforms.judging.setup import check_judge
 
 ROOT = Path(__file__).parents[3]
@@ -187,7 +186,7 @@ from pydantic import BaseModel
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.setup import JudgeSettings
-from turnwise.transforms.judging.worker import open_judge, close_judges
+from turnwise.transforms.judging.setup import open_judge, close_judges
 
 {inspect.getsource(Verdict)}
 {inspect.getsource(ask_about)}

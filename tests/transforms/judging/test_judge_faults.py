@@ -12,8 +12,8 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn
 from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.backends.attempts import Attempts
 from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.backends.calling import Attempts
 from turnwise.transforms.judging.setup import check_judge
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation

@@ -8,11 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.schemas.config import JudgeConfig, TokenPrices
-from turnwise.transforms.judging.limits import Budget, estimated_tokens, spent_on
-from turnwise.transforms.judging.limits.counts import JudgeCounts, JudgeUsage, total_cost
-from turnwise.transforms.judging.limits.pace import Pace
-from turnwise.transforms.judging.limits.shares import divided_limits
-from turnwise.transforms.judging.places.base import NOTHING, PlaceError
+from turnwise.transforms.judging.limits import (
+    Budget,
+    JudgeCounts,
+    JudgeUsage,
+    Pace,
+    estimated_tokens,
+    spent_on,
+    total_cost,
+)
+from turnwise.transforms.judging.shared_places import NOTHING, PlaceError, divided_limits
 
 
 def ask_all(worker, questions, samples=1):

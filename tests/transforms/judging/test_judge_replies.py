@@ -4,7 +4,7 @@ import json
 import pytest
 from pydantic import BaseModel
 
-from turnwise.transforms.judging.backends.gemini_reply import read_answer
+from turnwise.transforms.judging.backends.gemini import read_answer
 
 GOOD = {"quote": "the words", "verdict": "valid"}
 

@@ -16,9 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.judges import find_access
-from turnwise.transforms.judging.judges.local import LOCAL_MODEL
-from turnwise.transforms.judging.judges_base import default_judge
-from turnwise.transforms.judging.worker import close_judges, open_judge
+from turnwise.transforms.judging.judges_base import LOCAL_MODEL, default_judge
+from turnwise.transforms.judging.setup import close_judges, open_judge
 
 ROOT = Path(__file__).parents[3]
 
@@ -240,7 +239,7 @@ def test_google_genai_is_loaded_only_for_gemini():
 import sys
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
-from turnwise.transforms.judging.worker import open_judge
+from turnwise.transforms.judging.setup import open_judge
 settings = JudgeSettings(JudgeConfig(backend="none"))
 check_judge(settings, {})
 open_judge(settings, {}).close()
@@ -256,7 +255,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge
-from turnwise.transforms.judging.worker import open_judge
+from turnwise.transforms.judging.setup import open_judge
 class Reply(BaseModel):
     verdict: bool
 config = JudgeConfig(backend="gemini", project="p", location="l", base_url=os.environ["SERVER"])

@@ -6,12 +6,16 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
-from turnwise.transforms.criteria.ces.similarity import SemanticSimilarity
-from turnwise.transforms.criteria.ces_turns import INCOMPARABLE, UNDECIDED, Hallucination, in_ces_terms
+from turnwise.transforms.criteria.ces_turns import (
+    INCOMPARABLE,
+    UNDECIDED,
+    Hallucination,
+    SemanticSimilarity,
+    in_ces_terms,
+)
 from turnwise.transforms.criteria.hallucinations import Hallucinations
-from turnwise.transforms.judging.judges.local import LOCAL_MODEL, LocalJudge
-from turnwise.transforms.judging.prompts import facts, messages_of_user
-from turnwise.transforms.judging.prompts.sections import Section
+from turnwise.transforms.judging.judges_base import LOCAL_MODEL, LocalJudge
+from turnwise.transforms.judging.prompts import Section, facts, messages_of_user
 
 FOUND = ToolResponse(name="find", response={"flight": "AC457", "leaves": "14:05", "gate": "B12"})
 

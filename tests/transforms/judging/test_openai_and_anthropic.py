@@ -7,11 +7,10 @@ import pytest
 from tests.served import in_environment
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.judging.backends.openai_reply import read_chat
-from turnwise.transforms.judging.backends.strict_schema import strict_schema
+from turnwise.transforms.judging.backends.calling import strict_schema
+from turnwise.transforms.judging.backends.openai import read_chat
 from turnwise.transforms.judging.judges_base import JUDGES
-from turnwise.transforms.judging.setup import check_judge
-from turnwise.transforms.judging.worker import JudgeWorker
+from turnwise.transforms.judging.setup import JudgeWorker, check_judge
 
 GOOD = {"quote": "the words", "verdict": "valid"}
 ALL = ["chat", "responses", "messages"]

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from tests.transforms.judging.test_judge_faults import FAULTS
 from turnwise.schemas.config import JudgeConfig
 from turnwise.transforms.judging.backends.base import Request, RequestTemplate
-from turnwise.transforms.judging.backends.gemini import GeminiApi
-from turnwise.transforms.judging.backends.gemini_schema import in_order
+from turnwise.transforms.judging.backends.gemini import GeminiApi, in_order
 from turnwise.transforms.judging.backends.prepared import PLACE, PreparedRequest, prepared
 from turnwise.transforms.judging.judges_base import Access
 

@@ -10,16 +10,13 @@ from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, golden, render
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.config import JudgeConfig
 from turnwise.schemas.conversation import Turn
-from turnwise.transforms.criteria.adk.user_simulator import PerTurnUserSimulatorQuality
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.backends.gemini_schema import in_order
-from turnwise.transforms.judging.judges.local import LocalJudge
-from turnwise.transforms.judging.judges_base import find_judge
+from turnwise.transforms.criteria.safety import PerTurnUserSimulatorQuality
+from turnwise.transforms.judging.backends.gemini import in_order
+from turnwise.transforms.judging.judges_base import LocalJudge, find_judge
 from turnwise.transforms.judging.limits import estimated_tokens
-from turnwise.transforms.judging.prompts.personas import PERSONAS, rules_of
-from turnwise.transforms.judging.prompts.reply import ReasonedReply, Reply, asked_schema
-from turnwise.transforms.judging.requests import Requests
-from turnwise.transforms.judging.routes import Routes
+from turnwise.transforms.judging.prompts import PERSONAS, ReasonedReply, Reply, asked_schema, rules_of
+from turnwise.transforms.judging.routes import Requests, Routes
 from turnwise.transforms.text.cleaning import contains_quote
 
 EXAMPLE = re.compile(r"^Example \((\w+)\).*?:\n(.*?)^Answer: (\{[^\n]*\})$", re.MULTILINE | re.DOTALL)

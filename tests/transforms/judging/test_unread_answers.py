@@ -5,7 +5,7 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.judges.local import LocalJudge
+from turnwise.transforms.judging.judges_base import LocalJudge
 
 FACT = "The flight AB123 costs 250 euros. "
 SOURCES = [ToolResponse(name="find", response={"flight": "AB123", "price": "250 euros"})]

@@ -6,9 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from turnwise.transforms.judging.ask import NO_JUDGE, JudgeModelOptions, JudgeSample, Prompt, Question
-from turnwise.transforms.judging.judges.none import NoJudge
-from turnwise.transforms.judging.vote import LEFT_OUT, Answers, Ballot, ask_all, vote, vote_each
+from turnwise.transforms.judging.ask import (
+    LEFT_OUT,
+    NO_JUDGE,
+    Answers,
+    Ballot,
+    JudgeModelOptions,
+    JudgeSample,
+    Prompt,
+    Question,
+    ask_all,
+    vote,
+    vote_each,
+)
+from turnwise.transforms.judging.judges_base import NoJudge
 
 
 class Answer(BaseModel):

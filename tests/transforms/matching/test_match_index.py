@@ -13,8 +13,7 @@ from turnwise.schemas.conversation import (
     TurnThresholds,
 )
 from turnwise.transforms.matching.sample import AmbiguousCaseError, CaseIndex, Sample, UnknownCaseError
-from turnwise.transforms.scoring.findings import record_findings
-from turnwise.transforms.scoring.gaps import gap_reasons
+from turnwise.transforms.scoring.panels import gap_reasons, record_findings
 
 LONG = "projects/p/locations/us/apps/a/evaluations/"
 

@@ -7,10 +7,10 @@ import pytest
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation, ExpectedTurn, Record, ToolCall
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample, inline_case
 from turnwise.transforms.scoring.config import build_criteria, parse_config
+from turnwise.transforms.scoring.conversation import evaluate_sample
 
 CALLS = build_criteria(parse_config(json.dumps({"criteria": {"tool_effects_v1": {}}})))
 PAY = {"id": "1", "type": "function", "function": {"name": "pay", "arguments": "{}"}}

@@ -3,9 +3,8 @@ from collections import Counter
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import FinalResponseMatch
 from turnwise.transforms.judging.ask import JudgeModelOptions
-from turnwise.transforms.metrics.codec import packed, unpacked
-from turnwise.transforms.metrics.panels import add_panel, merge_panels, panel_column
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
+from turnwise.transforms.metrics.tally import add_panel, merge_panels, panel_column
 from turnwise.transforms.scoring.evaluate import CriterionScores
 
 NAME = FinalResponseMatch.name

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.metrics.quantiles import (
+from turnwise.transforms.metrics.tally import (
     ACCURACY,
     LARGEST,
     SMALLEST,

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from turnwise.schemas.conversation import Conversation, GroundedAnswer, Record, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.repeats import slices_of
 from turnwise.transforms.metrics.rows import slice_rows, version_rows
-from turnwise.transforms.metrics.slices import slices_of
 from turnwise.transforms.metrics.state import MetricsState, add_conversation
+from turnwise.transforms.scoring.conversation import evaluate_sample
 
 RUN = RunInfo("run-1", "2026-03-01T02:00:00Z", ("skipped", "query"))
 CRITERIA_USED = [CRITERIA["skipped_rate"](threshold=0.6), CRITERIA["turn_latency"]()]

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.transforms.beam.metrics import MetricsFn, StateCoder
-from turnwise.transforms.metrics.codec import packed, unpacked
 from turnwise.transforms.metrics.rows import version_rows
-from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.metrics.tally import Tally
 
 COUNTS = st.integers(0, 50)

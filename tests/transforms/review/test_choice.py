@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.review.choice import by_harm, cluster_sizes, latest_revisions, to_read
+from turnwise.transforms.review.problems import by_harm, cluster_sizes, latest_revisions, to_read
 
 
 def row(name: str, harm: float = 1.0, cluster: str | None = "a", **columns: Any) -> ConversationRow:

@@ -14,9 +14,7 @@ from turnwise.schemas.rows import MOST_BYTES
 from turnwise.transforms.effects.mentions import ToolCatalog, sort_settings
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample, inline_case
-from turnwise.transforms.review.calls import CallEffects, agent_calls
-from turnwise.transforms.review.limit import limited
-from turnwise.transforms.review.transcript import transcript_of
+from turnwise.transforms.review.calls import CallEffects, agent_calls, limited, transcript_of
 
 EFFECTS = CallEffects(ToolCatalog(sort_settings({})))
 

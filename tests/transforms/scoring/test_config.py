@@ -6,8 +6,7 @@ from pydantic import ValidationError
 
 from turnwise.pipeline.settings.config_file import read_config
 from turnwise.schemas.config import DEFAULT_CRITERIA, ConfigError, EvalConfig
-from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.criteria.custom import CustomMetric
+from turnwise.transforms.criteria.base import CRITERIA, CustomMetric
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 

@@ -19,7 +19,7 @@ from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.evaluate import score_conversation
-from turnwise.transforms.scoring.findings import record_findings
+from turnwise.transforms.scoring.panels import record_findings
 
 TEXT = "Gepäck 🧳 bis 1.131."  # bytes: "Gepäck" 0-7, the suitcase 8-12, "bis" 13-16
 TWO = [Reference(texts=["a"]), Reference(texts=["b"])]

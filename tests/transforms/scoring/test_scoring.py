@@ -5,8 +5,7 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Tu
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import CRITERIA, MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import score_conversation
-from turnwise.transforms.scoring.verdict import criteria_verdict
+from turnwise.transforms.scoring.evaluate import criteria_verdict, score_conversation
 
 RECORD = Record("log.jsonl", 7, b'{"raw": 1}')
 

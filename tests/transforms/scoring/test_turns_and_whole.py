@@ -6,8 +6,8 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Expectation, ExpectedTurn, Record, ToolCall, Turn
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.evaluation.conversation import evaluate_sample
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.conversation import evaluate_sample
 
 RUN = RunInfo("r", "2026-01-01T00:00:00Z")
 BOOK, PAY = ToolCall(name="book_seat", args={"n": 1}), ToolCall(name="pay_bill", args={"n": 2})

@@ -15,10 +15,15 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.verdict import golden_verdict, scenario_verdict
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.evaluation.conversation import RULES
 from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.evaluate import CriterionScores, score_conversation
-from turnwise.transforms.scoring.verdict import Verdict, conversation_verdict, criteria_verdict
+from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.scoring.evaluate import (
+    CriterionScores,
+    Verdict,
+    conversation_verdict,
+    criteria_verdict,
+    score_conversation,
+)
 
 CALL = ToolCall(name="a", args={"x": 1})
 WANTS_CALL = Expectation("tool_call", tool_call=CALL)

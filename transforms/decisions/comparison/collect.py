@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed, TurnScore
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _LONGEST_REASON = 300
 

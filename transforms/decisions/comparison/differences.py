@@ -15,7 +15,7 @@ from turnwise.transforms.comparison.words import difference_of, word_for
 from turnwise.transforms.decisions.comparison.estimates import Estimate, PairedRuns, Setup
 from turnwise.transforms.decisions.comparison.side_values import MatchedValues, SideValues
 from turnwise.transforms.decisions.comparison.values import estimate, group_estimate, paired_estimate
-from turnwise.transforms.metrics.slices import LANGUAGE, TAG, is_wanted
+from turnwise.transforms.metrics.repeats import LANGUAGE, TAG, is_wanted
 from turnwise.transforms.statistics.tests import benjamini_hochberg, normal_quantile
 
 MOST_SLICES = 100

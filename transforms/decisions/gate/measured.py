@@ -14,7 +14,7 @@ from turnwise.transforms.comparison.columns import ConversationColumns
 from turnwise.transforms.comparison.observed import ComparedConversation, Observed
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.gating.words import counted
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _LOST_RECORDS = (
     ("lost_records", "record", "lost"),

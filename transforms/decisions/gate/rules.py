@@ -24,7 +24,7 @@ from turnwise.transforms.decisions.gate.measured import (
 )
 from turnwise.transforms.gating.baseline import hold_baseline
 from turnwise.transforms.gating.words import counted, names_text, number_text, without_text
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _MOST_NAMES = 20
 _DESTRUCTIVE = "destructive"

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.review.choice import latest_revisions
+from turnwise.transforms.review.problems import latest_revisions
 from turnwise.transforms.text.cleaning import natural_order
 
 AnyRow = dict[str, Any]

@@ -8,7 +8,7 @@ from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.report import CriterionFigure, CriterionRow, ReportRun, ReportVersion, Sentence
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.report.collect import RunRows
-from turnwise.transforms.scoring.verdict import STATUS
+from turnwise.transforms.scoring.evaluate import STATUS
 
 LEAST_COVERAGE = 0.95
 _IDS_SHOWN = 3

@@ -1,16 +1,20 @@
 """Requests and replies of models, independent of their API, and the `Backend` protocol."""
 
+import base64
 import inspect
+import os
 import re
 from base64 import b64encode
-from typing import Literal, Protocol
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 from urllib.parse import quote
 
+import orjson
 from msgspec import Struct
 from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.jsonio import JsonObject, key_twice
 
 FaultKind = Literal[
     "blocked", "max_tokens", "empty", "http", "timeout", "connection", "json", "schema", "budget", "other"
@@ -193,3 +197,158 @@ def one_line(text: str, longest: int = 200) -> str:
     """Returns a text in one line of at most `longest` characters."""
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+# Makes replies of the response of any API.
+
+_THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+_UNOPENED = re.compile(r"\s*[^\s{\[`].*?</think>", re.DOTALL)
+EMPTY = Fault("empty", "the model gave no answer")
+
+TokenFigures: TypeAlias = "tuple[int, int] | None"
+"""Prompt tokens, and answer tokens including thoughts; None: the API does not state them."""
+
+
+class ReadAnswer(NamedTuple):
+    """What a response holds.
+
+    Attributes:
+        texts: A text or a fault for every answer; those that are missing are not there.
+        tokens: TokenFigures of the call.
+        model: The model that answered; None: the requested one.
+        missing: The fault of answers that are not there.
+    """
+
+    texts: list[str | Fault]
+    tokens: TokenFigures
+    model: str | None
+    missing: Fault = EMPTY
+
+
+def replies_of(
+    body: str | bytes, model: str, count: int, read: Callable[[JsonObject], ReadAnswer]
+) -> list[RawReply]:
+    """Returns `count` replies out of a response in JSON.
+
+    The tokens of the call are divided among the replies; their sums are exact.
+
+    Args:
+        body: The HTTP response's body.
+        model: Requested model; replaced by the model that the response states.
+        count: Number of answers that were asked for.
+        read: Reads the response; raises AttributeError, KeyError, TypeError or ValueError if it is none.
+    """
+    try:
+        value = orjson.loads(body)
+        if key_twice(body if isinstance(body, bytes) else body.encode(), value) is not None:
+            raise ValueError("one key twice")
+        texts, tokens, stated, missing = read(value)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        fault = Fault("json", "the API's response is broken")
+        return [RawReply(None, fault, model, None, None)] * count
+    texts = [text if isinstance(text, Fault) or text.strip() else EMPTY for text in texts[:count]]
+    return [
+        RawReply(
+            text if isinstance(text, str) else None,
+            text if isinstance(text, Fault) else None,
+            stated or model,
+            _share(tokens and tokens[0], count, number),
+            _share(tokens and tokens[1], count, number),
+        )
+        for number, text in enumerate(texts + [missing] * (count - len(texts)))
+    ]
+
+
+def cut_off(word: str) -> Fault:
+    """Returns the fault of an answer that is not complete."""
+    return Fault("max_tokens", f"the answer was cut off at its token limit ({word})")
+
+
+def failed(error: object, word: str) -> Fault:
+    """Returns the fault of an answer in whose place an error came, with a good status.
+
+    Args:
+        error: The error; only its code is quoted, because the rest of it might hold secrets.
+        word: What is said of an error without a code.
+    """
+    code = (error.get("code") or error.get("type")) if isinstance(error, dict) else None
+    return Fault("other", one_line(f"the API failed: {code or word}"))
+
+
+def withheld(word: str) -> Fault:
+    """Returns the fault of an answer that the API or the model refuses."""
+    return Fault("blocked", one_line(f"the answer was withheld: {word}"))
+
+
+def without_thoughts(text: str) -> str:
+    """Returns an answer without the thoughts that some servers leave before it.
+
+    Where the model's template opens them, they only have an end.
+    """
+    found = _THOUGHTS.match(text) or _UNOPENED.match(text)
+    return text[found.end() :] if found else text
+
+
+def _share(total: int | None, count: int, number: int) -> int | None:
+    return None if total is None else total // count + (number < total % count)
+
+
+# Reads an API key from Google's Secret Manager, by the identity of the process.
+
+OVERRIDE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
+"""gcloud's variable for another address of the service."""
+
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_LOCATION = re.compile(r"projects/[^/]+/locations/([^/]+)/")
+_TIMEOUT_S = 30
+
+
+def read_secret(name: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Returns a secret's text.
+
+    Args:
+        name: `projects/P/secrets/S/versions/V`, or with `locations/L` a regional one; V may be `latest`.
+        environ: Environment, which may name another address of the service.
+
+    Raises:
+        ConfigError: It cannot be read; one line without the secret.
+    """
+    # Loading them takes time, which only those who need them wait for.
+    import google.auth
+    import requests
+    from google.auth.exceptions import GoogleAuthError
+    from google.auth.transport.requests import Request
+
+    try:
+        credentials, _ = google.auth.default(scopes=[_SCOPE])
+        credentials.refresh(Request())
+        headers = {"Authorization": f"Bearer {credentials.token}"}
+        url = f"{_address(name, environ)}/v1/{name}:access"
+        answer = requests.get(url, headers=headers, timeout=_TIMEOUT_S, allow_redirects=False)
+    except (GoogleAuthError, requests.RequestException) as error:
+        said = " ".join(str(error).split())
+        raise ConfigError(f"judge.api_key_secret: {name}: cannot be read: {said}") from None
+    if answer.status_code != 200:
+        raise ConfigError(f"judge.api_key_secret: {name}: {_refusal(answer.status_code)}")
+    try:
+        return base64.b64decode(answer.json()["payload"]["data"], validate=True).decode("ascii").strip()
+    except (KeyError, TypeError, ValueError):
+        raise ConfigError(f"judge.api_key_secret: {name}: holds no API key") from None
+
+
+def _address(name: str, environ: Mapping[str, str]) -> str:
+    stated = environ.get(OVERRIDE)
+    if stated:
+        return stated.rstrip("/")
+    region = _LOCATION.match(name)
+    return (
+        f"https://secretmanager.{region[1]}.rep.googleapis.com"
+        if region
+        else "https://secretmanager.googleapis.com"
+    )
+
+
+def _refusal(status: int) -> str:
+    if status == 403:
+        return "HTTP 403: this identity may not read it (it needs the role Secret Manager Secret Accessor)"
+    return "HTTP 404: there is no such secret or version" if status == 404 else f"HTTP {status}"

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from typing import Any
 from urllib.request import getproxies
 
 import aiohttp
@@ -12,20 +13,24 @@ from google.genai import errors, types
 from pydantic import ValidationError
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
-from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.judging.backends.attempts import PASSING_STATUSES, asked_wait
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.judging.backends.base import (
+    EMPTY,
     Fault,
     OneCandidateError,
     RawReply,
+    ReadAnswer,
     Request,
     RequestTemplate,
+    TokenFigures,
+    cut_off,
+    one_line,
+    replies_of,
+    withheld,
     without_key,
     wrong_setting,
 )
-from turnwise.transforms.judging.backends.calling import ApiFailure
-from turnwise.transforms.judging.backends.gemini_reply import read_answer
-from turnwise.transforms.judging.backends.gemini_schema import in_order
+from turnwise.transforms.judging.backends.calling import PASSING_STATUSES, ApiFailure, asked_wait
 from turnwise.transforms.judging.backends.prepared import PLACE, PreparedRequest, keeping_session, prepared
 from turnwise.transforms.judging.judges_base import HOW_TO, Access
 
@@ -192,3 +197,54 @@ def _settings(template: RequestTemplate, count: int) -> types.GenerateContentCon
         "automatic_function_calling": {"disable": True},
     }
     return types.GenerateContentConfig.model_validate(values)
+
+
+# The JSON schema of an answer, as Gemini needs it.
+
+
+def in_order(value: JsonValue) -> JsonValue:
+    """Returns a JSON schema that states the order of properties; without it, some models sort them."""
+    if isinstance(value, list):
+        return [in_order(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    properties = value.get("properties")
+    order: JsonObject = {}
+    if value.get("type") == "object" and isinstance(properties, dict):
+        order["propertyOrdering"] = list(properties)
+    return {**{key: in_order(each) for key, each in value.items()}, **order}
+
+
+# Reads the answer to a call of generateContent.
+
+_FINISHED = (None, "STOP", "FINISH_REASON_UNSPECIFIED")
+
+
+def read_answer(body: str | bytes, model: str, count: int) -> list[RawReply]:
+    """Returns `count` replies; missing candidates are faults. See `replies_of`."""
+    return replies_of(body, model, count, _read)
+
+
+def _read(answer: JsonObject) -> ReadAnswer:
+    texts = [_text(candidate) for candidate in answer.get("candidates") or []]
+    blocked = (answer.get("promptFeedback") or {}).get("blockReason")
+    missing = Fault("blocked", one_line(f"the question was blocked: {blocked}")) if blocked else EMPTY
+    return ReadAnswer(texts, _tokens(answer.get("usageMetadata")), answer.get("modelVersion"), missing)
+
+
+def _text(candidate: JsonObject) -> str | Fault:
+    finish = candidate.get("finishReason")
+    if finish == "MAX_TOKENS":
+        return cut_off(finish)
+    if finish not in _FINISHED:
+        return withheld(finish)
+    parts: list[dict[str, Any]] = (candidate.get("content") or {}).get("parts") or []
+    return "".join(part.get("text") or "" for part in parts if not part.get("thought"))
+
+
+def _tokens(usage: JsonObject | None) -> TokenFigures:
+    if not usage:
+        return None
+    tokens_in = (usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)
+    tokens_out = (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
+    return int(tokens_in), int(tokens_out)

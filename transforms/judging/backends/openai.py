@@ -4,17 +4,40 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+import anthropic
 import openai
+import orjson
+from anthropic import AsyncAnthropic
+from anthropic import DefaultAsyncHttpxClient as AnthropicDefaultAsyncHttpxClient
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.judging.backends.base import OneCandidateError, RawReply, Request
-from turnwise.transforms.judging.backends.calling import ApiFailure, OtherFormError
-from turnwise.transforms.judging.backends.clients import ClientErrors, instructions_with_schema
-from turnwise.transforms.judging.backends.openai_reply import read_chat, read_response
-from turnwise.transforms.judging.backends.settings import RESPONSES, settings_of
-from turnwise.transforms.judging.backends.strict_schema import strict_schema
+from turnwise.transforms.judging.backends.base import (
+    Fault,
+    OneCandidateError,
+    RawReply,
+    ReadAnswer,
+    Request,
+    TokenFigures,
+    cut_off,
+    failed,
+    replies_of,
+    withheld,
+    without_thoughts,
+)
+from turnwise.transforms.judging.backends.calling import (
+    ApiFailure,
+    ClientErrors,
+    OtherFormError,
+    instructions_with_schema,
+    strict_schema,
+)
+from turnwise.transforms.judging.backends.settings import (
+    RESPONSES,
+    settings_of,
+    settings_of_anthropic_settings,
+)
 from turnwise.transforms.judging.judges_base import Access
 
 _FORMAT_WORDS = (
@@ -158,3 +181,211 @@ class OpenAiApi:
 def _format(schema: JsonObject) -> JsonObject:
     strict = strict_schema(schema)
     return {"name": "reply", "schema": schema if strict is None else strict, "strict": strict is not None}
+
+
+# Asks models by Anthropic's Messages API, through anthropic; nothing else loads anthropic.
+
+_MOST_TOKENS = 8192
+"""Limit of an answer where the settings name none: the API needs one."""
+
+
+class AnthropicApi:
+    """One client of Anthropic's API, for one event loop; made at the first call.
+
+    The answer is the input of a tool that the model must call. A model or server that refuses the tool gets
+    its schema in the instructions.
+    """
+
+    def __init__(self, access: Access):
+        self._access = access
+        self._errors = ClientErrors(anthropic.APIStatusError, anthropic.APIConnectionError, access.api_key)
+        self._client: AsyncAnthropic | None = None
+        self._without_tool: set[str] = set()
+
+    @property
+    def lists_models(self) -> bool:
+        """Whether a model that it does not find does not exist."""
+        return not self._access.base_url
+
+    def open(self) -> None:
+        """Makes the client, once."""
+        self._opened()
+
+    async def generate(self, request: Request, count: int) -> bytes:
+        """Returns the body of the response; see Api."""
+        if count > 1:
+            raise OneCandidateError
+        model = request.template.model
+        has_tool = model not in self._without_tool
+        try:
+            return await self._create(request, has_tool)
+        except anthropic.APIStatusError as error:
+            if has_tool and self._errors.refuses(error, "tool"):
+                self._without_tool.add(model)
+                raise OtherFormError from None
+            raise
+
+    async def find(self, model: str) -> None:
+        """Asks for a model."""
+        await self._opened().models.with_raw_response.retrieve(model)
+
+    def read(self, body: str | bytes, model: str, count: int) -> list[RawReply]:
+        """Returns the reply out of the body of a response."""
+        return read_message(body, model)
+
+    def failure(self, error: Exception) -> ApiFailure:
+        """Returns what an error means."""
+        return self._errors.failure(error)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._client is not None:
+            await self._client.close()
+
+    def _opened(self) -> AsyncAnthropic:
+        if self._client is None:
+            self._client = AsyncAnthropic(
+                api_key=self._access.api_key or "none",
+                base_url=self._access.base_url or "https://api.anthropic.com",
+                max_retries=0,
+                timeout=None,
+                # A redirect would take the key along, also to another origin.
+                http_client=AnthropicDefaultAsyncHttpxClient(follow_redirects=False),
+            )
+        return self._client
+
+    async def _create(self, request: Request, has_tool: bool) -> bytes:
+        template = request.template
+        settings = settings_of_anthropic_settings(template.settings)
+        body: dict[str, Any] = {"max_tokens": settings.pop("max_tokens", _MOST_TOKENS)}
+        instructions = template.instructions if has_tool else instructions_with_schema(template)
+        if has_tool:
+            body["tools"] = [
+                {"name": TOOL, "description": "Gives the answer.", "input_schema": template.schema}
+            ]
+            body["tool_choice"] = {"type": "tool", "name": TOOL, "disable_parallel_tool_use": True}
+        response = await self._opened().messages.with_raw_response.create(
+            model=template.model,
+            system=instructions,
+            messages=[{"role": "user", "content": request.evidence}],
+            extra_body=settings,  # the client does not know the temperature, which older models have
+            **body,
+        )
+        return response.http_response.content
+
+
+# Reads the answers of OpenAI's chat completions and Responses API.
+
+_FINISHED = (None, "", "stop", "end_turn", "eos", "eos_token", "stop_sequence")
+_BROKEN_OFF = ("abort", "error")
+
+
+def read_chat(body: str | bytes, model: str, count: int) -> list[RawReply]:
+    """Returns `count` replies of chat completions; missing choices are faults. See `replies_of`."""
+    return replies_of(body, model, count, _completion)
+
+
+def read_response(body: str | bytes, model: str) -> list[RawReply]:
+    """Returns the reply of the Responses API. See `replies_of`."""
+    return replies_of(body, model, 1, _response)
+
+
+def _completion(answer: JsonObject) -> ReadAnswer:
+    texts = [_choice(choice) for choice in answer.get("choices") or []]
+    tokens = _tokens(answer, "prompt_tokens", "completion_tokens")
+    if not texts and answer.get("error"):  # a gateway's, whose status is 200
+        return ReadAnswer(
+            [], tokens, answer.get("model"), failed(answer["error"], "an error in place of an answer")
+        )
+    return ReadAnswer(texts, tokens, answer.get("model"))
+
+
+def _choice(choice: JsonObject) -> str | Fault:
+    finish = choice.get("finish_reason")
+    if finish == "length":
+        return cut_off(finish)
+    if finish in _BROKEN_OFF:
+        return failed(choice.get("error"), finish)
+    if finish not in _FINISHED:
+        return withheld(finish)
+    message = choice["message"]
+    if message.get("refusal"):
+        return withheld("refusal")
+    return without_thoughts(_content(message.get("content") or ""))
+
+
+def _content(content: str | list[dict[str, Any]]) -> str:
+    """Returns the text of a message; some servers divide it into parts, thoughts among them."""
+    if isinstance(content, str):
+        return content
+    return "".join(part["text"] for part in content if part["type"] == "text")
+
+
+def _response(answer: JsonObject) -> ReadAnswer:
+    return ReadAnswer(
+        [_output(answer)], _tokens(answer, "input_tokens", "output_tokens"), answer.get("model")
+    )
+
+
+def _output(answer: JsonObject) -> str | Fault:
+    status = answer["status"]
+    if status == "incomplete":
+        why = (answer.get("incomplete_details") or {}).get("reason")
+        return cut_off(why) if why == "max_output_tokens" else withheld(str(why))
+    if status != "completed":
+        return failed(answer.get("error"), str(status))
+    parts = _parts(answer)
+    if any(part["type"] == "refusal" for part in parts):
+        return withheld("refusal")
+    return without_thoughts("".join(part["text"] for part in parts if part["type"] == "output_text"))
+
+
+def _parts(answer: JsonObject) -> list[dict[str, Any]]:
+    messages = [item for item in answer.get("output") or [] if item["type"] == "message"]
+    return [part for message in messages for part in message["content"]]
+
+
+def _tokens(answer: JsonObject, name_in: str, name_out: str) -> TokenFigures:
+    usage = answer.get("usage") or {}
+    tokens_in, tokens_out = usage.get(name_in), usage.get(name_out)
+    return None if tokens_in is None or tokens_out is None else (int(tokens_in), int(tokens_out))
+
+
+# Reads the answers of Anthropic's Messages API.
+
+TOOL = "reply"
+"""The tool whose input is the answer."""
+
+_ANTHROPIC_REPLY_FINISHED = (None, "end_turn", "stop_sequence", "tool_use")
+_CUT_OFF = ("max_tokens", "model_context_window_exceeded")
+_TOKENS_IN = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def read_message(body: str | bytes, model: str) -> list[RawReply]:
+    """Returns the reply of a message. See `replies_of`."""
+    return replies_of(body, model, 1, _read)
+
+
+def _read(answer: JsonObject) -> ReadAnswer:
+    return ReadAnswer(
+        [_text(answer)], _tokens_anthropic_reply(answer.get("usage") or {}), answer.get("model")
+    )
+
+
+def _text(answer: JsonObject) -> str | Fault:
+    stop = answer.get("stop_reason")
+    if stop in _CUT_OFF:
+        return cut_off(stop)
+    if stop not in _ANTHROPIC_REPLY_FINISHED:
+        return withheld(stop)
+    blocks: list[dict[str, Any]] = answer["content"]
+    for block in blocks:
+        if block["type"] == "tool_use" and block["name"] == TOOL:
+            return orjson.dumps(block["input"]).decode()
+    return without_thoughts("".join(block["text"] for block in blocks if block["type"] == "text"))
+
+
+def _tokens_anthropic_reply(usage: JsonObject) -> TokenFigures:
+    if usage.get("input_tokens") is None or usage.get("output_tokens") is None:
+        return None
+    return sum(int(usage.get(name) or 0) for name in _TOKENS_IN), int(usage["output_tokens"])

@@ -6,17 +6,12 @@ from msgspec.structs import asdict
 from pydantic import BaseModel
 
 from turnwise.schemas.config import JudgeConfig
-from turnwise.transforms.criteria.adk.coherence import CoherenceReply
+from turnwise.transforms.criteria.responses import CoherenceReply
 from turnwise.transforms.decisions.comparison.collect import ruler_of
 from turnwise.transforms.judging.ask import JudgeModelOptions, JudgeSample, Prompt, Question
 from turnwise.transforms.judging.limits import ANSWER_TOKENS
-from turnwise.transforms.judging.prompts.reply import asked_schema
-from turnwise.transforms.scoring.joint.confidence import (
-    Confident,
-    confident_version,
-    least_confidence,
-    with_confidence,
-)
+from turnwise.transforms.judging.prompts import asked_schema
+from turnwise.transforms.scoring.panels import Confident, confident_version, least_confidence, with_confidence
 
 LOW = "its confidence is 79, and 80 is needed"
 TABLE = [

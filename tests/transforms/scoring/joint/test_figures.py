@@ -3,10 +3,10 @@ from collections import Counter
 import pytest
 
 from turnwise.schemas.config import TokenPrices
-from turnwise.transforms.scoring.joint.counting import joint_counts
-from turnwise.transforms.scoring.joint.figures import (
+from turnwise.transforms.scoring.config import (
     cascade_counts,
     cascade_figures,
+    joint_counts,
     panel_counts,
     panel_figures,
 )

@@ -2,11 +2,8 @@ import pytest
 
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.responses import FinalResponseMatch
-from turnwise.transforms.scoring.gaps import NotAsked
-from turnwise.transforms.scoring.joint.members import Member
-from turnwise.transforms.scoring.joint.panel import majority
-from turnwise.transforms.scoring.joint.verdicts import verdict_of
-from turnwise.transforms.scoring.panels import Recorder
+from turnwise.transforms.scoring.panels import Member, NotAsked, Recorder, verdict_of
+from turnwise.transforms.scoring.selection import majority
 
 PANEL = ["a", "b", "c"]
 FEW = "1 of 3 members of the panel gave a verdict, 2 are needed: b, c: HTTP 500"

@@ -9,12 +9,17 @@ from turnwise.transforms.ces.result import evaluation_result, result_message
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.metrics.repeats import slices_of
 from turnwise.transforms.metrics.rows import result_row, score_rows
-from turnwise.transforms.metrics.slices import slices_of
 from turnwise.transforms.metrics.state import SumPart
 from turnwise.transforms.review.row import reviewer_of
-from turnwise.transforms.scoring.evaluate import ScoredConversation, score_conversation
-from turnwise.transforms.scoring.verdict import Rules, Verdict, conversation_verdict
+from turnwise.transforms.scoring.evaluate import (
+    Rules,
+    ScoredConversation,
+    Verdict,
+    conversation_verdict,
+    score_conversation,
+)
 
 RULES: Rules = {"ces": ces_verdict}
 """The dialects of eval cases that have a verdict of their own."""

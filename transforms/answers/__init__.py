@@ -1,1 +1,0 @@
-"""Discovery Engine's own: citations, annotations and checks."""

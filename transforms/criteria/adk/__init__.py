@@ -1,1 +1,0 @@
-"""google-adk's criteria of answers and of whole conversations."""

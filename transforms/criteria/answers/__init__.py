@@ -1,1 +1,0 @@
-"""Criteria of grounded answers: citations, grounding, safety ratings, refusals."""

@@ -1,1 +1,0 @@
-"""Criteria of tool calls and their effects."""

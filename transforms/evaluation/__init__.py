@@ -1,1 +1,0 @@
-"""Evaluation of one conversation: scores, verdict, result and rows."""

@@ -1,1 +1,0 @@
-"""Named judges, one object each."""

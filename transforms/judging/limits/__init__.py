@@ -1,1 +1,0 @@
-"""Budget, pace, counts and estimates of a judge."""

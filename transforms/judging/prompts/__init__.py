@@ -1,1 +1,0 @@
-"""Evidence and questions, as text."""

@@ -1,1 +1,0 @@
-"""Judgements by several models: panels, which vote, and cascades, which ask a cheap judge first."""
