@@ -33,8 +33,8 @@ from turnwise.pipeline.store.engine import open_store
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
+from turnwise.transforms.decisions.gate.measured import check_gate
 from turnwise.transforms.formats.reading import CaseReader, LogReader
-from turnwise.transforms.gating.checks import check_gate
 from turnwise.transforms.scoring.config import build_criteria, parse_config
 
 OWN = re.compile(r"^(?:tail .* \| |\w+=\S+ )?(?:turnwise|\./run_local\.sh) (?P<arguments>.*)$")

@@ -32,10 +32,10 @@ ALLOWED = {
     "safety_ratings": {"transforms/formats/adk_cases.py", "transforms/formats/answers.py"},
     "turn_latency": {"schemas/config.py", "transforms/ces/", "pipeline/store/result_parts.py"},
     # Where the conversations of a format say that they come from.
-    "openai_chat": {"transforms/formats/chat.py", "transforms/conversion/targets/openai.py"},
+    "openai_chat": {"transforms/formats/chat.py", "transforms/tools/targets/formats.py"},
     # The format of a target.
-    "adk_eval_result": {"transforms/conversion/targets/adk_results.py"},
-    "adk_eval_set": {"transforms/conversion/targets/adk.py"},
+    "adk_eval_result": {"transforms/tools/targets/formats.py"},
+    "adk_eval_set": {"transforms/tools/targets/formats.py"},
     "ces_evaluation": {"transforms/tools/targets/formats.py"},
     "discovery_engine": {"transforms/formats/answers.py"},
     # Files and keys of that name, and the default of --output_format.
@@ -43,7 +43,7 @@ ALLOWED = {
     "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py", "pipeline/cli/main.py"},
     "jsonl": {"pipeline/settings/outputs.py"},
     # Where the declaration of a tool comes from.
-    "openai": {"transforms/conversion/targets/openai.py", "transforms/formats/endings.py"},
+    "openai": {"transforms/tools/targets/formats.py", "transforms/formats/endings.py"},
     # The key of the config.
     "mapping": {"pipeline/cli/inspect_files.py", "pipeline/inspection/suggestion.py"},
 }

@@ -19,7 +19,7 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, plain_rows
 from turnwise.schemas.score import RAISED, Failure, record_failure
-from turnwise.transforms.comparison.versions import compared_versions
+from turnwise.transforms.decisions.comparison.collect import compared_versions
 from turnwise.transforms.formats.reading import CaseReader, LogReader
 from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, match_case
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows

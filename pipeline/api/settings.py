@@ -20,8 +20,8 @@ from turnwise.pipeline.settings.run import (
 )
 from turnwise.schemas.config import ConfigError, EvalConfig, JudgeConfig
 from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.decisions.gate.measured import check_gate
 from turnwise.transforms.formats.registry import check_log_format
-from turnwise.transforms.gating.checks import check_gate
 from turnwise.transforms.judging.backends.base import Backend, backend_fault
 from turnwise.transforms.judging.judges_base import NONE, JudgeKind
 from turnwise.transforms.judging.setup import JudgeSettings

@@ -16,15 +16,16 @@ from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.counters import COUNTS, OF_RUN, CountingDoFn
-from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.beam.judge_turns import JudgeTurns
-from turnwise.transforms.beam.match import MatchCases
-from turnwise.transforms.beam.metrics import MetricsFn
-from turnwise.transforms.beam.scoring import ROW_TABLES, ROWS, STATISTICS, TO_READ, ScoreTurns
+from turnwise.transforms.beam.scoring import ROW_TABLES, ROWS, STATISTICS, TO_READ, JudgeTurns, ScoreTurns
 from turnwise.transforms.beam.steps import (
+    COUNTS,
     FAILURES,
+    OF_RUN,
+    CountingDoFn,
+    InspectedDoFn,
     JoinSessions,
+    MatchCases,
+    MetricsFn,
     NameGroups,
     ParseConversations,
     ParseEvalCases,

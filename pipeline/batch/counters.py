@@ -6,8 +6,8 @@ from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.runner import PipelineResult
 
 from turnwise.pipeline.report.judge import UsageByModel
-from turnwise.transforms.beam.counters import NAMESPACE
-from turnwise.transforms.beam.judge_turns import JUDGE_USAGE, UNUSABLE
+from turnwise.transforms.beam.scoring import JUDGE_USAGE, UNUSABLE
+from turnwise.transforms.beam.steps import NAMESPACE
 from turnwise.transforms.judging.limits import JudgeUsage
 
 

@@ -12,8 +12,7 @@ from apache_beam.pvalue import TaggedOutput
 from turnwise.pipeline.batch.build import Scored
 from turnwise.pipeline.io.run_end import Told, Written
 from turnwise.pipeline.io.run_files import ShardSink, gathered
-from turnwise.transforms.beam.counters import OF_RUN
-from turnwise.transforms.beam.inspected import InspectedDoFn
+from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 
 _STATE, _WRITTEN, _TOLD = "state", "written", "told"

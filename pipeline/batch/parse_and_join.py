@@ -11,8 +11,7 @@ from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.shards import STOPPING
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
-from turnwise.transforms.beam.steps import FAILURES, Joined
+from turnwise.transforms.beam.steps import COUNTS, FAILURES, CountingDoFn, Joined
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LogReader, parse_record
 

@@ -10,8 +10,8 @@ from turnwise.pipeline.batch.counters import judge_usage
 from turnwise.pipeline.io.run_files import RunSink
 from turnwise.pipeline.io.sources import Source
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.transforms.beam.counters import OF_RUN
-from turnwise.transforms.beam.judge_turns import JUDGE_USAGE
+from turnwise.transforms.beam.scoring import JUDGE_USAGE
+from turnwise.transforms.beam.steps import OF_RUN
 from turnwise.transforms.judging.limits import spent_on
 from turnwise.transforms.judging.shared_places import NOTHING
 

@@ -29,7 +29,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, shown_url
 from turnwise.schemas.rows import MetricsByAppVersionRow
 from turnwise.schemas.run import RUN_FILE, InputFiles, time_text
-from turnwise.transforms.comparison.versions import compared_versions
+from turnwise.transforms.decisions.comparison.collect import compared_versions
 
 _WIDTH = 110
 

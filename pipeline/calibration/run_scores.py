@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from turnwise.pipeline.io.run_reader import RunDirectory
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.calibration.scores import (
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.calibration.labels import (
     CriterionKey,
     JudgedScore,
     Ruler,
@@ -12,7 +13,6 @@ from turnwise.transforms.calibration.scores import (
     last_revisions,
     outcome_of,
 )
-from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.scoring.evaluate import STATUS
 
 _CONVERSATIONS = "conversations"

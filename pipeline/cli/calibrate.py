@@ -37,8 +37,7 @@ def calibrate_run(argv: Sequence[str]) -> int:
     from turnwise.pipeline.calibration.run_scores import run_rulers, run_scores
     from turnwise.pipeline.calibration.write import calibration_json, write_calibration
     from turnwise.pipeline.report.calibration import calibration_text
-    from turnwise.transforms.calibration.thresholds import ErrorCosts
-    from turnwise.transforms.decisions.calibration.calibrate import calibrate
+    from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
 
     lines = read_labels(options.labels)
     names = {line.label.criterion for line in lines}

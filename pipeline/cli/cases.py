@@ -16,9 +16,7 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.score import Failure
-from turnwise.transforms.case_making.query import check_fields, meets
-from turnwise.transforms.case_making.sample import CandidateSample
-from turnwise.transforms.decisions.cases import Candidate
+from turnwise.transforms.decisions.cases import Candidate, CandidateSample, check_fields, meets
 from turnwise.transforms.formats.reading import AnyReader
 from turnwise.transforms.formats.registry import check_log_format
 from turnwise.transforms.tools.conversion import TARGETS

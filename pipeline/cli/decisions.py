@@ -16,7 +16,7 @@ from turnwise.pipeline.settings.parser import OptionParser
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.registry import load_plugins
-from turnwise.transforms.comparison.side import ComparedSide
+from turnwise.transforms.decisions.comparison.sides import ComparedSide
 
 _BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
 _WIDTH = 120
@@ -51,9 +51,8 @@ def compare_runs(argv: Sequence[str]) -> int:
     options = _parse(argv)
     a, b = _sides(options)
     # Imported late: an error in the options does not wait for numpy.
-    from turnwise.transforms.comparison.compare import CompareOptions, compare
-    from turnwise.transforms.comparison.ruler import ruler_changes
-    from turnwise.transforms.decisions.comparison.differences import check_slices
+    from turnwise.transforms.decisions.comparison.differences import CompareOptions, check_slices, compare
+    from turnwise.transforms.decisions.comparison.words import ruler_changes
 
     problem = "" if options.allow_different_judges else ruler_problem(ruler_changes(a, b))
     if problem:

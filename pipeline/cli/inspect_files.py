@@ -24,9 +24,8 @@ from turnwise.schemas.score import Failure
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.formats.reading import AnyReader
 from turnwise.transforms.formats.registry import check_log_format
-from turnwise.transforms.inspection.collect import FileCollector
-from turnwise.transforms.inspection.trial import all_criteria
 from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.tools.inspection import FileCollector, all_criteria
 
 _WIDTH = 120
 _NO_CALLS = (

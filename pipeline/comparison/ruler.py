@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from turnwise.schemas.comparison import Comparison, RulerChange
-from turnwise.transforms.comparison.ruler import beyond_verdicts
+from turnwise.transforms.decisions.comparison.words import beyond_verdicts
 
 _SHOWN = 5
 

@@ -10,9 +10,9 @@ from turnwise.pipeline.io.terminal import printable
 from turnwise.pipeline.report.comparison import criteria_table, pairing_text
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.comparison.compare import CompareOptions, compare
-from turnwise.transforms.comparison.ruler import ruler_changes
-from turnwise.transforms.comparison.versions import compared_versions
+from turnwise.transforms.decisions.comparison.collect import compared_versions
+from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.words import ruler_changes
 from turnwise.transforms.text.cleaning import natural_order
 
 MOST_CONVERSATIONS = 2_000

@@ -11,11 +11,15 @@ from turnwise.pipeline.io.terminal import printable
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import ConversationRow, ScoreRow
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.comparison.columns import columns_of
-from turnwise.transforms.comparison.errors import add_errors, raised_errors
-from turnwise.transforms.comparison.observed import ComparedConversation
-from turnwise.transforms.comparison.side import ComparedSide
-from turnwise.transforms.decisions.comparison.collect import Summary, collect, ruler_of
+from turnwise.transforms.decisions.comparison.collect import (
+    ComparedConversation,
+    Summary,
+    add_errors,
+    collect,
+    raised_errors,
+    ruler_of,
+)
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 
 NO_VERSION = "(none)"
 """How an unknown app version is named on the command line."""

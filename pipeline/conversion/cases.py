@@ -7,11 +7,14 @@ from turnwise.pipeline.conversion.convert import add_lost
 from turnwise.pipeline.conversion.output import RecordFile, record_file
 from turnwise.schemas.inspection import Conversion
 from turnwise.schemas.score import Failure
-from turnwise.transforms.case_making.make import TO_APPROVE, made_case
-from turnwise.transforms.case_making.sample import CandidateSample, distinct_names
-from turnwise.transforms.conversion.convert import Converted, converted
-from turnwise.transforms.decisions.cases import Candidate
-from turnwise.transforms.tools.conversion import Target
+from turnwise.transforms.decisions.cases import (
+    TO_APPROVE,
+    Candidate,
+    CandidateSample,
+    distinct_names,
+    made_case,
+)
+from turnwise.transforms.tools.conversion import Converted, Target, converted
 
 _CUT = "cut transcripts, which are refused: name the logs of the run instead"
 _NO_TURN = "without a turn"

@@ -9,9 +9,8 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.inspection import Conversion, NotConverted
 from turnwise.schemas.score import Failure
-from turnwise.transforms.conversion.convert import Converted, converted
 from turnwise.transforms.formats.reading import FoundCase, LoggedConversation
-from turnwise.transforms.tools.conversion import Target
+from turnwise.transforms.tools.conversion import Converted, Target, converted
 
 ReadItem: TypeAlias = LoggedConversation | FoundCase | Failure
 _KEPT = 20

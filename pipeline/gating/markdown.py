@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.pipeline.io.terminal import counted, printable
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
 from turnwise.schemas.gate import GateReport, RuleResult
-from turnwise.transforms.gating.words import difference_text
+from turnwise.transforms.decisions.gate.measured import difference_text
 from turnwise.transforms.scoring.evaluate import STATUS
 
 _MARKS = {"passed": "passed", "failed": "**failed**", "undecided": "**not decided**"}

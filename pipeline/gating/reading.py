@@ -7,11 +7,19 @@ from turnwise.pipeline.gating.lost import lost_names
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
-from turnwise.transforms.comparison.errors import add_errors, raised_errors
-from turnwise.transforms.comparison.observed import ComparedConversation
-from turnwise.transforms.decisions.comparison.collect import Summary, collect
-from turnwise.transforms.decisions.gate.measured import NO_BASELINE, BaselineState, GatedVersion
-from turnwise.transforms.gating.unrecorded import unrecorded_cases
+from turnwise.transforms.decisions.comparison.collect import (
+    ComparedConversation,
+    Summary,
+    add_errors,
+    collect,
+    raised_errors,
+)
+from turnwise.transforms.decisions.gate.measured import (
+    NO_BASELINE,
+    BaselineState,
+    GatedVersion,
+    unrecorded_cases,
+)
 from turnwise.transforms.review.problems import latest_revisions
 
 

@@ -8,7 +8,7 @@ from turnwise.pipeline.io.terminal import LONGEST_PLACE, names_text
 from turnwise.schemas.gate import GateCheck, GatedConversation, LostRecord, RuleResult, RuleStatus
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
-from turnwise.transforms.comparison.observed import Observed
+from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of
 from turnwise.transforms.review.problems import cluster_sizes, to_read
 from turnwise.transforms.scoring.evaluate import STATUS

@@ -16,9 +16,9 @@ from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import CesConfig, ConfigError
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.score import Failure, record_failure
+from turnwise.transforms.beam.stream import CurrentCases
 from turnwise.transforms.formats.reading import CaseReader
 from turnwise.transforms.matching.sample import CaseIndex
-from turnwise.transforms.streaming.match import CurrentCases
 
 _OPTION = "--eval_cases"
 

@@ -19,8 +19,7 @@ from turnwise.pipeline.io.run_writer import (
 from turnwise.pipeline.io.sinks.base import document_content, table_content
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import TABLES, ConversationRow, MetricsByAppVersionRow
-from turnwise.transforms.beam.counters import OF_RUN
-from turnwise.transforms.beam.inspected import InspectedDoFn
+from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
 from turnwise.transforms.review.problems import ReadingList
 
 BY_VERSION = SINGLE_FILES[0]

@@ -27,8 +27,7 @@ from turnwise.pipeline.io.sinks.base import RowWriter, TableSink, row_writer
 from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.rows import plain_rows
-from turnwise.transforms.beam.counters import OF_RUN
-from turnwise.transforms.beam.inspected import InspectedDoFn
+from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
 
 TableRows = tuple[str, Sequence[Any]]
 """Name of a table, and some of its rows."""

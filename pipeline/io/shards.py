@@ -18,8 +18,7 @@ from turnwise.pipeline.io.ranges import FileRange, divided_files, measure
 from turnwise.pipeline.io.sources import FileSource, ReadingRangesFn, ReadRecords
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.counters import COUNTS
-from turnwise.transforms.beam.steps import FAILURES
+from turnwise.transforms.beam.steps import COUNTS, FAILURES
 
 _ENTRY = struct.Struct("=qqq")
 _OVER, _WHOLE = -1, -1

@@ -30,8 +30,7 @@ from turnwise.pipeline.io.ranges import (
 )
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
-from turnwise.transforms.beam.steps import FAILURES
+from turnwise.transforms.beam.steps import COUNTS, FAILURES, CountingDoFn
 
 
 class ReadRecords(NamedTuple):

@@ -10,14 +10,12 @@ from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.io.terminal import complain
 from turnwise.schemas.calibration import CheckCost
 from turnwise.schemas.config import TokenPrices
-from turnwise.transforms.judge_check.questions import CheckedQuestion
-from turnwise.transforms.judge_check.votes import vote_on
 from turnwise.transforms.judging.ask import Ask
 from turnwise.transforms.judging.backends.base import AuthenticationError
 from turnwise.transforms.judging.limits import JudgeUsage, total_cost
 from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import WAITING, JudgeSettings, JudgeWorker
-from turnwise.transforms.tools.judge_check import VotedQuestion
+from turnwise.transforms.tools.judge_check import CheckedQuestion, VotedQuestion, vote_on
 
 
 def estimated_cost(questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int) -> CheckCost:

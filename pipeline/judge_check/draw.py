@@ -11,9 +11,9 @@ from turnwise.pipeline.python.inputs import sort_inputs
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation
-from turnwise.transforms.judge_check.questions import AskedQuestions, CheckedQuestion, questions_about
 from turnwise.transforms.matching.sample import Sample
 from turnwise.transforms.scoring.selection import Selection, hash_place
+from turnwise.transforms.tools.judge_check import AskedQuestions, CheckedQuestion, questions_about
 
 
 class Drawn(NamedTuple):

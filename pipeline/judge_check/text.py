@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from turnwise.pipeline.io.terminal import columns, counted, padded, printable
 from turnwise.schemas.calibration import CheckCost, CheckedCriterion, CheckFigure, JudgeCheck
-from turnwise.transforms.judge_check.perturbed import PERTURBATIONS
+from turnwise.transforms.tools.judge_check import PERTURBATIONS
 
 _GAP = "  "
 _NOT_APPLICABLE = "does not apply"

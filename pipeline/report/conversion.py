@@ -11,9 +11,8 @@ from turnwise.pipeline.io.run_reader import open_run
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.inspection import Conversion
 from turnwise.schemas.rows import ConversationRow, ScoreRow, Transcript
-from turnwise.transforms.conversion.convert import scored
 from turnwise.transforms.decisions.cases import recorded_turns, transcript_conversation
-from turnwise.transforms.tools.conversion import RunOfConversation, Target
+from turnwise.transforms.tools.conversion import RunOfConversation, Target, scored
 
 _ADK = ".adk"
 _SETS = "results of several eval sets; adk web shows them in the first one"

@@ -24,10 +24,9 @@ from turnwise.schemas.config import AllPassRule, ConfigError, GateConfig, NotWor
 from turnwise.schemas.gate import GATE_PROBLEM, GateReport
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
-from turnwise.transforms.decisions.gate.measured import NO_BASELINE, BaselineState, baseline_state
+from turnwise.transforms.decisions.gate.bounds import mark_missing
+from turnwise.transforms.decisions.gate.measured import NO_BASELINE, BaselineState, baseline_state, gate_fault
 from turnwise.transforms.decisions.gate.rules import apply_rules
-from turnwise.transforms.gating.baseline import mark_missing
-from turnwise.transforms.gating.checks import gate_fault
 from turnwise.transforms.scoring.evaluate import STATUS
 
 
@@ -107,7 +106,10 @@ def _against(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -
     """Returns the comparison with the baseline; None: there is none."""
     if baseline is None and not versions:
         return None
-    from turnwise.transforms.comparison.compare import CompareOptions, compare  # numpy, loaded if needed
+    from turnwise.transforms.decisions.comparison.differences import (
+        CompareOptions,
+        compare,  # numpy, loaded if needed
+    )
 
     runs = [open_run(baseline), run] if baseline else [run]
     base, candidate = sides_of_runs(runs, versions)

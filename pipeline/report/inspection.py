@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable, wrapped
 from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Inspection, Noted
 from turnwise.schemas.jsonio import JsonObject, is_local
-from turnwise.transforms.inspection.collect import add_use
+from turnwise.transforms.tools.inspection import add_use
 
 _HEADINGS = ("file", "format", "records", "conversations", "turns", "calls", "cases", "not read")
 _GAP = "  "

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from turnwise.pipeline.comparison.sides import VersionSides, read_versions
 from turnwise.pipeline.io.finished_run import FinishedRun
 from turnwise.schemas.comparison import Comparison
-from turnwise.transforms.comparison.side import ComparedSide
-from turnwise.transforms.decisions.report.collect import VersionKey, display_order
+from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.decisions.report.collect import VersionKey, display_order, short_names
 from turnwise.transforms.decisions.report.figures import Compared
-from turnwise.transforms.reporting.names import short_names
 
 MOST_COMPARED = 4
 _SLICES = ("language", "tag")
@@ -46,8 +45,8 @@ def _compare(a: ComparedSide, b: ComparedSide) -> Comparison | str:
     """Returns the comparison, or why there is none."""
     # Imported late: a report of one version does not wait for numpy.
     from turnwise.pipeline.comparison.ruler import nothing_common
-    from turnwise.transforms.comparison.compare import CompareOptions, compare
-    from turnwise.transforms.comparison.ruler import beyond_verdicts, ruler_changes
+    from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+    from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes
 
     found = beyond_verdicts(ruler_changes(a, b))
     changes = [f"{c.what} ({c.a} for {a.name}, {c.b} for {b.name})" for c in found]

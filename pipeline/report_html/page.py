@@ -12,7 +12,7 @@ import msgspec
 
 from turnwise.pipeline.report_html.modules import join_modules
 from turnwise.schemas.report import Report
-from turnwise.transforms.reporting.exact import exact_json
+from turnwise.transforms.decisions.report.collect import exact_json
 
 _FRONT_END = files("turnwise.pipeline.report") / "page"
 _START = "main"

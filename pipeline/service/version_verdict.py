@@ -17,8 +17,8 @@ from turnwise.pipeline.store_comparison.side_records import SideName
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Side, Undecided
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.comparison.compare import CompareOptions, compare
-from turnwise.transforms.comparison.side import ComparedSide
+from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.scoring.evaluate import STATUS
 
 _MOST = 2**31 - 1

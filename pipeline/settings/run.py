@@ -23,8 +23,8 @@ from turnwise.schemas.jsonio import is_store_url
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.judgements import CES_CRITERIA
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
+from turnwise.transforms.decisions.gate.measured import check_gate, outcome_fault
 from turnwise.transforms.formats.registry import AUTO, FORMATS, check_log_format
-from turnwise.transforms.gating.checks import check_gate, outcome_fault
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges_base import NONE
 from turnwise.transforms.judging.setup import JudgeSettings, check_judge

@@ -24,10 +24,8 @@ from turnwise.pipeline.store_comparison.side_records import SideName, SideReader
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow, ScoreRow
-from turnwise.transforms.comparison.columns import ConversationColumns, columns_of
-from turnwise.transforms.comparison.errors import raised_errors
-from turnwise.transforms.comparison.side import ComparedSide
-from turnwise.transforms.decisions.comparison.collect import Summary, collect, ruler_of
+from turnwise.transforms.decisions.comparison.collect import Summary, collect, raised_errors, ruler_of
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns, columns_of
 
 _SHOWN = 10
 _AT_ONCE = 2_000

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from turnwise.pipeline.store.database import RESULTS
 from turnwise.pipeline.store.results import COMPLETED, EvaluationFigures
 from turnwise.transforms.ces.judgements import VersionSums
-from turnwise.transforms.comparison.runs import Integers
+from turnwise.transforms.decisions.comparison.sentences import Integers
 from turnwise.transforms.decisions.comparison.sides import coded
 from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 

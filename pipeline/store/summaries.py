@@ -17,10 +17,18 @@ from turnwise.pipeline.store_comparison.records import RecordColumns
 from turnwise.pipeline.store_comparison.rows import SideKind
 from turnwise.pipeline.store_comparison.run_summary import StoredSummary, SummaryCriterion, read_summary
 from turnwise.pipeline.store_comparison.summarising import summary_text
-from turnwise.transforms.comparison.columns import ConversationColumns
-from turnwise.transforms.comparison.criterion_column import CriterionColumn, empty_column, stacked_criteria
-from turnwise.transforms.comparison.runs import Bools, Integers
-from turnwise.transforms.decisions.comparison.sides import CodedColumn, chosen, coded, constant, stacked
+from turnwise.transforms.decisions.comparison.sentences import Bools, Integers
+from turnwise.transforms.decisions.comparison.sides import (
+    CodedColumn,
+    ConversationColumns,
+    CriterionColumn,
+    chosen,
+    coded,
+    constant,
+    empty_column,
+    stacked,
+    stacked_criteria,
+)
 from turnwise.transforms.scoring.evaluate import STATUS
 
 

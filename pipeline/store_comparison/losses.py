@@ -13,7 +13,7 @@ from turnwise.pipeline.store.removed_rows import REMOVED, read_document
 from turnwise.pipeline.store.run_counts import REPLACED
 from turnwise.pipeline.store.runs import is_counted, unread_runs
 from turnwise.pipeline.store_comparison.records import RecordColumns
-from turnwise.transforms.comparison.side import ComparedSide
+from turnwise.transforms.decisions.comparison.sides import ComparedSide
 
 
 def add_losses(

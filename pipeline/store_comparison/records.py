@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.pipeline.store_comparison.rows import ComparedRecord
-from turnwise.transforms.comparison.runs import Bools, Integers
+from turnwise.transforms.decisions.comparison.sentences import Bools, Integers
 from turnwise.transforms.decisions.comparison.sides import CodedColumn, chosen, coded, distinct_pairs
 
 

@@ -12,9 +12,8 @@ import numpy as np
 from msgspec.structs import fields
 
 from turnwise.pipeline.store.figures import RunFigures
-from turnwise.transforms.comparison.criterion_column import ScoreKind
-from turnwise.transforms.comparison.runs import Integers
-from turnwise.transforms.decisions.comparison.sides import CodedColumn
+from turnwise.transforms.decisions.comparison.sentences import Integers
+from turnwise.transforms.decisions.comparison.sides import CodedColumn, ScoreKind
 from turnwise.transforms.statistics.resampling import Numbers
 
 _KINDS = ("|u1", "<u2", "<u4")

@@ -13,7 +13,7 @@ from turnwise.pipeline.store.runs import unread_runs
 from turnwise.pipeline.store_comparison.records import RecordColumns, with_cases
 from turnwise.pipeline.store_comparison.rows import SideKind
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.comparison.columns import ConversationColumns
+from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 
 _SHOWN = 10
 

@@ -18,10 +18,8 @@ from turnwise.pipeline.store_comparison.run_summary import (
     text_of,
 )
 from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.comparison.criterion_column import ScoreKind, kind_of
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed
-from turnwise.transforms.decisions.comparison.collect import collect, ruler_of
-from turnwise.transforms.decisions.comparison.sides import CodedColumn, coded
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, collect, ruler_of
+from turnwise.transforms.decisions.comparison.sides import CodedColumn, ScoreKind, coded, kind_of
 
 _Listed = TypeVar("_Listed")
 _NO_TRAITS = SummaryTraits((), (), ())

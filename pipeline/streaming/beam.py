@@ -22,8 +22,7 @@ from turnwise.pipeline.streaming.inputs.pubsub import pubsub_name
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.score import Failure, record_failure
-from turnwise.transforms.beam.counters import CountingDoFn
-from turnwise.transforms.beam.steps import FAILURES
+from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
 
 TimeOf = Callable[[bytes], float | None]
 

@@ -14,18 +14,35 @@ from turnwise.schemas.conversation import Arrival
 from turnwise.schemas.run import StreamRules
 from turnwise.schemas.score import Failure
 from turnwise.transforms.beam.alerts import RaiseAlerts
-from turnwise.transforms.beam.sessions import AssembleConversations, RecordContent
-from turnwise.transforms.beam.stream import ScoreArrivals
-from turnwise.transforms.beam.windows import Counted, CountedLookup, CountOnce, none_counted
+from turnwise.transforms.beam.sessions import (
+    AssembleConversations,
+    ClosedLookup,
+    NameStreamGroups,
+    RecordContent,
+    none_earlier,
+)
+from turnwise.transforms.beam.stream import (
+    CASE_FAILURES,
+    CaseLookup,
+    MatchArrivals,
+    ParseArrivals,
+    ReportOnce,
+    ScoreArrivals,
+    no_cases,
+)
+from turnwise.transforms.beam.windows import (
+    Counted,
+    CountedLookup,
+    CountOnce,
+    RecordOutcome,
+    WindowedMetrics,
+    WindowMetrics,
+    failed_outcome,
+    none_counted,
+)
 from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.match import CASE_FAILURES, CaseLookup, MatchArrivals, ReportOnce, no_cases
-from turnwise.transforms.streaming.name_groups import NameStreamGroups
-from turnwise.transforms.streaming.outcome import RecordOutcome, failed_outcome
-from turnwise.transforms.streaming.parse import ParseArrivals
-from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
-from turnwise.transforms.streaming.windowed import WindowedMetrics, WindowMetrics
 
 
 class WindowSum(NamedTuple):

@@ -9,9 +9,8 @@ from turnwise.pipeline.io.run_writer import SINGLE_FILES
 from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows
+from turnwise.transforms.beam.windows import Contribution, RecordOutcome, WindowMetrics
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
-from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
-from turnwise.transforms.streaming.windowed import WindowMetrics
 from turnwise.transforms.text.dates import rfc3339
 
 _FLAT = ("scores", "conversations", "failures")

@@ -1,8 +1,9 @@
 """Raises alerts on the windows of a stream, at most one per window and rule."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import msgspec
@@ -11,13 +12,19 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindows
 from msgspec.structs import replace
 
-from turnwise.schemas.config import Alert, AlertRule
+from turnwise.schemas.config import Alert, AlertRule, ScoreLevel
+from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.beam.inspected import InspectedDoFn
+from turnwise.transforms.beam.sessions import MessagePackCoder
+from turnwise.transforms.beam.steps import InspectedDoFn
+from turnwise.transforms.beam.windows import WindowMetrics
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.metrics.rows import status_tally
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
-from turnwise.transforms.streaming.alert_rules import evaluate_rule
-from turnwise.transforms.streaming.coders import MessagePackCoder
-from turnwise.transforms.streaming.windowed import WindowMetrics
+from turnwise.transforms.metrics.tally import Tally
+from turnwise.transforms.scoring.evaluate import STATUS
+from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
+from turnwise.transforms.text.cleaning import glob_matches
 
 MAX_WINDOWS = 1000
 """Maximum number of stored windows per app version."""
@@ -104,3 +111,155 @@ class RaiseAlerts(beam.PTransform[PCollection[WindowMetrics], PCollection[Alert]
 
 def _keyed(window: WindowMetrics) -> tuple[str, WindowMetrics]:
     return window.app_version, window
+
+
+# Evaluates alert rules on windows.
+
+_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+class _Finding(NamedTuple):
+    """A met condition of a rule."""
+
+    kind: str
+    threshold: float
+    baseline_value: float | None = None
+    baseline_count: int | None = None
+    p_value: float | None = None
+
+
+def evaluate_rule(
+    rule: AlertRule, window: WindowMetrics, baseline: MetricsState | None, number: int = 1
+) -> Alert | None:
+    """Returns the alert of a rule on a window; None: the rule does not hold, or there are too few values.
+
+    A drop is tested at every pane, by a test that is valid however often it is made.
+
+    Args:
+        rule: The rule.
+        window: The window's sums.
+        baseline: The sums of the windows before it that the rule's `drop` needs; None: there are none.
+        number: Position of the window among all windows of its app version, from 1.
+    """
+    if not glob_matches(rule.app_version, window.app_version):
+        return None
+    level, tally = _tally(window.state, rule)
+    value, count = _measured(rule, tally)
+    if value is None or (rule.measure != "count" and count < rule.min_count):
+        return None
+    finding = _out_of_bounds(rule, value, window.pane == "EARLY")
+    if finding is None:
+        finding = _dropped(rule, level, tally, baseline, number)
+    return None if finding is None else _alert(rule, window, level, value, count, finding)
+
+
+def _tally(state: MetricsState, rule: AlertRule) -> tuple[ScoreLevel, Tally]:
+    if rule.criterion == STATUS:
+        return "conversation", status_tally(state)
+    if rule.level is not None:
+        return rule.level, _level_tally(state, rule.criterion, rule.level)
+    whole = _level_tally(state, rule.criterion, "conversation")
+    if not whole.is_empty:
+        return "conversation", whole
+    return "turn", _level_tally(state, rule.criterion, "turn")
+
+
+def _level_tally(state: MetricsState, criterion: str, level: ScoreLevel) -> Tally:
+    merged = Tally()
+    for (name, turn), tally in state.tallies.items():
+        if name == criterion and (turn is None) == (level == "conversation"):
+            merged.merge(tally)
+    return merged
+
+
+def _measured(rule: AlertRule, tally: Tally) -> tuple[float | None, int]:
+    decided, everything = tally.passes + tally.fails, tally.scored + tally.unscored
+    if rule.measure == "pass_rate":
+        return (tally.passes / decided if decided else None), decided
+    if rule.measure == "unscored_rate":
+        return (tally.unscored / everything if everything else None), everything
+    if rule.measure == "count":
+        return everything, everything
+    if rule.measure == "mean":
+        return tally.mean, tally.scored
+    return tally.quantile(_QUANTILES[rule.measure]), tally.scored
+
+
+def _out_of_bounds(rule: AlertRule, value: float, is_open: bool) -> _Finding | None:
+    """Tests a value against `below` and `above`; a low count is tested only at the end of the window."""
+    if rule.above is not None and value > rule.above:
+        return _Finding("above", rule.above)
+    if rule.below is None or value >= rule.below or (is_open and rule.measure == "count"):
+        return None
+    return _Finding("below", rule.below)
+
+
+def _dropped(
+    rule: AlertRule, level: ScoreLevel, tally: Tally, baseline: MetricsState | None, number: int
+) -> _Finding | None:
+    """Tests a value against the windows before."""
+    if rule.drop is None or baseline is None:
+        return None
+    base = (
+        status_tally(baseline) if rule.criterion == STATUS else _level_tally(baseline, rule.criterion, level)
+    )
+    value, count = _measured(rule, base)
+    if value is None or count < rule.min_count:
+        return None
+    evidence = _evidence(rule, tally, base)
+    p_value = 1.0 if evidence is None else always_valid_p(evidence, number)
+    if p_value > rule.drop.significance:
+        return None
+    return _Finding("drop", rule.drop.significance, value, count, p_value)
+
+
+def _evidence(rule: AlertRule, tally: Tally, base: Tally) -> float | None:
+    """Returns the evidence that the window is worse than the baseline; None: there are too few values."""
+    if rule.measure == "pass_rate":
+        return share_evidence(tally.passes, tally.passes + tally.fails, base.passes, base.passes + base.fails)
+    now, before = _sample(tally), _sample(base)
+    if now is None or before is None:
+        return None
+    kind = CRITERIA.get(rule.criterion)
+    is_cost = kind is not None and kind.gate == "at_most"
+    return mean_evidence(before, now) if is_cost else mean_evidence(now, before)
+
+
+def _sample(tally: Tally) -> SampleMoments | None:
+    mean, variance = tally.mean, tally.variance
+    return None if mean is None or variance is None else SampleMoments(tally.scored, mean, variance)
+
+
+def _alert(
+    rule: AlertRule, window: WindowMetrics, level: ScoreLevel, value: float, count: int, finding: _Finding
+) -> Alert:
+    start, end = _time(window.window_start), _time(window.window_end)
+    key = "\0".join((rule.name, window.app_version, start, end)).encode("utf-8", "replace")
+    return Alert(
+        name=f"alerts/a-{sha256(key).hexdigest()[:24]}",
+        rule=rule.name,
+        window_start=start,
+        window_end=end,
+        app_version=window.app_version or None,
+        criterion=rule.criterion,
+        level=level,
+        measure=rule.measure,
+        value=value,
+        count=count,
+        **finding._asdict(),
+        message=f"{rule.name}: {rule.measure} of {rule.criterion} ({level}s) is {value:.4g} over {count}, "
+        f"{_why(finding)}; app version {window.app_version or '(none)'}, {start} to {end}",
+    )
+
+
+def _why(finding: _Finding) -> str:
+    if finding.kind != "drop":
+        return f"{finding.kind} {finding.threshold:.4g}"
+    return (
+        f"worse than {finding.baseline_value:.4g} over {finding.baseline_count} before "
+        f"(p = {finding.p_value:.2g}, at most {finding.threshold:.2g} called for)"
+    )
+
+
+def _time(seconds: float) -> str:
+    return nanos_timestamp(round(seconds * 1e9))

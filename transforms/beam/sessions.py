@@ -1,26 +1,408 @@
 """Assembles conversations from events by sessions, with state and timers."""
 
-from collections.abc import Iterable, Iterator
-from math import ceil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from math import ceil, inf
 from typing import Any, NamedTuple, TypeAlias
 
 import apache_beam as beam
 import msgspec
-from apache_beam.pvalue import PCollection
+from apache_beam.coders import Coder
+from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
+from msgspec.structs import replace
+from pydantic_core import from_json
 
-from turnwise.schemas.conversation import Receipt, Record
+from turnwise.schemas.conversation import Closing, Conversation, Receipt, Record
+from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import RAISED, Failure, record_failure
-from turnwise.transforms.beam.counters import CountingDoFn
-from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.beam.steps import CountingDoFn, InspectedDoFn
+from turnwise.transforms.formats.events import ConversationEvent, in_order, join_events, named_events
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
-from turnwise.transforms.streaming.session import Session
-from turnwise.transforms.streaming.session_state import ClosedLookup, Sessions, none_earlier
+
+# Sessions: the events of one conversation and its closing time.
+
+MAX_EVENTS = 2_000
+MAX_BYTES = 16 * 1024 * 1024
+AT_ONCE = 0.0
+_RAW = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class SessionFullError(ValueError):
+    """A conversation exceeds the limits of events or bytes."""
+
+
+class LateEventError(ValueError):
+    """An event arrived after its conversation was removed from state."""
+
+
+class ClosedSession(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A closed session, stored for late events.
+
+    Attributes:
+        revision: Revision of its result; -1: none yet, because it could not be joined.
+        events: JSON array of its raw event records, in joined order; empty: no longer stored.
+        closed_at: Seconds since the epoch, in event time.
+        places: JSON array of the [source, position] of its events.
+    """
+
+    revision: int
+    events: bytes
+    closed_at: float
+    places: bytes = b"[]"
+
+
+class Session(msgspec.Struct, frozen=True, array_like=True):
+    """The events of one conversation that is not closed.
+
+    Attributes:
+        fresh: New events by id, in the order of arrival.
+        settled: Events by id of earlier closings.
+        revision: Revision of the next result.
+        size: Bytes of all events.
+        last_time: Time of the last event, seconds since the epoch.
+        is_ended: Whether there is an end event.
+        closes_at: Event time at which the session closes without further events.
+    """
+
+    fresh: dict[str, ConversationEvent] = {}
+    settled: dict[str, ConversationEvent] = {}
+    revision: int = 0
+    size: int = 0
+    last_time: float = 0.0
+    is_ended: bool = False
+    closes_at: float = AT_ONCE
+
+    def add(self, event: ConversationEvent, time: float, rules: StreamRules) -> "Session":
+        """Returns the session with one more event, or itself if the event was settled before.
+
+        A repeated new event is not added again, but its receipts are added to the first one.
+
+        Args:
+            event: The event.
+            time: Event time, seconds since the epoch.
+            rules: Gap and closing step.
+
+        Raises:
+            SessionFullError: The limits are exceeded.
+        """
+        if event.event_id in self.settled:
+            return self
+        waiting = self.fresh.get(event.event_id)
+        if waiting is not None:
+            if len(waiting.record.receipts) >= MAX_EVENTS:
+                return self
+            return replace(self, fresh={**self.fresh, event.event_id: _repeated(waiting, event)})
+        size = self.size + len(event.record.data)
+        if len(self.fresh) + len(self.settled) >= MAX_EVENTS or size > MAX_BYTES:
+            raise SessionFullError(
+                f"the session is full: it has {len(self.fresh) + len(self.settled)} events,"
+                f" {self.size} bytes (at most {MAX_EVENTS} and {MAX_BYTES})"
+            )
+        return replace(
+            self,
+            fresh={**self.fresh, event.event_id: event},
+            size=size,
+            last_time=max(self.last_time, time),
+            is_ended=self.is_ended or event.is_end,
+            closes_at=self._deadline(event, time, rules),
+        )
+
+    def _deadline(self, event: ConversationEvent, time: float, rules: StreamRules) -> float:
+        """Returns when the session closes with this event.
+
+        A reopened session closes at the gap after its last event, independent of the watermark.
+        """
+        if self._ends_with(event):
+            return AT_ONCE
+        last = max(self.last_time, time)
+        start = last if self.settled else max(last, event.watermark)
+        return max(self.closes_at, rounded_up(start + rules.session_gap, rules.closing_step))
+
+    def _ends_with(self, event: ConversationEvent) -> bool:
+        """Returns whether the session closes at once; an end event before all others waits for them."""
+        if self.is_ended:
+            return bool(self.settled) or (bool(self.fresh) and self.closes_at == AT_ONCE)
+        return event.is_end and (bool(self.fresh or self.settled) or event.turn_index >= 0)
+
+    def events(self) -> list[ConversationEvent]:
+        """Returns all events in the order in which they are joined."""
+        return in_order([*self.settled.values(), *self.fresh.values()])
+
+    def joined(self, session_id: str) -> Conversation:
+        """Returns the whole conversation.
+
+        Raises:
+            ValueError: The events form no conversation; one line.
+        """
+        conversation = join_events(session_id, self.events())
+        conversation.revision = self.revision
+        return conversation
+
+    def record(self, session_id: str, closed_at: float) -> Record:
+        """Returns the joined record of all events; its receipts are those of the new events."""
+        events = self.events()
+        first = events[0].record
+        receipts = tuple(receipt for event in self.fresh.values() for receipt in event.record.settles())
+        places = dump_json([[event.record.source, event.record.position] for event in events])
+        groups = tuple(dict.fromkeys(event.group for event in events if event.group))
+        closing = Closing(session_id, self.revision, self.last_time, closed_at, places, groups)
+        return Record(first.source, first.position, json_array(events), receipts, closing)
+
+
+def _repeated(waiting: ConversationEvent, again: ConversationEvent) -> ConversationEvent:
+    """Returns the event with the lower position, as in a batch, with the receipts of both."""
+    receipts: tuple[Receipt, ...] = (*waiting.record.settles(), *again.record.settles())
+    first = min(waiting, again, key=lambda event: event.record[:2])
+    return first._replace(record=first.record._replace(receipts=tuple(dict.fromkeys(receipts))))
+
+
+def rounded_up(time: float, step: float) -> float:
+    """Returns the next multiple of `step` that is not before `time`."""
+    return ceil(time / step) * step if step > 0 else time
+
+
+def json_array(events: Sequence[ConversationEvent]) -> bytes:
+    """Returns the JSON array of events' raw records."""
+    return b"[" + b",".join(event.record.data.strip() for event in events) + b"]"
+
+
+def reopened(closed: ClosedSession, reader: LogReader) -> Session:
+    """Reopens a closed session for more events.
+
+    Raises:
+        ValueError: Its events cannot be read by this reader.
+    """
+    settled = events_of(closed, reader)
+    return Session(
+        settled=settled,
+        revision=closed.revision + 1,
+        size=sum(len(event.record.data) for event in settled.values()),
+        last_time=max((event.event_time or 0.0 for event in settled.values()), default=0.0),
+        is_ended=any(event.is_end for event in settled.values()),
+    )
+
+
+def closed_session(record: Record, is_lost: bool) -> ClosedSession:
+    """Returns the stored form of a closing; `is_lost`: it yielded no conversation."""
+    assert record.closing is not None
+    closing = record.closing
+    return ClosedSession(closing.revision - is_lost, record.data, closing.closed_at, closing.places)
+
+
+def events_of(closed: ClosedSession, reader: LogReader) -> dict[str, ConversationEvent]:
+    """Returns the events of a closed session by their ids.
+
+    Raises:
+        ValueError: An element is no event.
+    """
+    found: dict[str, ConversationEvent] = {}
+    places = from_json(closed.places)
+    for index, data in enumerate(_elements(closed.events)):
+        source, position = places[index] if index < len(places) else ("", index)
+        read = reader.read(Record(source, position, data))
+        event = read[0] if len(read) == 1 else None
+        if not isinstance(event, ConversationEvent):
+            raise ValueError("a kept session holds something that is no event")
+        found[event.event_id] = event
+    return found
+
+
+def _elements(array: bytes) -> list[bytes]:
+    try:
+        return [bytes(raw) for raw in _RAW.decode(array)]
+    except msgspec.DecodeError:
+        return [dump_json(value) for value in from_json(array)]
+
+
+# Sessions of one state key: open and closed sessions, and ids of removed ones.
+
+MAX_KEPT_BYTES = 32 * 1024 * 1024
+MAX_KEPT = 20_000
+FORGOTTEN_SECONDS = 30 * 86_400.0
+_LATE = "the event came after its conversation was forgotten"
+
+ClosedLookup: TypeAlias = Callable[[str], ClosedSession | None]
+"""Returns a session by its id that was closed before, in this process as well; None: there is none."""
+
+
+def none_earlier(session_id: str) -> None:
+    """Returns None: there is no earlier process."""
+    return None
+
+
+class Added(NamedTuple):
+    """Effect of adding an event.
+
+    Attributes:
+        held: Number of additional pending receipts.
+        ignored: Receipts of an event that adds nothing.
+    """
+
+    held: int
+    ignored: tuple[Receipt, ...] = ()
+
+
+class Sessions(msgspec.Struct, array_like=True):
+    """Mutable sessions by id.
+
+    A closed session is stored for the allowed lateness; the oldest ones are removed earlier if there are more
+    than `MAX_KEPT` sessions or `MAX_KEPT_BYTES` bytes. The ids of up to `MAX_KEPT` removed sessions are
+    stored for `FORGOTTEN_SECONDS`.
+
+    Attributes:
+        open: Sessions that accept events.
+        closed: Closed sessions, the oldest first.
+        forgotten: Session id -> time of removal, seconds since the epoch, the oldest first.
+        closed_bytes: Size of the closed sessions.
+        due: Lower bound of the closing times of open sessions, seconds since the epoch.
+        now: Latest known watermark.
+    """
+
+    open: dict[str, Session] = {}
+    closed: dict[str, ClosedSession] = {}
+    forgotten: dict[str, float] = {}
+    closed_bytes: int = 0
+    due: float = inf
+    now: float = 0.0
+
+    def copy(self) -> "Sessions":
+        """Returns a copy that can be modified independently."""
+        return replace(self, open=dict(self.open), closed=dict(self.closed), forgotten=dict(self.forgotten))
+
+    def add(
+        self,
+        event: ConversationEvent,
+        time: float,
+        reader: LogReader,
+        rules: StreamRules,
+        earlier: ClosedLookup = none_earlier,
+    ) -> Added:
+        """Adds an event.
+
+        Args:
+            event: The event.
+            time: Event time, seconds since the epoch.
+            reader: Reader for the events of closed sessions.
+            rules: Gap and lateness.
+            earlier: Returns sessions closed by earlier processes.
+
+        Raises:
+            LateEventError: Its conversation was removed from state.
+            SessionFullError: The limits of the session are exceeded.
+            ValueError: The conversation's earlier events cannot be read.
+        """
+        name = event.session_id
+        self.now = max(self.now, event.watermark)
+        self._forget(rules)
+        if name in self.forgotten:
+            raise LateEventError(_LATE)
+        session = self.open.get(name) or self._reopened(name, reader, rules, earlier)
+        grown = session.add(event, time, rules)
+        if grown is session:
+            return Added(0, event.record.settles())
+        self._open(name, grown)
+        before = session.fresh.get(event.event_id)
+        held = len(grown.fresh[event.event_id].record.settles())
+        return Added(held if before is None else held - len(before.record.settles()))
+
+    def _reopened(self, name: str, reader: LogReader, rules: StreamRules, earlier: ClosedLookup) -> Session:
+        closed = self.closed.get(name) or earlier(name)
+        if closed is None:
+            return Session()
+        if not closed.events or closed.closed_at + rules.allowed_lateness <= self.now:
+            raise LateEventError(_LATE)
+        return reopened(closed, reader)
+
+    def take_due(self, now: float, rules: StreamRules) -> list[tuple[str, Session]]:
+        """Removes and returns the sessions that close by a time; pass each to `close`."""
+        self.now = max(self.now, now)
+        self._forget(rules)
+        due = [(name, session) for name, session in self.open.items() if session.closes_at <= self.now]
+        for name, _ in due:
+            del self.open[name]
+        self.due = min((session.closes_at for session in self.open.values()), default=inf)
+        return due
+
+    def close(
+        self, name: str, session: Session, rules: StreamRules, is_kept: bool = True
+    ) -> tuple[Conversation | BaseException, Record]:
+        """Joins a due session, and stores its events for late ones.
+
+        Args:
+            name: Id of the session.
+            session: The session.
+            rules: Gap and lateness.
+            is_kept: Whether its events are stored here; if not, `earlier` returns the session from now on.
+
+        Returns:
+            The conversation, or the error of joining it (a later event may complete it under the same
+            revision); and the joined record.
+        """
+        try:
+            found: Conversation | BaseException = session.joined(name)
+        except RAISED as error:
+            found = error
+        if not is_kept:
+            return found, self._record(name, session)
+        return found, self.keep(name, session, rules, isinstance(found, BaseException))
+
+    def keep(self, name: str, session: Session, rules: StreamRules, is_lost: bool = False) -> Record:
+        """Stores the events of a due session for late ones, and returns the joined record."""
+        record = self._record(name, session)
+        self._keep(name, closed_session(record, is_lost), rules)
+        return record
+
+    def _record(self, name: str, session: Session) -> Record:
+        return session.record(name, max(self.now, session.last_time))
+
+    def next_visit(self, rules: StreamRules) -> float:
+        """Returns the time of the next call of `take_due`, seconds since the epoch; infinity: never.
+
+        With slots, sessions are removed only at the next event or closing.
+        """
+        if rules.slots is not None:
+            return self.due
+        closed = (one.closed_at + rules.allowed_lateness for one in self.closed.values())
+        forgotten = (time + FORGOTTEN_SECONDS for time in self.forgotten.values())
+        return min(self.due, *closed, *forgotten, inf)
+
+    def is_empty(self) -> bool:
+        """Returns whether there are no sessions and no removed ids."""
+        return not (self.open or self.closed or self.forgotten)
+
+    def _open(self, name: str, session: Session) -> None:
+        closed = self.closed.pop(name, None)
+        if closed is not None:
+            self.closed_bytes -= len(closed.events)
+        self.open[name] = session
+        self.due = min(self.due, session.closes_at)
+
+    def _keep(self, name: str, closed: ClosedSession, rules: StreamRules) -> None:
+        earlier = self.closed.pop(name, None)
+        self.closed_bytes += len(closed.events) - (len(earlier.events) if earlier else 0)
+        self.closed[name] = closed
+        self._forget(rules)
+
+    def _forget(self, rules: StreamRules) -> None:
+        while self.closed:
+            name, first = next(iter(self.closed.items()))
+            is_many = len(self.closed) > MAX_KEPT or self.closed_bytes > MAX_KEPT_BYTES
+            if not is_many and first.closed_at + rules.allowed_lateness > self.now:
+                break
+            del self.closed[name]
+            self.closed_bytes -= len(first.events)
+            self.forgotten[name] = self.now
+        while self.forgotten:
+            name = next(iter(self.forgotten))
+            if len(self.forgotten) <= MAX_KEPT and self.forgotten[name] + FORGOTTEN_SECONDS > self.now:
+                break
+            del self.forgotten[name]
+
 
 _ENCODE = msgspec.msgpack.Encoder().encode
 _DECODE = msgspec.msgpack.Decoder(Sessions).decode
@@ -208,3 +590,90 @@ class AssembleConversations(
         """Keys events by conversation or slot, and assembles them."""
         keyed = events | "KeyEvents" >> beam.ParDo(_KeyFn(self._rules))
         return keyed | "Assemble" >> beam.ParDo(_AssembleFn(self._rules, self._reader, self._earlier))
+
+
+# Names the conversations of events that come in groups, in a stream.
+
+_REST = "rest"
+
+
+class _NameGroupsFn(SessionsFn):
+    """Holds the events of a group until its end or a gap, and yields those that are new."""
+
+    def closed(self, sessions: Sessions, name: str, session: Session) -> Iterator[Any]:
+        sessions.keep(name, session, self.rules)
+        named = named_events(name, session.events(), self.counts)
+        for event in named.events:
+            if event.event_id in session.fresh:
+                # Its session tells a later process which conversations the group belongs to.
+                yield TimestampedValue((event.session_id, event._replace(group=name)), session.last_time)
+        for failure in named.failures:
+            yield TaggedOutput(_REST, TimestampedValue(failure, session.last_time))
+
+    def found(self, rejected: Any) -> Any:
+        """Returns it as an output beside the events."""
+        return TaggedOutput(_REST, rejected)
+
+
+class _KeyGroupFn(InspectedDoFn):
+    def __init__(self, rules: StreamRules) -> None:
+        self._rules = rules
+
+    def process(self, entry: tuple[str, ConversationEvent]) -> Iterator[tuple[str, ConversationEvent]]:
+        yield self._rules.key(entry[0]), entry[1]._replace(session_id=entry[0])
+
+
+class NamedStream(NamedTuple):
+    """Events by conversation; beside them failures, and events that add nothing."""
+
+    events: "PCollection[tuple[str, ConversationEvent]]"
+    rest: "PCollection[RecordContent]"
+
+
+class NameStreamGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]], NamedStream]):
+    """Gives the events of groups, timestamped by their time, the ids of their conversations.
+
+    A group is held until an event ends it, or until the gap after its last event. A later event of the group
+    is named by all of its events, as long as the group is kept.
+    """
+
+    def __init__(self, rules: StreamRules, reader: LogReader, earlier: ClosedLookup = none_earlier) -> None:
+        """Sets the rules of the assembly.
+
+        Args:
+            rules: Gap, lateness and keys.
+            reader: Reader for the events of closed groups.
+            earlier: Returns the events of a group that an earlier process closed; must be picklable.
+        """
+        super().__init__()
+        self._rules, self._reader, self._earlier = rules, reader, earlier
+
+    def expand(self, grouped: "PCollection[tuple[str, ConversationEvent]]") -> Any:
+        """Keys events by group or slot, and names them."""
+        keyed = grouped | "KeyGroups" >> beam.ParDo(_KeyGroupFn(self._rules))
+        name = _NameGroupsFn(self._rules, self._reader, self._earlier)
+        outputs = keyed | "NameGroups" >> beam.ParDo(name).with_outputs(_REST, main="events")
+        return NamedStream(outputs["events"], outputs[_REST])
+
+
+# The coder of states that are stored as MessagePack.
+
+
+@cache
+def _decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(kind)
+
+
+class MessagePackCoder(Coder):
+    """Encodes values of one type, which msgspec can convert."""
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+
+    def encode(self, value: Any) -> bytes:
+        """Returns the encoded value."""
+        return msgspec.msgpack.encode(value)
+
+    def decode(self, encoded: bytes) -> Any:
+        """Returns the decoded value."""
+        return _decoder(self._kind).decode(encoded)

@@ -1,14 +1,22 @@
 """Raw records to canonical conversations and eval cases."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import cache, partial
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.pvalue import PCollection
+from apache_beam.coders import Coder
+from apache_beam.coders.typecoders import registry
+from apache_beam.metrics.metric import Metrics
+from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
+from apache_beam.transforms.core import get_function_args_defaults
+from apache_beam.transforms.window import GlobalWindows
 
+from turnwise.schemas.case import CaseKey
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
 from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import (
     CaseReader,
@@ -19,7 +27,147 @@ from turnwise.transforms.formats.reading import (
     parse_case,
     parse_record,
 )
-from turnwise.transforms.matching.sample import PackedCase, packed_case, packed_entry, unpacked_entry
+from turnwise.transforms.matching.sample import (
+    USED_CASE,
+    CaseIndex,
+    PackedCase,
+    match_case,
+    packed_case,
+    packed_entry,
+    unpacked_entry,
+)
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
+
+# The CombineFn over the sums of the metrics, and their coder.
+
+
+@beam.typehints.with_input_types(MetricsState)
+@beam.typehints.with_output_types(MetricsState)
+class MetricsFn(beam.CombineFn):
+    """Adds up sums; the accumulator is itself the output, to be merged or read."""
+
+    def create_accumulator(self) -> MetricsState:
+        """Returns the sums of no conversation."""
+        return MetricsState()
+
+    def add_input(self, state: MetricsState, sums: MetricsState) -> MetricsState:
+        """Adds the sums of a bundle."""
+        state.merge(sums)
+        return state
+
+    def merge_accumulators(self, states: Iterable[MetricsState]) -> MetricsState:
+        """Adds up sums."""
+        merged = MetricsState()
+        for state in states:
+            merged.merge(state)
+        return merged
+
+    def extract_output(self, state: MetricsState) -> MetricsState:
+        """Returns the sums."""
+        return state
+
+
+class StateCoder(Coder):
+    """Encodes sums for Beam."""
+
+    def encode(self, value: MetricsState) -> bytes:
+        """Returns the encoded state."""
+        return packed(value)
+
+    def decode(self, encoded: bytes) -> MetricsState:
+        """Returns the decoded state."""
+        return unpacked(encoded)
+
+    def is_deterministic(self) -> bool:
+        """Returns False: equal sums may hold their entries in another order."""
+        return False
+
+    def to_type_hint(self) -> type[MetricsState]:
+        """Returns the type hint of the coded values."""
+        return MetricsState
+
+
+registry.register_coder(MetricsState, StateCoder)
+
+
+# A DoFn of which Beam remembers the arguments of its methods.
+
+_HOOK = "_inspect_"
+_Arguments = tuple[list[str], list[Any]]
+
+
+class InspectedDoFn(beam.DoFn):
+    """A DoFn whose methods are inspected once in a process.
+
+    Beam inspects all methods that `dir` names about eight times for every step, and again in bundles, to find
+    state and timers. It asks `_inspect_NAME` for the arguments of the method NAME where there is such an
+    attribute.
+    """
+
+    def __dir__(self) -> Set[str]:
+        """Returns the names that are not those of `beam.DoFn`: its methods have neither state nor timers."""
+        own = (each for each in type(self).__mro__ if not issubclass(beam.DoFn, each))
+        return {*vars(self), *(name for each in own for name in vars(each))}
+
+    def __getattr__(self, name: str) -> Callable[[], _Arguments]:
+        """Returns the inspection of a method; called for what is no attribute of the object."""
+        if not name.startswith(_HOOK):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        method = getattr(self, name.removeprefix(_HOOK))
+        return partial(_copied_arguments, method.__func__)
+
+
+def _copied_arguments(function: FunctionType) -> _Arguments:
+    names, defaults = _arguments(function)
+    return names[1:], defaults[:]
+
+
+@cache
+def _arguments(function: FunctionType) -> _Arguments:
+    """Returns the names of the arguments of a function, and the default values."""
+    return get_function_args_defaults(function)
+
+
+# Counts that travel as data: what a bundle counted is one element, so that a repeated bundle counts once.
+
+NAMESPACE = "turnwise"
+COUNTS = "counts"
+OF_RUN = ""
+"""Key of what a run gathers in one place when it ends."""
+
+
+def told(tag: str, value: Any) -> Any:
+    """Returns an output of the end of a bundle that the run gathers when it ends."""
+    return TaggedOutput(tag, GlobalWindows.windowed_value((OF_RUN, value)))
+
+
+class CountingDoFn(InspectedDoFn):
+    """A DoFn that counts by name; the counts of a bundle leave it when the bundle ends.
+
+    They are an element of the output `COUNTS`, under the key `OF_RUN`, for batches, and Beam's counters,
+    which runners show while a job runs.
+
+    Attributes:
+        counts: The counts of the bundle by name.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def start_bundle(self) -> None:
+        """Discards the counts of an aborted bundle."""
+        self.counts = Counter()
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Adds to a counter."""
+        self.counts[name] += number
+
+    def finish_bundle(self) -> Iterable[Any]:
+        """Returns the counts, and passes them to Beam."""
+        for name, number in self.counts.items():
+            Metrics.counter(NAMESPACE, name).inc(number)
+        return [told(COUNTS, dict(self.counts))] if self.counts else []
+
 
 FAILURES = "failures"
 EVENTS = "events"
@@ -187,3 +335,50 @@ class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
         )
         failures, counts = ((parsed[tag], distinct[tag]) for tag in (FAILURES, COUNTS))
         return ParsedCases(distinct["cases"], failures, counts)
+
+
+# Matches conversations with their eval cases.
+
+
+class _MatchFn(CountingDoFn):
+    def __init__(self) -> None:
+        super().__init__()
+        self._index = CaseIndex(None)
+        self._cases: Sequence[PackedCase] | None = None
+        self._given: set[CaseKey] = set()
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._used: set[CaseKey] = set()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from super().finish_bundle()
+        if self._used:
+            # Not among Beam's counters: there may be as many as conversations.
+            yield told(COUNTS, {f"{USED_CASE}{key.text}": 1 for key in self._used})
+
+    def process(self, logged: LoggedConversation, cases: Sequence[PackedCase] | None = None) -> list[Any]:
+        if cases is not self._cases:
+            self._cases, self._index = cases, CaseIndex(cases)
+            self._given = {case.key for case in cases or ()}
+        found = match_case(self._index, *logged, self.counts)
+        if isinstance(found, Failure):
+            return [beam.pvalue.TaggedOutput(FAILURES, found)]
+        if self._given and found.eval_case is not None and found.eval_case.key in self._given:
+            self._used.add(found.eval_case.key)
+        return [found]
+
+
+class MatchCases(beam.PTransform[PCollection[LoggedConversation], DoOutputsTuple]):
+    """Matches every conversation with its eval case; an unknown case is a failure."""
+
+    def __init__(self, cases: "PCollection[PackedCase] | None") -> None:
+        super().__init__()
+        self._cases = cases
+
+    def expand(self, conversations: "PCollection[LoggedConversation]") -> Any:
+        """Reads the cases of a step as a side input."""
+        cases = None if self._cases is None else beam.pvalue.AsList(self._cases)
+        return conversations | "Match" >> beam.ParDo(_MatchFn(), cases).with_outputs(
+            FAILURES, COUNTS, main="matched"
+        )

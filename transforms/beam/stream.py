@@ -1,29 +1,36 @@
 """Scores the conversations of a stream, one outcome per conversation."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from time import time
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import apache_beam as beam
-from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.coders import BooleanCoder
+from apache_beam.pvalue import DoOutputsTuple, PCollection, TaggedOutput
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
+from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 
+from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.judge_turns import JudgeFn
-from turnwise.transforms.beam.scoring import MeasuringDoFn, ScoringDoFn
-from turnwise.transforms.beam.sessions import Ignored, LostConversation
-from turnwise.transforms.judging.setup import JudgeSettings
-from turnwise.transforms.matching.sample import Sample
-from turnwise.transforms.scoring.conversation import EvaluatedConversation
-from turnwise.transforms.scoring.selection import Selection
-from turnwise.transforms.streaming.outcome import (
+from turnwise.transforms.beam.scoring import JudgeFn, MeasuringDoFn, ScoringDoFn
+from turnwise.transforms.beam.sessions import Ignored, LostConversation, RecordContent
+from turnwise.transforms.beam.steps import EVENTS, GROUPED, CountingDoFn, InspectedDoFn, ParsingDoFn
+from turnwise.transforms.beam.windows import (
     RecordOutcome,
     failed_outcome,
     ignored_outcome,
     lost_outcome,
     scored_outcome,
 )
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.reading import LoggedConversation, LogReader
+from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.matching.sample import CaseIndex, Sample, match_case
+from turnwise.transforms.scoring.conversation import EvaluatedConversation
+from turnwise.transforms.scoring.selection import Selection
+from turnwise.transforms.text.dates import epoch_seconds
 
 OUTCOMES = "outcomes"
 
@@ -97,3 +104,128 @@ class ScoreArrivals(beam.PTransform[PCollection[Any], PCollection[RecordOutcome]
         if self._selection.needs_judge:
             step = _JudgeStreamFn(self._selection, self._run, self._judge, outcomes)
         return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
+
+
+# Parses arrivals of a stream into conversations and events.
+
+_FOUND = "found"
+
+
+class ParsedArrivals(NamedTuple):
+    """Outputs of the parser.
+
+    Attributes:
+        found: Conversations and failures.
+        events: Events to be joined, by conversation.
+        grouped: Events whose group names the conversation, by group.
+    """
+
+    found: "PCollection[LoggedConversation | Failure]"
+    events: "PCollection[tuple[str, ConversationEvent]]"
+    grouped: "PCollection[tuple[str, ConversationEvent]]"
+
+
+class _ParseArrivalFn(ParsingDoFn):
+    def process(self, arrival: Arrival) -> list[Any]:
+        record = Record(arrival.source, arrival.position, arrival.data)
+        is_known = epoch_seconds(arrival.watermark) == arrival.watermark
+        return self.outputs(record, arrival.watermark if is_known else 0.0)
+
+
+class ParseArrivals(beam.PTransform[PCollection[Arrival], ParsedArrivals]):
+    """Turns arrivals into conversations, events and failures, with the arrivals' timestamps."""
+
+    def __init__(self, reader: LogReader) -> None:
+        super().__init__()
+        self._reader = reader
+
+    def expand(self, arrivals: "PCollection[Arrival]") -> Any:
+        """Parses the arrivals."""
+        parse = beam.ParDo(_ParseArrivalFn(self._reader)).with_outputs(EVENTS, GROUPED, main=_FOUND)
+        outputs = arrivals | "Parse" >> parse
+        return ParsedArrivals(outputs[_FOUND], outputs[EVENTS], outputs[GROUPED])
+
+
+# Matches the conversations of a stream with eval cases that may change while it runs.
+
+CASE_FAILURES = "case_failures"
+
+
+class CurrentCases(NamedTuple):
+    """Eval cases, and failures of reading them that were not returned before."""
+
+    cases: CaseIndex
+    failures: Sequence[Failure] = ()
+
+
+CaseLookup: TypeAlias = Callable[[], CurrentCases]
+"""Returns the eval cases as they are now, on any worker; must be picklable, so cases are not in the graph.
+
+A side input would have the cases of other times: it is chosen by the time of the event, and an engine may run
+the first bundle before it is there.
+"""
+
+
+def no_cases() -> CurrentCases:
+    """Returns that no cases are given."""
+    return CurrentCases(CaseIndex(None))
+
+
+class _MatchArrivalFn(CountingDoFn):
+    def __init__(self, lookup: CaseLookup) -> None:
+        super().__init__()
+        self._lookup = lookup
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._current = self._lookup()
+
+    def process(self, found: RecordContent) -> list[Any]:
+        if isinstance(found, LoggedConversation):
+            return [match_case(self._current.cases, *found, self.counts)]
+        return [found]
+
+    def finish_bundle(self) -> Iterator[Any]:
+        super().finish_bundle()
+        for failure in self._current.failures:
+            yield TaggedOutput(CASE_FAILURES, GlobalWindows.windowed_value(failure))
+
+
+class MatchArrivals(beam.PTransform["PCollection[RecordContent]", DoOutputsTuple]):
+    """Matches every conversation with its eval case, as the case is when the bundle begins.
+
+    Whatever else was found goes on unchanged.
+    """
+
+    def __init__(self, lookup: CaseLookup) -> None:
+        super().__init__()
+        self._lookup = lookup
+
+    def expand(self, found: "PCollection[RecordContent]") -> Any:
+        """Returns samples and what else was found, and failures of cases."""
+        return found | "Match" >> beam.ParDo(_MatchArrivalFn(self._lookup)).with_outputs(
+            CASE_FAILURES, main="matched"
+        )
+
+
+class _FirstFn(InspectedDoFn):
+    SEEN = ReadModifyWriteStateSpec("seen", BooleanCoder())
+
+    def process(
+        self, element: tuple[str, Failure], seen: Any = beam.DoFn.StateParam(SEEN)
+    ) -> Iterator[Failure]:
+        if not seen.read():
+            seen.write(True)
+            yield element[1]
+
+
+class ReportOnce(beam.PTransform[PCollection[Failure], PCollection[Failure]]):
+    """Yields failures that several workers have once."""
+
+    def expand(self, failures: "PCollection[Failure]") -> "PCollection[Failure]":
+        """Keys failures by their receipts."""
+        return failures | "KeyFailures" >> beam.Map(_keyed) | "First" >> beam.ParDo(_FirstFn())
+
+
+def _keyed(failure: Failure) -> tuple[str, Failure]:
+    return "\n".join(f"{one.source} {one.position}" for one in failure.receipts), failure

@@ -1,22 +1,275 @@
 """De-duplicates contributions: repetitions add nothing, revisions replace earlier ones."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
 
 import apache_beam as beam
 import msgspec
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.trigger import AccumulationMode, AfterCount, AfterProcessingTime, AfterWatermark
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
-from apache_beam.transforms.window import GlobalWindow
+from apache_beam.transforms.window import FixedWindows, GlobalWindow
 from apache_beam.utils.timestamp import Timestamp
-from apache_beam.utils.windowed_value import WindowedValue
+from apache_beam.utils.windowed_value import PaneInfoTiming, WindowedValue
 
+from turnwise.schemas.conversation import Receipt, Record
+from turnwise.schemas.rows import ConversationRow, FailureRow, MadeScoreRow, ResultRow
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.beam.inspected import InspectedDoFn
+from turnwise.schemas.score import Failure, Stage
+from turnwise.transforms.beam.sessions import MessagePackCoder
+from turnwise.transforms.beam.steps import InspectedDoFn, MetricsFn, StateCoder
+from turnwise.transforms.metrics.rows import RowWindow, failure_rows
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
-from turnwise.transforms.streaming.coders import MessagePackCoder
-from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
+from turnwise.transforms.scoring.config import judged_counts
+from turnwise.transforms.scoring.conversation import EvaluatedConversation
+from turnwise.transforms.scoring.evaluate import guessed_tools
+from turnwise.transforms.scoring.panels import STAGE
+
+# Computes metrics in event-time windows.
+
+
+class WindowMetrics(NamedTuple):
+    """Sums of one app version in one window so far; do not modify them.
+
+    Attributes:
+        window_start: Seconds since the epoch.
+        window_end: Seconds since the epoch, exclusive.
+        app_version: "": unknown.
+        pane: `EARLY`, `ON_TIME`, `LATE` or `UNKNOWN`, as the engine states. Beam's local engine reports the
+            pane at the end of a window as LATE after an early pane.
+        revision: Number of earlier panes; restarts with the process.
+        state: The sums.
+    """
+
+    window_start: float
+    window_end: float
+    app_version: str
+    pane: str
+    revision: int
+    state: MetricsState
+
+    @property
+    def row_window(self) -> RowWindow:
+        """Window columns of its rows."""
+        return RowWindow(self.window_start, self.window_end, self.pane, self.revision)
+
+
+class _AccumulatePanesFn(InspectedDoFn):
+    """Accumulates the panes of a window, so that the engine can discard earlier elements."""
+
+    SUMS = ReadModifyWriteStateSpec("sums", StateCoder())
+    FORGET = TimerSpec("forget", TimeDomain.WATERMARK)
+
+    def __init__(self, lateness: float) -> None:
+        self._lateness = lateness
+
+    def process(
+        self,
+        element: tuple[str, MetricsState],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+        sums: Any = beam.DoFn.StateParam(SUMS),
+        forget: Any = beam.DoFn.TimerParam(FORGET),
+    ) -> Iterator[WindowMetrics]:
+        state, before = MetricsState(), sums.read()
+        for part in (before, element[1]):
+            if part is not None:
+                state.merge(part)
+        sums.write(state)
+        if before is None:
+            forget.set(window.max_timestamp() + self._lateness)
+        timing = PaneInfoTiming.to_string(pane.timing)
+        yield WindowMetrics(float(window.start), float(window.end), element[0], timing, pane.index, state)
+
+    @on_timer(FORGET)
+    def forget(self, sums: Any = beam.DoFn.StateParam(SUMS)) -> None:
+        sums.clear()
+
+
+class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCollection[WindowMetrics]]):
+    """Accumulates changes by app version and window, and emits the sums repeatedly.
+
+    A window emits its sums every `pane_every` seconds while it is open and changes, when the watermark passes
+    its end, and then at every change. Changes later than `window_lateness` after its end are dropped.
+    """
+
+    def __init__(
+        self, rules: StreamRules, restored: "PCollection[tuple[str, MetricsState]] | None" = None
+    ) -> None:
+        super().__init__()
+        self._rules, self._restored = rules, restored
+
+    def expand(self, changes: "PCollection[tuple[str, MetricsState]]") -> "PCollection[WindowMetrics]":
+        """Assigns windows, combines the changes of each pane, and accumulates the panes."""
+        if self._restored is not None:
+            changes = (changes, self._restored) | "WithRestored" >> beam.Flatten()
+        rules = self._rules
+        windowed = changes | "Window" >> beam.WindowInto(
+            FixedWindows(rules.window),
+            trigger=AfterWatermark(
+                early=AfterProcessingTime(max(1, round(rules.pane_every))), late=AfterCount(1)
+            ),
+            accumulation_mode=AccumulationMode.DISCARDING,
+            allowed_lateness=rules.window_lateness,
+        )
+        return (
+            windowed
+            | "SumPane" >> beam.CombinePerKey(MetricsFn())
+            | "AddUp"
+            >> beam.ParDo(_AccumulatePanesFn(rules.window_lateness)).with_input_types(
+                tuple[str, MetricsState]
+            )
+        )
+
+
+# Outcomes of records of a stream: rows, contributions to metrics, receipts.
+
+REPLACED = "ReplacedRecord"
+"""Type of the finding of a conversation that replaced the result of another record."""
+
+_DIGEST_BYTES = 8
+
+
+class Contribution(NamedTuple):
+    """Contribution of one conversation to the metrics.
+
+    Attributes:
+        name: Key of the conversation: the name of its result, or the conversation id if it was joined from
+            events, because a later event may change the case and thereby the result's name.
+        revision: The highest revision counts; of equal ones, the later one.
+        digest: Digest of the record; equal digests are repetitions.
+        event_time: Seconds since the epoch; determines the window. Revisions remain in the first window.
+        app_version: "": unknown.
+        statistics: Sums.
+    """
+
+    name: str
+    revision: int
+    digest: bytes
+    event_time: float
+    app_version: str
+    statistics: MetricsState
+
+
+class RecordOutcome(NamedTuple):
+    """Rows that are stored atomically.
+
+    Attributes:
+        conversation_id: None: the record yielded no conversation.
+        contribution: Contribution to the metrics, empty for a lost joined conversation; None: the record
+            yielded no conversation.
+        scores: Score rows.
+        results: The one result row, or none.
+        failures: Failure rows.
+        receipts: Receipts that are settled when the outcome is stored.
+        joined: Record of a conversation joined from events; None: not joined.
+        guesses: Tools with inferred effects, `EFFECT|TOOL`.
+        conversations: The one row of the conversation, or none.
+        judged: Counts of the judge's verdicts, by name.
+    """
+
+    conversation_id: str | None
+    contribution: Contribution | None
+    scores: list[MadeScoreRow]
+    results: list[ResultRow]
+    failures: list[FailureRow]
+    receipts: tuple[Receipt, ...]
+    joined: Record | None = None
+    guesses: tuple[str, ...] = ()
+    conversations: Sequence[ConversationRow] = ()
+    judged: tuple[tuple[str, int], ...] = ()
+
+
+def scored_outcome(evaluated: EvaluatedConversation, event_time: float, run_id: str) -> RecordOutcome:
+    """Returns the outcome of a scored conversation, with the failures of its criteria."""
+    scored, conversation = evaluated.scored, evaluated.scored.sample.conversation
+    record, (result,) = scored.sample.record, evaluated.results
+    statistics = MetricsState()
+    statistics.add(scored, evaluated.verdict, evaluated.parts)
+    contribution = Contribution(
+        name=f"conversation {conversation.conversation_id}" if record.closing else result["name"],
+        revision=conversation.revision,
+        digest=_digest(record),
+        event_time=event_time,
+        app_version=conversation.app_version or "",
+        statistics=statistics,
+    )
+    return RecordOutcome(
+        conversation_id=conversation.conversation_id,
+        contribution=contribution,
+        scores=evaluated.scores,
+        results=evaluated.results,
+        failures=[row for failure in scored.failures for row in failure_rows(failure, run_id)],
+        receipts=record.settles(),
+        joined=record if record.closing else None,
+        guesses=tuple(f"{effect}|{name}" for name, effect in guessed_tools(scored).items()),
+        conversations=evaluated.conversations,
+        judged=tuple(judged_counts(scored, evaluated.verdict.status).items()),
+    )
+
+
+def failed_outcome(failure: Failure, run_id: str) -> RecordOutcome:
+    """Returns the outcome of a lost record or conversation."""
+    if failure.joined is not None:
+        return lost_outcome(failure.joined, [failure], run_id)
+    return RecordOutcome(
+        failure.conversation_id, None, [], [], failure_rows(failure, run_id), failure.receipts
+    )
+
+
+def lost_outcome(record: Record, failures: Sequence[Failure], run_id: str) -> RecordOutcome:
+    """Returns the outcome of a closing without a result, which replaces earlier outcomes."""
+    assert record.closing is not None
+    name, closing = record.closing.session_id, record.closing
+    contribution = Contribution(
+        f"conversation {name}",
+        closing.revision,
+        _digest(record),
+        closing.time,
+        app_version="",
+        statistics=MetricsState(),
+    )
+    rows = [row for failure in failures for row in failure_rows(failure, run_id)]
+    return RecordOutcome(name, contribution, [], [], rows, record.settles(), record)
+
+
+def too_late(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
+    """Returns the outcome of a changed conversation that arrived after its removal from state."""
+    message = "the conversation came again, changed, after it was forgotten (see --allowed_lateness)"
+    return failed_outcome(_failure(outcome, "assemble", "LateEventError", message), run_id)
+
+
+def in_place_of_another(outcome: RecordOutcome, run_id: str) -> RecordOutcome:
+    """Returns an outcome that replaces the result of another record, with a finding that says so."""
+    message = "replaced the result of an earlier record with the same conversation id and eval case"
+    finding = _failure(outcome, STAGE, REPLACED, message)
+    return outcome._replace(failures=[*outcome.failures, *failure_rows(finding, run_id)])
+
+
+def _failure(outcome: RecordOutcome, stage: Stage, error_type: str, message: str) -> Failure:
+    place = outcome.receipts[0] if outcome.receipts else None
+    return Failure(
+        stage=stage,
+        error_type=error_type,
+        message=message,
+        source=place.source if place else None,
+        position=place.position if place else None,
+        conversation_id=outcome.conversation_id,
+        app_version=outcome.contribution.app_version or None if outcome.contribution else None,
+        receipts=outcome.receipts,
+    )
+
+
+def _digest(record: Record) -> bytes:
+    return blake2b(record.data, digest_size=_DIGEST_BYTES).digest()
+
+
+def ignored_outcome(receipts: tuple[Receipt, ...]) -> RecordOutcome:
+    """Returns the outcome of records that add nothing, such as an event that came twice."""
+    return RecordOutcome(None, None, [], [], [], receipts)
+
 
 HORIZON = 32_000
 """Maximum number of stored conversations over all slots; the oldest are removed first."""

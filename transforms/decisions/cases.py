@@ -1,15 +1,23 @@
 """Conversations of which eval cases may be made: of logs, or of the rows of a run."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, cast
+from operator import ge, gt, le, lt
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct, field
 
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, ToolCall, ToolResponse, Turn
-from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.proto.masks import Condition, FieldComparison, FilterError, Junction
+from turnwise.schemas.proto.scalars import shown
 from turnwise.schemas.rows import ConversationRow, ExpectedPart, Transcript, TranscriptCall, TranscriptTurn
-from turnwise.transforms.matching.sample import MISSING_TURN, broke_off
+from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY
+from turnwise.transforms.formats.traces.turns import STRANGER
+from turnwise.transforms.matching.sample import MISSING_TURN, broke_off, recorded_case
+from turnwise.transforms.text.cleaning import glob_matches
 
 _OF_ROWS = (
     *("conversation_id", "eval_id", "eval_set_id", "task", "app_version", "language", "tags", "verdict"),
@@ -146,3 +154,201 @@ def _expected(part: ExpectedPart) -> ExpectedTurn | None:
         return None
     stated = None if calls is None else [ToolCall(call["name"], call["args"]) for call in calls]
     return ExpectedTurn(response=part.get("response"), tool_calls=stated)
+
+
+# Leaves out what was asked and done before, and draws a sample that is the same in every run.
+
+
+class CandidateSample:
+    """Candidates that differ in what was asked and done.
+
+    Of equal ones the one with the lowest conversation id is kept. A sample has those whose content comes
+    first by a hash with the seed, so that it depends neither on the order nor on how the files are split.
+
+    Attributes:
+        repeated: Number of candidates that were left out as equal.
+        left_out: Number of distinct ones that the sample does not hold.
+    """
+
+    def __init__(self, number: int | None, seed: int = 0) -> None:
+        """Creates an empty one; `number` is its size at most, None: all."""
+        self._number, self._seed = number, str(seed).encode()
+        self._kept: dict[bytes, Candidate] = {}
+        self._seen: set[bytes] = set()
+        self.repeated = self.left_out = 0
+
+    def add(self, candidate: Candidate) -> None:
+        """Adds a candidate."""
+        key = candidate.digest
+        if key in self._seen:
+            self.repeated += 1
+            kept = self._kept.get(key)
+            if kept is not None and _name(candidate) < _name(kept):
+                self._kept[key] = candidate
+            return
+        self._seen.add(key)
+        self._kept[key] = candidate
+        if self._number is not None and len(self._kept) > 2 * self._number + 1000:
+            self._shrink(self._number)
+
+    def _shrink(self, number: int) -> None:
+        ordered = sorted(self._kept, key=self._place)
+        self.left_out += max(0, len(ordered) - number)
+        self._kept = {key: self._kept[key] for key in ordered[:number]}
+
+    def _place(self, key: bytes) -> bytes:
+        return blake2b(key, key=self._seed, digest_size=8).digest()
+
+    def chosen(self) -> list[Candidate]:
+        """Returns the candidates, by conversation id."""
+        if self._number is not None:
+            self._shrink(self._number)
+        return sorted(self._kept.values(), key=_name)
+
+
+def _name(candidate: Candidate) -> tuple[str, str]:
+    return candidate.conversation.conversation_id, candidate.conversation.app_version or ""
+
+
+def distinct_names(candidates: Iterable[Candidate]) -> list[tuple[str, Candidate]]:
+    """Returns candidates with names that differ: the last segment of the id, with a number if it is taken."""
+    taken: set[str] = set()
+    named = []
+    for candidate in candidates:
+        stem = candidate.conversation.conversation_id.rsplit("/", 1)[-1]
+        name, number = stem, 1
+        while name in taken:
+            number += 1
+            name = f"{stem}-{number}"
+        taken.add(name)
+        named.append((name, candidate))
+    return named
+
+
+# Makes an eval case of a conversation, and notes what a person has to decide.
+
+TO_APPROVE, FROM_FAILED = "to_approve", "from_failed"
+"""Tags: nobody has looked at the case; its conversation failed."""
+TO_WRITE = "[to be written: the recorded answer failed]"
+"""Stands in place of an answer that failed, so that the case cannot pass before a person wrote it."""
+
+_OF_USERS = (STRANGER, MISSING_HISTORY)
+
+
+class MadeCase(NamedTuple):
+    """An eval case and what a person should look at in it.
+
+    Attributes:
+        notes: What there is to decide -> number of turns.
+    """
+
+    case: EvalCase
+    notes: Counter[str]
+
+
+def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> MadeCase:
+    """Returns the case that expects what a conversation holds.
+
+    A turn for which a person stated expectations keeps those. An answer that failed is not expected: a text
+    stands in its place that no agent says, and its calls are not stated.
+
+    Raises:
+        ValueError: The log holds neither answers nor calls that are certain.
+    """
+    case, notes = recorded_case(candidate.conversation), Counter[str]()
+    case.eval_id, case.eval_set_id = eval_id, eval_set_id
+    case.turns = [
+        _turn_make(turn, expected, turn.turn_index in candidate.failed, notes)
+        for turn, expected in zip(candidate.conversation.turns, case.turns, strict=True)
+    ]
+    if not any(turn.response or turn.tool_calls is not None for turn in case.turns):
+        raise ValueError("no turn of the log holds an answer or calls that are certain: nothing to expect")
+    marks = [TO_APPROVE, *([FROM_FAILED] if candidate.failed else [])]
+    marks.append(f"conversation:{candidate.conversation.conversation_id}")
+    case.tags = [*case.tags, *(mark for mark in marks if mark not in case.tags)]
+    return MadeCase(case, notes)
+
+
+def _is_doubtful(turn: Turn) -> bool:
+    """Returns whether a finding says that the user's message may be another one."""
+    return any(finding.kind in _OF_USERS for finding in turn.findings)
+
+
+def _turn_make(turn: Turn, recorded: ExpectedTurn, has_failed: bool, notes: Counter[str]) -> ExpectedTurn:
+    own = turn.expected
+    if not (turn.user or "").strip() and not turn.user_tool_calls:
+        notes["turns without a message of the user, to be looked at"] += 1
+    elif _is_doubtful(turn):
+        notes["turns of which the log may miss what the user said, to be looked at"] += 1
+    if own is not None and (own.response is not None or own.tool_calls is not None):
+        notes["turns with the expectations that they were held against"] += 1
+        return ExpectedTurn(user=turn.user, response=own.response, tool_calls=own.tool_calls)
+    if has_failed:
+        notes["turns whose answer failed, to be written"] += 1
+        return ExpectedTurn(user=turn.user, response=TO_WRITE)
+    if recorded.tool_calls is None or (recorded.response is None and turn.unknown_words):
+        notes["turns of which the log may miss something, not stated"] += 1
+    notes["turns that expect the recorded answer and calls"] += 1
+    return recorded
+
+
+# Filters (https://google.aip.dev/160) over the facts of one conversation.
+
+Facts = Mapping[str, JsonValue]
+_ORDERED: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+def meets(condition: Condition, facts: Facts) -> bool:
+    """Returns whether the facts of a conversation meet a condition.
+
+    `=` compares a text, in which `*` stands for any characters, or a number; of a list, one entry. `:` looks
+    for a part of a text in any case. What is not stated (null) meets only `!=`.
+
+    Raises:
+        FilterError: A field is unknown, or is no number where an order is asked for.
+    """
+    if isinstance(condition, Junction):
+        found = (meets(part, facts) for part in condition.parts)
+        return all(found) if condition.kind == "AND" else any(found)
+    if isinstance(condition, FieldComparison):
+        return _compare(condition, facts)
+    return not meets(condition.part, facts)
+
+
+def check_fields(condition: Condition, known: Facts) -> None:
+    """Raises FilterError if a condition names a field that there is not."""
+    if isinstance(condition, FieldComparison):
+        if condition.field not in known:
+            raise FilterError(f"no field {shown(condition.field)}; fields are {', '.join(known)}")
+    else:
+        parts = condition.parts if isinstance(condition, Junction) else (condition.part,)
+        for part in parts:
+            check_fields(part, known)
+
+
+def _compare(wanted: FieldComparison, facts: Facts) -> bool:
+    check_fields(wanted, facts)
+    value = facts[wanted.field]
+    values = [item for item in (value if isinstance(value, list) else [value]) if item is not None]
+    if wanted.operator in _ORDERED:
+        return any(_ordered(wanted, item) for item in values)
+    if wanted.operator == ":":
+        return any(wanted.value.casefold() in str(item).casefold() for item in values)
+    try:
+        is_equal = any(glob_matches(wanted.value, _text(item)) for item in values)
+    except ValueError as error:
+        raise FilterError(f"{wanted.field} {wanted.operator}: {error}") from None
+    return is_equal == (wanted.operator == "=")
+
+
+def _ordered(wanted: FieldComparison, value: JsonValue) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise FilterError(f"{wanted.field} {wanted.operator}: it is no number")
+    try:
+        return _ORDERED[wanted.operator](value, float(wanted.value))
+    except ValueError:
+        raise FilterError(f"{wanted.field} {wanted.operator}: {shown(wanted.value)} is no number") from None
+
+
+def _text(value: JsonValue) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,11 +1,31 @@
 """Proposes a mapping for records that no format fits, by the names of their keys."""
 
+import asyncio
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.config import MappingConfig, named_keys
+from turnwise.schemas.conversation import Conversation, Expectation, Record, Rubric, ToolCall, ToolResponse
+from turnwise.schemas.inspection import Applies, CriterionUse, FileInspection, Noted
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.schemas.score import Failure
+from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion, MeasuredCriterion
+from turnwise.transforms.effects.changes import call_text, value_text
+from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.fields import snake
+from turnwise.transforms.formats.reading import FoundCase, LoggedConversation, ReadRecord
+from turnwise.transforms.judging.ask import NO_JUDGE, JudgeSample, Question, R
+from turnwise.transforms.matching.calls import pair_responses
+from turnwise.transforms.matching.sample import Sample, inline_case, recorded_case
+from turnwise.transforms.scoring.evaluate import (
+    CriterionScores,
+    ScoredConversation,
+    judge_conversation,
+    open_pairs,
+    score_conversation,
+)
 
 _IDS = ("conversation_id", "session_id", "thread_id", "chat_id", "dialog_id", "dialogue_id", "call_id",
         "conv_id", "conversation", "session", "thread", "chat", "conv", "id")  # fmt: skip
@@ -166,3 +186,302 @@ def _quoted(key: str) -> str:
     if key.isidentifier() and key.isascii():
         return key
     return '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# Adds up what a file holds.
+
+MOST_KINDS = 20
+"""Number of different messages that are kept of a file."""
+_COLLECT_OTHERS = "others"
+_TRIED, _TRIED_WITH_CASES = 50, 3
+
+
+class FileCollector:
+    """Adds up what one file holds; its size does not grow with the file.
+
+    Attributes:
+        inspection: The sums so far.
+    """
+
+    def __init__(self, path: str, criteria: Sequence[Criterion]) -> None:
+        self.inspection = FileInspection(path)
+        self._criteria = criteria
+        self._uses: dict[str, CriterionUse] = {}
+
+    def add_record(self, read: ReadRecord) -> None:
+        """Adds what a record holds; an event counts as joined, its conversation comes later."""
+        found = self.inspection
+        found.records += 1
+        found.formats[read.format or ""] = found.formats.get(read.format or "", 0) + 1
+        for one in read.found:
+            if isinstance(one, ConversationEvent):
+                found.joined += 1
+            elif isinstance(one, Failure):
+                self.add_failure(one)
+            elif isinstance(one, FoundCase):
+                self._add_case(one.case)
+            else:
+                self.add_conversation(one)
+
+    def add_failure(self, failure: Failure) -> None:
+        """Adds what could not be read."""
+        place = (failure.source or self.inspection.path, failure.position or 0)
+        message = f"{failure.error_type}: {failure.message}"
+        if failure.stage == "check":
+            _note(
+                self.inspection.findings,
+                failure.error_type,
+                Noted(failure.error_type, failure.message, 0, *place),
+            )
+            return
+        _note(self.inspection.not_read, message, Noted(failure.error_type, failure.message, 0, *place))
+
+    def _add_case(self, case: EvalCase) -> None:
+        found = self.inspection
+        found.cases += 1
+        if found.example is None:
+            found.example = case_example(case)
+
+    def add_conversation(self, logged: LoggedConversation) -> None:
+        """Adds a conversation, and tries the criteria on the first ones."""
+        found, conversation = self.inspection, logged.conversation
+        found.conversations += 1
+        found.turns += len(conversation.turns)
+        for turn in conversation.turns:
+            found.calls += len(turn.tool_calls)
+            found.results += len(turn.tool_responses)
+        self._add_findings(logged)
+        if found.example is None:
+            found.example = conversation_example(conversation)
+        if found.tried < _TRIED:
+            self._try(conversation, logged)
+
+    def _add_findings(self, logged: LoggedConversation) -> None:
+        place = (logged.record.source, logged.record.position)
+        for turn in logged.conversation.turns:
+            for problem in turn.findings:
+                message = f"turn {turn.turn_index}: {problem.message}"
+                _note(self.inspection.findings, problem.kind, Noted(problem.kind, message, 0, *place))
+
+    def _try(self, conversation: Conversation, logged: LoggedConversation) -> None:
+        with_cases = self.inspection.tried < _TRIED_WITH_CASES
+        self.inspection.tried += 1
+        for name, trial in try_criteria(conversation, logged.record, self._criteria, with_cases).items():
+            add_use(self._uses, CriterionUse(name, trial.applies, 1, trial.why))
+        self.inspection.criteria = list(self._uses.values())
+
+
+def add_use(uses: dict[str, CriterionUse], use: CriterionUse) -> None:
+    """Adds a use of a criterion to others, in place: of different needs the least counts."""
+    known = uses.get(use.criterion)
+    if known is None or ORDER.index(use.applies) < ORDER.index(known.applies):
+        uses[use.criterion] = CriterionUse(use.criterion, use.applies, use.conversations, use.why)
+    elif use.applies == known.applies:
+        known.conversations += use.conversations
+
+
+def _note(notes: list[Noted], key: str, first: Noted) -> None:
+    """Counts something under its message or kind."""
+    is_kind = key == first.what
+    known = next((n for n in notes if (n.what if is_kind else f"{n.what}: {n.message}") == key), None)
+    if known is None and len(notes) > MOST_KINDS:
+        known = notes[-1]
+    elif known is None:
+        known = first
+        if len(notes) == MOST_KINDS:
+            known = Noted(_COLLECT_OTHERS, first.message, 0, first.source, first.position)
+        notes.append(known)
+    known.count += 1
+
+
+# Tries every criterion on a conversation: as it is, with a judge, and with eval cases.
+
+ORDER: tuple[Applies, ...] = ("scored", "judge", "cases", "no")
+"""What a criterion needs, the least first."""
+_NOTHING = "the logs hold nothing that it measures"
+_STATEMENT = "The agent helps."
+_RUBRIC_TYPES = ("FINAL_RESPONSE_QUALITY", "TOOL_USE_QUALITY", "TRAJECTORY_QUALITY")
+
+
+class Trial(NamedTuple):
+    """What a criterion needs to score a conversation.
+
+    Attributes:
+        why: Why it is not scored; None: it is, or a judge would be asked.
+    """
+
+    applies: Applies
+    why: str | None = None
+
+
+class _AskedJudge:
+    """A judge that only notes that it was asked."""
+
+    def __init__(self) -> None:
+        self.was_asked = False
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Returns no usable answer."""
+        self.was_asked = True
+        return [JudgeSample(None, NO_JUDGE)] * len(samples)
+
+
+def all_criteria(configured: Sequence[Criterion] = ()) -> list[Criterion]:
+    """Returns every criterion of the registry: as it is configured, or else with its defaults.
+
+    A criterion that cannot be without fields of its own, and is not configured, is left out.
+    """
+    named = {criterion.name: criterion for criterion in configured}
+    found = []
+    for name in sorted({*CRITERIA, *named}):
+        try:
+            found.append(named[name] if name in named else CRITERIA[name]())
+        except ValueError:
+            continue
+    return found
+
+
+def try_criteria(
+    conversation: Conversation, record: Record, criteria: Sequence[Criterion], with_cases: bool
+) -> dict[str, Trial]:
+    """Returns what each criterion needs to score a conversation.
+
+    Args:
+        conversation: The conversation; what its own record expects is its eval case.
+        record: The record it was read from.
+        criteria: The criteria.
+        with_cases: Whether those that do not apply are tried with supposed eval cases, too.
+    """
+    sample = Sample(conversation, inline_case(conversation), record)
+    trials = asyncio.run(_trials(sample, criteria))
+    for case in supposed_cases(conversation) if with_cases else ():
+        left = [criterion for criterion in criteria if trials[criterion.name].applies == "no"]
+        supposed = asyncio.run(_trials(Sample(conversation, case, record), left))
+        for name, trial in supposed.items():
+            if trial.applies != "no":
+                trials[name] = Trial("cases", trials[name].why)
+    return trials
+
+
+async def _trials(sample: Sample, criteria: Sequence[Criterion]) -> dict[str, Trial]:
+    measured = [c for c in criteria if isinstance(c, MeasuredCriterion)]
+    scores = score_conversation(sample, measured).scores
+    found = {each.criterion.name: _trial(each, bool(open_pairs(each))) for each in scores}
+    for criterion in criteria:
+        if isinstance(criterion, JudgedCriterion):
+            judge, scored = _AskedJudge(), ScoredConversation(sample, [], [])
+            await judge_conversation(scored, [criterion], judge)
+            found[criterion.name] = _trial(scored.scores[0], judge.was_asked)
+    return found
+
+
+def _trial(scores: CriterionScores, was_asked: bool) -> Trial:
+    given = [score for _, score in scores.turns] + ([scores.overall] if scores.overall else [])
+    if any(score.value is not None for score in given):
+        return Trial("scored")
+    if was_asked:
+        return Trial("judge")
+    reason = next((score.reason for score in given if score.reason), None)
+    if scores.errors:
+        reason = "it raised an error"
+    return Trial("no", reason or _needed(scores.criterion))
+
+
+def _needed(criterion: Criterion) -> str:
+    return f"needs {criterion.needs}" if criterion.needs else _NOTHING
+
+
+def supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
+    """Yields eval cases of every kind that the conversation might be held against: it would meet them all."""
+    golden = recorded_case(conversation)
+    golden.rubrics = [Rubric(rubric_id=kind, text=_STATEMENT, type=kind) for kind in _RUBRIC_TYPES]
+    calls = [call for turn in golden.turns for call in turn.tool_calls or ()]
+    golden.actions, golden.final_session_state = calls, dict(conversation.state) or {"key": "value"}
+    golden.outputs = [turn.response for turn in golden.turns if turn.response][-1:]
+    yield golden
+    ces = recorded_case(conversation)
+    ces.dialect, ces.evaluation_expectations = "ces", [_STATEMENT]
+    for turn in ces.turns:
+        turn.expectations = [Expectation(kind="tool_call", tool_call=call) for call in turn.tool_calls or ()]
+        if turn.response:
+            turn.expectations.append(Expectation(kind="agent_response", text=turn.response))
+    directive: JsonObject = {"$matchType": "semantic", "$matchValue": _STATEMENT}
+    for expectation in (e for turn in ces.turns for e in turn.expectations if e.tool_call is not None):
+        if expectation.tool_call is not None and expectation.tool_call.args:
+            expectation.tool_call.args = dict.fromkeys(expectation.tool_call.args, directive)
+    yield ces
+    yield EvalCase(
+        eval_id=golden.eval_id,
+        kind="scenario",
+        dialect="ces",
+        task=_STATEMENT,
+        user_facts=[UserFact(name="name", value="value")],
+        rubrics=list(golden.rubrics),
+        expectations=[Expectation(kind="agent_response", text=_STATEMENT, comparison="CONTAINS")],
+        evaluation_expectations=[_STATEMENT],
+        user_behaviors=[_STATEMENT],
+    )
+
+
+# Shortens a conversation or a case to an example.
+
+_TURNS, _EXAMPLE_CALLS = 2, 3
+_MORE = "..."
+
+
+def conversation_example(conversation: Conversation) -> JsonObject:
+    """Returns the first two turns of a conversation, each with at most three calls, as short texts.
+
+    Returns:
+        `kind`, `id`, `app_version`, `turns` (number) and `lines`: who, and what they said or called.
+    """
+    lines: list[list[str]] = []
+    for turn in conversation.turns[:_TURNS]:
+        if turn.user is not None:
+            lines.append(["user", value_text(turn.user)])
+        lines += _calls_example(turn.tool_calls, turn.tool_responses)
+        if turn.agent:
+            lines.append(["agent", value_text(turn.agent)])
+    return {
+        "kind": "conversation",
+        "id": conversation.conversation_id,
+        "app_version": conversation.app_version,
+        "turns": len(conversation.turns),
+        "lines": _ended(lines, len(conversation.turns)),
+    }
+
+
+def case_example(case: EvalCase) -> JsonObject:
+    """Returns the first two turns of an eval case in the same form."""
+    lines: list[list[str]] = [["task", value_text(case.task)]] if case.task else []
+    for turn in case.turns[:_TURNS]:
+        if turn.user is not None:
+            lines.append(["user", value_text(turn.user)])
+        lines += _calls_example(turn.tool_calls or (), ())
+        if turn.response:
+            lines.append(["agent", value_text(turn.response)])
+    if not case.turns:
+        lines += _calls_example(case.actions or (), ())
+    lines = _ended(lines, len(case.turns))
+    return {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
+
+
+def _ended(lines: list[list[str]], turns: int) -> list[list[str]]:
+    return [*lines, [_MORE, f"{turns - _TURNS} more turns"]] if turns > _TURNS else lines
+
+
+def _calls_example(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:
+    paired = pair_responses(list(calls), list(responses))
+    lines = [
+        ["calls", call_text(call) + (f" -> {_answer(response)}" if response else "")]
+        for call, response in zip(calls[:_EXAMPLE_CALLS], paired, strict=False)
+    ]
+    return (
+        [*lines, [_MORE, f"{len(calls) - _EXAMPLE_CALLS} more calls"]]
+        if len(calls) > _EXAMPLE_CALLS
+        else lines
+    )
+
+
+def _answer(response: ToolResponse) -> str:
+    return f"error {value_text(response.error)}" if response.error else value_text(response.response)

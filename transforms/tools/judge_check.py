@@ -1,15 +1,282 @@
 """Figures of a check by criterion, and what they fail."""
 
+import asyncio
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from statistics import median_low
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from turnwise.schemas.calibration import CheckedCriterion, CheckFigure
 from turnwise.schemas.comparison import Bounds
-from turnwise.transforms.judge_check.perturbed import PERTURBATIONS
-from turnwise.transforms.judge_check.questions import CheckedQuestion
-from turnwise.transforms.judge_check.votes import ChangedVerdicts, Votes, changes
+from turnwise.schemas.score import Failure
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.judging.ask import Ask, JudgeSample, Prompt, Question, votes_by_item
+from turnwise.transforms.judging.prompts import Section, wording, wordings
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.evaluate import ScoredConversation, judge_conversation
 from turnwise.transforms.statistics.agreement import GroupSum, grouped_share_interval
+
+# Collects the questions that judged criteria ask about a conversation, without asking them.
+
+
+class CheckedQuestion(NamedTuple):
+    """A question of a criterion.
+
+    Attributes:
+        criterion: Name of the criterion.
+        conversation: Place of the conversation in the sample; its questions are not independent.
+        question: The question.
+    """
+
+    criterion: str
+    conversation: int
+    question: Question[Any]
+
+
+class AskedQuestions(NamedTuple):
+    """What criteria ask about a conversation.
+
+    Attributes:
+        questions: Criterion -> its questions, each once.
+        failures: Criteria that raised.
+    """
+
+    questions: dict[str, list[Question[Any]]]
+    failures: list[Failure]
+
+
+class _Recorder:
+    """Notes questions, and answers none."""
+
+    def __init__(self) -> None:
+        self.questions: dict[Prompt, Question[Any]] = {}
+
+    async def __call__(self, question: Question[Any], samples: range) -> list[JudgeSample[Any]]:
+        self.questions.setdefault(question.prompt, question)
+        return [JudgeSample(None, "only collected")] * len(samples)
+
+
+async def questions_about(sample: Sample, criteria: Sequence[JudgedCriterion]) -> AskedQuestions:
+    """Returns the questions of criteria about a conversation.
+
+    Questions that depend on the answers to others are not among them.
+    """
+    found = AskedQuestions({}, [])
+    for criterion in criteria:
+        recorder, scored = _Recorder(), ScoredConversation(sample, [], [])
+        await judge_conversation(scored, [criterion], recorder)
+        found.failures.extend(scored.failures)
+        if recorder.questions:
+            found.questions[criterion.name] = list(recorder.questions.values())
+    return found
+
+
+# Asks questions in all their forms, and compares the verdicts.
+
+UNKNOWN_VERDICTS = "the criterion does not say what an answer decides"
+LEFT_OUT = "answers leave it out"
+TIED = "the votes are tied"
+
+
+class Votes(NamedTuple):
+    """The votes on a question in one form.
+
+    Attributes:
+        items: The votes on each item.
+        reason: Why votes are missing; None: no answer is unusable.
+    """
+
+    items: list[list[Hashable]]
+    reason: str | None = None
+
+
+class ChangedVerdicts(NamedTuple):
+    """What one perturbation did to the verdicts of a question.
+
+    Attributes:
+        verdicts: Whether each measured verdict changed.
+        unmeasured: Why the others are not measured, one entry each.
+    """
+
+    verdicts: list[bool]
+    unmeasured: list[str]
+
+
+def forms_of(question: Question[Any], number: int) -> dict[str, Question[Any]]:
+    """Returns a question in all forms that apply to it, each to be asked so many times."""
+    options = question.options.model_copy(update={"num_samples": number})
+    prompts = {name: perturb(question.prompt) for name, perturb in PERTURBATIONS.items()}
+    return {
+        name: replace(question, prompt=prompt, options=options) for name, prompt in prompts.items() if prompt
+    }
+
+
+async def vote_on(checked: CheckedQuestion, ask: Ask, number: int) -> dict[str, Votes]:
+    """Asks a question so many times in each form that applies to it.
+
+    Votes have numbers, so that none answers for another; those of a run with the same cache count.
+    """
+    forms = forms_of(checked.question, number)
+    votes = await asyncio.gather(*(_votes(form, ask, number) for form in forms.values()))
+    return dict(zip(forms, votes, strict=True))
+
+
+async def _votes(question: Question[Any], ask: Ask, number: int) -> Votes:
+    samples = await ask(question, range(number))
+    reason = next((sample.reason or "no answer" for sample in samples if sample.reply is None), None)
+    if question.verdicts is None:
+        return Votes([], reason or UNKNOWN_VERDICTS)
+    replies = [sample.reply for sample in samples if sample.reply is not None]
+    return Votes(votes_by_item(replies, question.verdicts), reason)
+
+
+def changes(base: Votes, other: Votes | None, number: int) -> ChangedVerdicts:
+    """Compares the verdicts of two forms, or the votes of one.
+
+    A verdict is measured if all its votes are there. Without another form it changes if they are not all the
+    same; else, if the two forms come to different verdicts. A question of which nothing is known counts as
+    one verdict that is not measured.
+
+    Args:
+        base: The votes on the question as it is.
+        other: The votes on its other form; None: `base` is compared with itself.
+        number: How often each form was asked.
+    """
+    found = ChangedVerdicts([], [])
+    forms = [base] if other is None else [base, other]
+    reason = next((form.reason for form in forms if form.reason), LEFT_OUT)
+    for place in range(max(1, *(len(form.items) for form in forms))):
+        votes = [form.items[place] if place < len(form.items) else [] for form in forms]
+        if any(len(each) < number for each in votes):
+            found.unmeasured.append(reason)
+        elif other is None:
+            found.verdicts.append(len(set(base.items[place])) > 1)
+        else:
+            verdicts = [decided(each) for each in votes]
+            if None in verdicts:
+                found.unmeasured.append(TIED)
+            else:
+                found.verdicts.append(verdicts[0] != verdicts[1])
+    return found
+
+
+def decided(votes: Sequence[Hashable]) -> Hashable:
+    """Returns the verdict that votes come to: of grades the lower median, else the most frequent one.
+
+    Returns:
+        The verdict; None: there is none, or several are equally frequent.
+    """
+    grades = [vote for vote in votes if isinstance(vote, int | float) and not isinstance(vote, bool)]
+    if grades and len(grades) == len(votes):
+        return median_low(grades)
+    most = Counter(votes).most_common(2)
+    if not most or (len(most) == 2 and most[0][1] == most[1][1]):
+        return None
+    return most[0][0]
+
+
+# Puts the same question in another form: sections in another order, instructions in other words.
+
+_COMPARED = frozenset(("reference answer", "agent's answer", "expected answer", "actual answer"))
+_NUMBERED = re.compile(
+    r"(turn \d+, source|source|passage|rubric|aspect|expectation|expected answer|rule|pair) (\d+)\b"
+)
+_UNNUMBERED = re.compile(r"what the user knows$|turn \d+, words that the search attributes")
+_EXAMPLES = "\n\nExample ("
+
+
+def sections_of(evidence: str) -> list[Section] | None:
+    """Returns the sections of a filled prompt; None: it was not made by `fill`."""
+    code = re.match(r"\[([0-9a-f]{8}): ", evidence)
+    if code is None or not evidence.endswith(f"\n[{code[1]}: end]"):
+        return None
+    _, *parts = re.split(rf"^\[{code[1]}: ([^\n]*)\]$", evidence, flags=re.MULTILINE)
+    pairs = zip(parts[:-2:2], parts[1:-2:2], strict=True)
+    return [Section(name, text[1:-1]) for name, text in pairs]
+
+
+def reordered(prompt: Prompt) -> Prompt | None:
+    """Returns a prompt whose interchangeable sections are in the opposite order, with their own names.
+
+    Interchangeable are: the two answers that are compared; numbered rubrics, aspects, expectations, rules,
+    pairs, passages and sources that follow each other. Turns, calls and the sentences of an answer are not:
+    their order has a meaning.
+
+    Returns:
+        The prompt; None: nothing in it can be reordered.
+    """
+    sections = sections_of(prompt.evidence)
+    if sections is None:
+        return None
+    moved = [
+        section
+        for kind, run in groupby(sections, key=_kind)
+        for section in (_reversed(list(run)) if kind else run)
+    ]
+    if moved == sections:
+        return None
+    code = prompt.evidence[1:9]
+    parts = [f"[{code}: {name}]\n{text}\n" for name, text in moved]
+    return replace(prompt, evidence=f"{''.join(parts)}[{code}: end]")
+
+
+def _kind(section: Section) -> str | None:
+    """Returns the kind of an interchangeable section; None: its place has a meaning."""
+    if section.name in _COMPARED:
+        return "answer"
+    found = _NUMBERED.match(section.name)
+    if found:
+        return found[1]
+    alike = _UNNUMBERED.match(section.name)
+    return alike[0] if alike else None
+
+
+def _reversed(run: Sequence[Section]) -> list[Section]:
+    """Reverses sections; those with the same number stay together, in their order."""
+    units = groupby(enumerate(run), key=lambda item: _unit(*item))
+    return [section for unit in [list(unit) for _, unit in units][::-1] for _, section in unit]
+
+
+def _unit(place: int, section: Section) -> int | str:
+    found = _NUMBERED.match(section.name)
+    return found[2] if found else place
+
+
+def reworded(prompt: Prompt) -> Prompt | None:
+    """Returns a prompt with the same task and rules in other words; the material and examples stay.
+
+    Of a criterion that is not turnwise's own, only the rules for reading the sections are reworded.
+
+    Returns:
+        The prompt; None: there is no second wording of it, as of the prompts of the first generation.
+    """
+    words = prompt.instructions
+    for name in wordings("reworded"):
+        task = wording(name, "second").partition(_EXAMPLES)[0]
+        if words.startswith(f"{task}\n\n"):
+            words = wording(name, "reworded") + words[len(task) :]
+    rules = wording("rules", "second")
+    if words.endswith(rules):
+        words = words.removesuffix(rules) + wording("rules", "reworded")
+    return None if words == prompt.instructions else replace(prompt, instructions=words)
+
+
+def same(prompt: Prompt) -> Prompt:
+    """Returns the prompt itself."""
+    return prompt
+
+
+PERTURBATIONS: dict[str, Callable[[Prompt], Prompt | None]] = {
+    "repeat": same,
+    "swap": reordered,
+    "paraphrase": reworded,
+}
+"""Name -> what makes the prompt; `repeat` asks the same again."""
+
 
 _REPEAT, *_OTHERS = PERTURBATIONS
 

@@ -9,8 +9,7 @@ from turnwise.pipeline.io.bigquery.query import RowsQuery
 from turnwise.pipeline.io.bigquery_source import RowsPart, part_records, result_parts
 from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.counters import COUNTS, CountingDoFn
-from turnwise.transforms.beam.steps import FAILURES
+from turnwise.transforms.beam.steps import COUNTS, FAILURES, CountingDoFn
 
 
 class _QueryFn(beam.DoFn):

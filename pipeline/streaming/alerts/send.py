@@ -13,7 +13,7 @@ from turnwise.pipeline.streaming.alerts import AlertError, AlertSink, open_alert
 from turnwise.schemas.config import Alert
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.inspected import InspectedDoFn
+from turnwise.transforms.beam.steps import InspectedDoFn
 
 _LOG = logging.getLogger(__name__)
 

@@ -14,9 +14,8 @@ from turnwise.pipeline.streaming.beam.shared_changes import WriteChanges
 from turnwise.pipeline.streaming.changes import outcome_change, window_change
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import score_lines
+from turnwise.transforms.beam.windows import RecordOutcome, WindowMetrics
 from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
-from turnwise.transforms.streaming.outcome import RecordOutcome
-from turnwise.transforms.streaming.windowed import WindowMetrics
 
 _SHARDS = 4
 _ROWS_AT_ONCE = 5_000

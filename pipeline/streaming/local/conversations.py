@@ -15,10 +15,9 @@ from turnwise.pipeline.streaming.local.database import disk_errors, open_reader
 from turnwise.pipeline.streaming.local.segments import RowRange, SegmentId
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
-from turnwise.transforms.beam.windows import Counted
+from turnwise.transforms.beam.sessions import ClosedSession, closed_session
+from turnwise.transforms.beam.windows import Contribution, Counted
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
-from turnwise.transforms.streaming.outcome import Contribution
-from turnwise.transforms.streaming.session import ClosedSession, closed_session
 
 
 class StoredConversation(NamedTuple):

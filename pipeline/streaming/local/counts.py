@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from turnwise.pipeline.report.counts import RunCounts, failure_counters, named_counts
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.schemas.rows import FailureRow
+from turnwise.transforms.beam.windows import RecordOutcome
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.scoring.config import LEFT_BY_BUDGET
 from turnwise.transforms.scoring.evaluate import GUESS
 from turnwise.transforms.scoring.panels import STAGE
-from turnwise.transforms.streaming.outcome import RecordOutcome
 
 
 class WindowSums:

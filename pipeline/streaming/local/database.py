@@ -10,7 +10,7 @@ from zlib import crc32
 
 from turnwise.pipeline.io.run_writer import PROGRESS_FILE, RECEIVED_FILE, earlier_files
 from turnwise.schemas.run import RUN_FILE, StreamRules
-from turnwise.transforms.streaming.session_state import FORGOTTEN_SECONDS
+from turnwise.transforms.beam.sessions import FORGOTTEN_SECONDS
 
 FORMAT = "3"
 _ANEW = "restore a copy of the whole directory, or start again with --overwrite or another --output"

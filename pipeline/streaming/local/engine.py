@@ -20,8 +20,8 @@ from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.pipeline.streaming.local.watermark import Watermark
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.score import record_failure
+from turnwise.transforms.beam.windows import failed_outcome
 from turnwise.transforms.formats.registry import record_time
-from turnwise.transforms.streaming.outcome import failed_outcome
 
 _BUNDLE = 400
 _PAUSE = 0.02

@@ -16,8 +16,8 @@ from turnwise.pipeline.streaming.changes import gone_window, window_change
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import MetricsByAppVersionRow
+from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.windowed import WindowMetrics
 from turnwise.transforms.text.dates import rfc3339
 
 BY_VERSION = SINGLE_FILES[0]

@@ -15,12 +15,10 @@ from turnwise.pipeline.streaming.local.metrics_files import MetricsFiles
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.conversation import Arrival
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.beam.windows import Counted
-from turnwise.transforms.streaming.match import CurrentCases, no_cases
-from turnwise.transforms.streaming.outcome import RecordOutcome
-from turnwise.transforms.streaming.session import ClosedSession
-from turnwise.transforms.streaming.windowed import WindowMetrics
+from turnwise.transforms.beam.sessions import ClosedSession
+from turnwise.transforms.beam.steps import InspectedDoFn
+from turnwise.transforms.beam.stream import CurrentCases, no_cases
+from turnwise.transforms.beam.windows import Counted, RecordOutcome, WindowMetrics
 
 
 class Runtime(Struct, frozen=True):

@@ -26,7 +26,7 @@ from turnwise.pipeline.streaming.local.database import disk_errors, open_databas
 from turnwise.pipeline.streaming.local.in_flight import InFlightRecords, Place
 from turnwise.pipeline.streaming.local.segments import TABLES, Committed, SegmentId, Segments, check_rows
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.streaming.outcome import (
+from turnwise.transforms.beam.windows import (
     REPLACED,
     Contribution,
     RecordOutcome,

@@ -17,9 +17,14 @@ from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, To
 from turnwise.schemas.rows import ScoreRow, plain_rows
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, Score
-from turnwise.transforms.beam.match import MatchCases
 from turnwise.transforms.beam.scoring import RESULTS, ROWS, SCORES, STATISTICS, ScoreTurns
-from turnwise.transforms.beam.steps import FAILURES, JoinSessions, ParseConversations, ParseEvalCases
+from turnwise.transforms.beam.steps import (
+    FAILURES,
+    JoinSessions,
+    MatchCases,
+    ParseConversations,
+    ParseEvalCases,
+)
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader, parse_case
 from turnwise.transforms.matching.sample import CaseIndex, Sample, TurnPair, packed_case

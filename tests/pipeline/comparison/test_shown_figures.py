@@ -5,11 +5,10 @@ import pytest
 from turnwise.pipeline.report.comparison import criteria_table
 from turnwise.pipeline.report.terminal import _mean
 from turnwise.schemas.conversation import Conversation
-from turnwise.transforms.comparison.columns import columns_of
-from turnwise.transforms.comparison.compare import CompareOptions, compare
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed
-from turnwise.transforms.comparison.side import ComparedSide
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 from turnwise.transforms.decisions.comparison.sentences import amount
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 
 
 def side(name, criterion, found):

@@ -33,7 +33,7 @@ from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.rows import stored_records
 from turnwise.pipeline.store_comparison.run_summary import read_summary
 from turnwise.pipeline.store_comparison.side_records import SideName
-from turnwise.transforms.comparison.compare import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 
 APP = "projects/p/locations/l/apps/a"
 CRITERIA = {"response_match_score": 0.8, "tool_trajectory_avg_score": 1.0, "tool_invocation_score": {}}

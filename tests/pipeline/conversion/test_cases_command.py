@@ -10,7 +10,7 @@ import pytest
 import turnwise
 from turnwise.pipeline.cli.main import main
 from turnwise.schemas.case import EvalCase
-from turnwise.transforms.case_making.make import TO_WRITE
+from turnwise.transforms.decisions.cases import TO_WRITE
 
 CALL = {"name": "book", "args": {"people": 2}}
 

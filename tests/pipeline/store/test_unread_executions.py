@@ -26,7 +26,7 @@ from turnwise.pipeline.store.rows import conversation_columns
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.pipeline.store_comparison.side_records import SideName
 from turnwise.schemas.ces.tools import ListConversationsToReadRequest, ListEvaluationRunsRequest
-from turnwise.transforms.comparison.compare import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 
 APP = "projects/p/locations/l/apps/a"
 SOON = 10**18

@@ -13,8 +13,7 @@ from apache_beam.transforms.core import get_function_args_defaults, get_function
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import CombiningValueStateSpec, TimerSpec, get_dofn_specs, on_timer
 
-from turnwise.transforms.beam.counters import CountingDoFn
-from turnwise.transforms.beam.inspected import InspectedDoFn
+from turnwise.transforms.beam.steps import CountingDoFn, InspectedDoFn
 
 _TOTAL = CombiningValueStateSpec("total", sum)
 _END = TimerSpec("end", TimeDomain.WATERMARK)

@@ -5,10 +5,8 @@ import pytest
 
 from turnwise.pipeline.report.calibration import calibration_text
 from turnwise.schemas.calibration import HumanLabel, LabelDraw
-from turnwise.transforms.calibration.scores import CriterionKey, JudgedScore, Ruler
-from turnwise.transforms.calibration.thresholds import ErrorCosts
-from turnwise.transforms.decisions.calibration.calibrate import calibrate
-from turnwise.transforms.decisions.calibration.labels import LabelLine
+from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
+from turnwise.transforms.decisions.calibration.labels import CriterionKey, JudgedScore, LabelLine, Ruler
 
 SIZE = 400
 

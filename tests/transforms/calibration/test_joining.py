@@ -3,8 +3,13 @@
 import pytest
 
 from turnwise.schemas.calibration import HumanLabel
-from turnwise.transforms.calibration.scores import Ruler, judged_scores
-from turnwise.transforms.decisions.calibration.labels import LabelLine, LabelProblems, joined_labels
+from turnwise.transforms.decisions.calibration.labels import (
+    LabelLine,
+    LabelProblems,
+    Ruler,
+    joined_labels,
+    judged_scores,
+)
 
 RULERS = {"safe": Ruler(scale=(0.0, 1.0)), "verdict": Ruler(has_values=False)}
 

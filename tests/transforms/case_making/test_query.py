@@ -1,7 +1,7 @@
 import pytest
 
 from turnwise.schemas.proto.masks import FilterError, parse_filter
-from turnwise.transforms.case_making.query import check_fields, meets
+from turnwise.transforms.decisions.cases import check_fields, meets
 
 FACTS = {
     "app_version": "v2",

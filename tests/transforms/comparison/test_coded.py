@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.comparison.case_rows import rows_by_case
 from turnwise.transforms.decisions.comparison.sides import (
     CodedColumn,
     chosen,
@@ -13,6 +12,7 @@ from turnwise.transforms.decisions.comparison.sides import (
     common,
     constant,
     distinct_pairs,
+    rows_by_case,
     stacked,
 )
 

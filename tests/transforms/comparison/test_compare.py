@@ -5,14 +5,9 @@ import pytest
 
 from turnwise.pipeline.comparison.fail_on import fail_on_problems
 from turnwise.schemas.comparison import Comparison
-from turnwise.transforms.comparison.columns import columns_of
-from turnwise.transforms.comparison.compare import CompareOptions, compare
-from turnwise.transforms.comparison.observed import (
-    ComparedConversation,
-    Observed,
-    TurnScore,
-)
-from turnwise.transforms.comparison.side import ComparedSide
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, TurnScore
+from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 
 STATUS = "evaluation_status"
 P, F, U = "PASS", "FAIL", None

@@ -1,7 +1,7 @@
 import pytest
 
-from turnwise.transforms.comparison.runs import runs_of
 from turnwise.transforms.decisions.comparison.estimates import PairedRuns, Setup, paired_shares
+from turnwise.transforms.decisions.comparison.sentences import runs_of
 
 SETUP = Setup(alpha=0.05, margin=0.02, q=0.1, seed=1)
 CASES = [

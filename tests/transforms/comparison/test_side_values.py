@@ -8,18 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.transforms.comparison.columns import columns_of
-from turnwise.transforms.comparison.compare import CompareOptions, compare
-from turnwise.transforms.comparison.criterion_column import (
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+from turnwise.transforms.decisions.comparison.side_values import match, measure_of, values_of
+from turnwise.transforms.decisions.comparison.sides import (
+    ComparedSide,
     columns_by_criterion,
+    columns_of,
     empty_column,
     stacked_criteria,
 )
-from turnwise.transforms.comparison.measures import measure_of
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed
-from turnwise.transforms.comparison.pairing import match
-from turnwise.transforms.comparison.side import ComparedSide
-from turnwise.transforms.decisions.comparison.side_values import values_of
 from turnwise.transforms.decisions.comparison.values import group_values, paired_values
 
 STATUS, SCORE, LATENCY = "evaluation_status", "response_match_score", "turn_latency"

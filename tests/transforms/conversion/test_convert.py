@@ -24,10 +24,8 @@ from turnwise.schemas.conversation import (
     Turn,
     Usage,
 )
-from turnwise.transforms.conversion.convert import converted
-from turnwise.transforms.conversion.differences import Differences
 from turnwise.transforms.matching.sample import played_case, recorded_case
-from turnwise.transforms.tools.conversion import TARGETS
+from turnwise.transforms.tools.conversion import TARGETS, Differences, converted
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="<[{`\x00"), min_size=1, max_size=20).filter(
     lambda text: bool(text.strip())

@@ -19,8 +19,12 @@ from turnwise.schemas.comparison import (
     VersionDifference,
 )
 from turnwise.schemas.config import GateConfig
-from turnwise.transforms.comparison.errors import ScoredId, add_errors
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.collect import (
+    ComparedConversation,
+    Observed,
+    ScoredId,
+    add_errors,
+)
 from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of
 from turnwise.transforms.decisions.gate.rules import apply_rules
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.transforms.gating.unrecorded import unrecorded_cases
+from turnwise.transforms.decisions.gate.measured import unrecorded_cases
 
 
 def row(

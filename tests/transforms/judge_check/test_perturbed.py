@@ -5,9 +5,9 @@ import re
 import pytest
 
 from tests.rendered_prompts import SHIPPED, TALKS, asked
-from turnwise.transforms.judge_check.perturbed import reordered, reworded, sections_of
 from turnwise.transforms.judging.ask import Prompt
 from turnwise.transforms.judging.prompts import Section, fill, wording, wordings
+from turnwise.transforms.tools.judge_check import reordered, reworded, sections_of
 
 ORDERS = [
     # names of sections, their order when swapped; None: nothing can be swapped

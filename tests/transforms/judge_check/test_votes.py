@@ -6,18 +6,20 @@ import pytest
 
 import turnwise
 from turnwise.schemas.comparison import Bounds
-from turnwise.transforms.judge_check.questions import CheckedQuestion
-from turnwise.transforms.judge_check.votes import (
+from turnwise.transforms.tools.judge_check import (
     LEFT_OUT,
     TIED,
     UNKNOWN_VERDICTS,
     ChangedVerdicts,
+    CheckedQuestion,
+    VotedQuestion,
     Votes,
     changes,
+    check_problems,
+    criterion_figures,
     decided,
     vote_on,
 )
-from turnwise.transforms.tools.judge_check import VotedQuestion, check_problems, criterion_figures
 
 DECIDED = [
     ([True, True, False], True),

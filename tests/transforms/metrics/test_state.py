@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.beam.metrics import MetricsFn, StateCoder
+from turnwise.transforms.beam.steps import MetricsFn, StateCoder
 from turnwise.transforms.metrics.rows import version_rows
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 from turnwise.transforms.metrics.tally import Tally

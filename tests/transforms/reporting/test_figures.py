@@ -4,12 +4,16 @@ import pytest
 
 from tests.pipeline.report_html.made_run import Row, conversation, score, scores, turn
 from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey
-from turnwise.transforms.decisions.report.figures import percent
+from turnwise.transforms.decisions.report.document import call_pairs, tool_figures
+from turnwise.transforms.decisions.report.figures import (
+    criterion_rows,
+    curves,
+    failure_groups,
+    percent,
+    quantile,
+    unscored,
+)
 from turnwise.transforms.metrics.tally import Tally
-from turnwise.transforms.reporting.calls import call_pairs, tool_figures
-from turnwise.transforms.reporting.criteria import criterion_rows
-from turnwise.transforms.reporting.curves import curves, quantile
-from turnwise.transforms.reporting.gaps import failure_groups, unscored
 
 V1 = VersionKey(0, "v1")
 

@@ -5,7 +5,7 @@ import pytest
 from tests.pipeline.report_html.made_run import Row, conversation, scores
 from turnwise.schemas.report import Slice
 from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, VersionKey
-from turnwise.transforms.reporting.slices import outcomes, shrink, slices
+from turnwise.transforms.decisions.report.figures import outcomes, shrink, slices
 
 V1, V2 = VersionKey(0, "v1"), VersionKey(0, "v2")
 STATUS = "evaluation_status"

@@ -13,13 +13,19 @@ from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.conversation import Arrival, Receipt, Record
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.inspected import InspectedDoFn
-from turnwise.transforms.beam.sessions import AssembleConversations, Ignored, LostConversation, firing_time
-from turnwise.transforms.beam.steps import JoinSessions, ParseConversations
+from turnwise.transforms.beam.sessions import (
+    MAX_EVENTS,
+    AssembleConversations,
+    ClosedLookup,
+    ClosedSession,
+    Ignored,
+    LostConversation,
+    firing_time,
+    none_earlier,
+)
+from turnwise.transforms.beam.steps import InspectedDoFn, JoinSessions, ParseConversations
+from turnwise.transforms.beam.stream import ParseArrivals
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
-from turnwise.transforms.streaming.parse import ParseArrivals
-from turnwise.transforms.streaming.session import MAX_EVENTS, ClosedSession
-from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
 
 pytestmark = pytest.mark.usefixtures("engine")
 

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.beam.windows import revise
+from turnwise.transforms.beam.windows import Contribution, revise
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
-from turnwise.transforms.streaming.outcome import Contribution
 
 
 def contribution(revision=0, digest="a", time=0.0):

@@ -13,14 +13,17 @@ from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.run import PROGRESS, StreamRules
 from turnwise.schemas.score import Failure
-from turnwise.transforms.beam.sessions import AssembleConversations
+from turnwise.transforms.beam.sessions import (
+    AssembleConversations,
+    ClosedLookup,
+    ClosedSession,
+    NameStreamGroups,
+    none_earlier,
+)
+from turnwise.transforms.beam.stream import ParseArrivals
 from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 from turnwise.transforms.formats.registry import record_time
-from turnwise.transforms.streaming.name_groups import NameStreamGroups
-from turnwise.transforms.streaming.parse import ParseArrivals
-from turnwise.transforms.streaming.session import ClosedSession
-from turnwise.transforms.streaming.session_state import ClosedLookup, none_earlier
 
 pytestmark = pytest.mark.usefixtures("engine")
 

@@ -11,8 +11,8 @@ from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.config import AlertRule
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.alerts import RaiseAlerts
+from turnwise.transforms.beam.windows import WindowMetrics
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.windowed import WindowMetrics
 
 pytestmark = pytest.mark.usefixtures("engine")
 RULES = StreamRules(window=100.0, allowed_lateness=200.0, session_gap=10.0)

@@ -9,27 +9,25 @@ from msgspec.structs import replace
 
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.streaming.session import (
+from turnwise.transforms.beam.sessions import (
     AT_ONCE,
+    FORGOTTEN_SECONDS,
     MAX_BYTES,
     MAX_EVENTS,
+    MAX_KEPT,
+    MAX_KEPT_BYTES,
+    Added,
     ClosedSession,
     LateEventError,
     Session,
     SessionFullError,
+    Sessions,
     closed_session,
     events_of,
     json_array,
     rounded_up,
 )
-from turnwise.transforms.streaming.session_state import (
-    FORGOTTEN_SECONDS,
-    MAX_KEPT,
-    MAX_KEPT_BYTES,
-    Added,
-    Sessions,
-)
+from turnwise.transforms.formats.reading import LogReader
 
 T = 1_000_000.0
 GAP = 640.0

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import StreamRules
+from turnwise.transforms.beam.sessions import Sessions, closed_session
 from turnwise.transforms.formats.events import distinct, in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.streaming.session import closed_session
-from turnwise.transforms.streaming.session_state import Sessions
 
 T = 1_000_000.0
 RULES = StreamRules(session_gap=640.0, allowed_lateness=10_000.0, slots=1)

@@ -10,12 +10,18 @@ from msgspec.structs import replace
 
 from tests.transforms.streaming.engines import arriving, new_pipeline
 from turnwise.schemas.run import StreamRules
-from turnwise.transforms.beam.windows import HORIZON, CountOnce, none_counted, revise
+from turnwise.transforms.beam.windows import (
+    HORIZON,
+    Contribution,
+    CountOnce,
+    RecordOutcome,
+    WindowedMetrics,
+    none_counted,
+    revise,
+)
 from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
-from turnwise.transforms.streaming.outcome import Contribution, RecordOutcome
-from turnwise.transforms.streaming.windowed import WindowedMetrics
 
 pytestmark = pytest.mark.usefixtures("engine")
 RULES = StreamRules(session_gap=10.0, window=100.0, allowed_lateness=200.0, pane_every=60.0, slots=4)

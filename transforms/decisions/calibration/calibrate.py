@@ -1,28 +1,216 @@
 """A run against human labels."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import correlation
+from typing import Literal, NamedTuple
 
-from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration, SliceAgreement
-from turnwise.transforms.calibration.agreement import (
-    agreement_figure,
-    kappa_figure,
-    number_agreement,
-    outcome_agreement,
-    outcome_pairs,
-    people_agreement,
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from turnwise.schemas.calibration import (
+    Calibration,
+    CalibrationGroup,
+    ConfusionCounts,
+    Corrected,
+    CriterionCalibration,
+    LabelFigure,
+    NumberAgreement,
+    OutcomeAgreement,
+    SliceAgreement,
+    ThresholdAdvice,
 )
-from turnwise.transforms.calibration.correction import Correction, score_groups
-from turnwise.transforms.calibration.sampling import NoCorrectionError, random_part
-from turnwise.transforms.calibration.scores import CriterionKey, JudgedScore, Ruler
-from turnwise.transforms.calibration.thresholds import ErrorCosts, threshold_advice
+from turnwise.schemas.comparison import Bounds
 from turnwise.transforms.decisions.calibration.labels import (
+    FEWEST_CASES,
+    FEWEST_EFFECTIVE,
+    CriterionKey,
     JoinedLabels,
+    JudgedScore,
     LabelledScore,
     LabelLine,
     LabelProblems,
+    NoCorrectionError,
+    RandomPart,
+    Ruler,
     joined_labels,
+    random_part,
 )
-from turnwise.transforms.statistics.resampling import SEED
+from turnwise.transforms.statistics.agreement import (
+    Confusion,
+    alpha_interval,
+    cluster_codes,
+    clustered_share,
+    cohens_kappa,
+    effective_size,
+    kappa_interval,
+    krippendorffs_alpha,
+)
+from turnwise.transforms.statistics.corrected import (
+    CorrectedEstimate,
+    SampleDesign,
+    corrected_mean,
+    corrected_rate,
+    rogan_gladen,
+)
+from turnwise.transforms.statistics.resampling import SEED, CaseMeans, Numbers, generator_of
+from turnwise.transforms.statistics.tests import Interval, wilson_interval
+
+# The threshold with the lowest cost of errors, validated on labels that did not choose it.
+
+FEWEST_LABELS = 20
+_FOLDS = 10
+_REPLICATES = 1_000
+
+
+class ErrorCosts(NamedTuple):
+    """Costs of the two errors.
+
+    Attributes:
+        false_pass: Of a pass that people fail.
+        false_fail: Of a fail that people pass.
+    """
+
+    false_pass: float = 1.0
+    false_fail: float = 1.0
+
+
+class _Labelled(NamedTuple):
+    """Scores with a value and an outcome by people; values have the other sign where less is better."""
+
+    values: Numbers
+    people: npt.NDArray[np.bool_]
+    cases: list[str]
+    weights: Numbers
+
+    def part(self, chosen: npt.NDArray[np.bool_]) -> "_Labelled":
+        cases = [case for case, is_in in zip(self.cases, chosen, strict=True) if is_in]
+        return _Labelled(self.values[chosen], self.people[chosen], cases, self.weights[chosen])
+
+    def costs(self, threshold: float, costs: ErrorCosts) -> Numbers:
+        """Returns the cost of each score."""
+        passed = self.values >= threshold
+        return np.where(passed & ~self.people, costs.false_pass, 0) + np.where(
+            ~passed & self.people, costs.false_fail, 0
+        )
+
+
+def threshold_advice(
+    group: Sequence[LabelledScore], ruler: Ruler, costs: ErrorCosts, seed: int
+) -> ThresholdAdvice | str:
+    """Returns the threshold to take, or why none can be suggested."""
+    valued = [one for one in group if one.answers and one.score.value is not None]
+    if not valued:
+        return "the labelled scores have an outcome and no value (as verdicts do) to hold against a threshold"
+    known = [one for one in valued if one.mean != 0.5]
+    sign = 1.0 if ruler.passes_from else -1.0
+    found = _Labelled(
+        np.asarray([sign * (one.score.value or 0.0) for one in known], dtype=float),
+        np.asarray([one.mean > 0.5 for one in known], dtype=bool),
+        [one.score.case for one in known],
+        np.ones(len(known)),
+    )
+    problem = _problem(found)
+    if problem is not None:
+        return problem
+    thresholds = {one.score.threshold for one in known}
+    present = thresholds.pop() if len(thresholds) == 1 else None
+    own = None if present is None else sign * present
+    best = _best(found, costs, own)
+    validated = _validated(found, costs, own, seed)
+    low, high = sorted(sign * end for end in _range(found, costs, own, seed))
+    present_costs = None if own is None else found.costs(own, costs)
+    saving = None if present_costs is None else _mean(found, present_costs - validated, seed)
+    return ThresholdAdvice(
+        threshold=sign * best,
+        range=Bounds(low, high),
+        labels=len(known),
+        cases=len(set(found.cases)),
+        cost=float(found.costs(best, costs).mean()),
+        validated_cost=_mean(found, validated, seed),
+        present=present,
+        present_cost=None if present_costs is None else _mean(found, present_costs, seed),
+        saving=saving,
+        word=_word(best == own, saving),
+    )
+
+
+def _problem(found: _Labelled) -> str | None:
+    passes, size = int(found.people.sum()), len(found.people)
+    if not size:
+        return "the raters of every score with a value are equally divided"
+    if passes in (0, size):
+        return f"people {'pass' if passes else 'fail'} all {size} labelled scores"
+    cases = len(set(found.cases))
+    if size < FEWEST_LABELS or cases < _FOLDS:
+        return f"too few labels: {size} of {cases} cases; {FEWEST_LABELS} of {_FOLDS} cases are needed"
+    return "all values are the same" if np.ptp(found.values) == 0 else None
+
+
+def _word(
+    is_present: bool, saving: LabelFigure | None
+) -> Literal["better", "not shown to be better", "the present one", "no threshold to compare with"]:
+    if saving is None:
+        return "no threshold to compare with"
+    if is_present:
+        return "the present one"
+    is_better = saving.interval is not None and saving.interval.low > 0
+    return "better" if is_better else "not shown to be better"
+
+
+def _best(found: _Labelled, costs: ErrorCosts, present: float | None) -> float:
+    """Returns the cheapest threshold; of several the one in whose gap the present one is, or the lowest."""
+    order = np.argsort(found.values, kind="stable")
+    values, people, weights = found.values[order], found.people[order], found.weights[order]
+    steps = weights * np.where(people, costs.false_fail, -costs.false_pass)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(values)) + 1])
+    total = np.concatenate([[0.0], np.cumsum(steps)])[starts]
+    cheapest = starts[total <= total.min() + 1e-9]
+    gaps = [(float(values[i - 1]) if i else -np.inf, float(values[i])) for i in cheapest]
+    for low, high in gaps:
+        if present is not None and low < present <= high:
+            return present
+    return _shortest(*gaps[0])
+
+
+def _shortest(low: float, high: float) -> float:
+    """Returns the number with the fewest digits nearest to the middle of a gap, above low and up to high."""
+    if low == -np.inf:
+        return high
+    for digits in range(17):
+        number = round((low + high) / 2, digits)
+        if low < number <= high:
+            return number
+    return high
+
+
+def _validated(found: _Labelled, costs: ErrorCosts, present: float | None, seed: int) -> Numbers:
+    """Returns the cost of each score by the threshold that the other folds of cases choose."""
+    codes = cluster_codes(found.cases)
+    folds = generator_of(seed, "folds").permutation(int(codes.max()) + 1)[codes] % _FOLDS
+    result = np.zeros(len(codes))
+    for fold in range(_FOLDS):
+        held = folds == fold
+        result[held] = found.part(held).costs(_best(found.part(~held), costs, present), costs)
+    return result
+
+
+def _range(found: _Labelled, costs: ErrorCosts, present: float | None, seed: int) -> tuple[float, float]:
+    codes = cluster_codes(found.cases)
+    generator, size = generator_of(seed, "thresholds"), int(codes.max()) + 1
+    chosen = []
+    for _ in range(_REPLICATES):
+        weights = np.bincount(generator.integers(size, size=size), minlength=size)[codes].astype(float)
+        drawn = found._replace(weights=weights).part(weights > 0)
+        chosen.append(_best(drawn, costs, present))
+    low, high = np.quantile(chosen, [0.025, 0.975], method="inverted_cdf")
+    return float(low), float(high)
+
+
+def _mean(found: _Labelled, costs: Numbers, seed: int) -> LabelFigure:
+    return case_mean([*zip(found.cases, map(float, costs), strict=True)], seed)
+
 
 _MOST_SLICES = 100
 
@@ -135,3 +323,308 @@ def _slices(labelled: Sequence[LabelledScore], seed: int) -> list[SliceAgreement
                 )
             )
     return found
+
+
+# How far a criterion and people agree.
+
+
+class OutcomePair(NamedTuple):
+    """What the majority of raters and the criterion say of one score."""
+
+    case: str
+    people: bool
+    judged: bool
+
+
+def outcome_pairs(group: Sequence[LabelledScore]) -> list[OutcomePair]:
+    """Returns the scores with an outcome on both sides, without those whose raters are equally divided."""
+    return [
+        OutcomePair(one.score.case, one.mean > 0.5, one.score.passed)
+        for one in group
+        if one.answers and one.score.passed is not None and one.mean != 0.5
+    ]
+
+
+def outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgreement | None:
+    """Returns the agreement of outcomes; None: no score has one on both sides."""
+    pairs = outcome_pairs(group)
+    tied = sum(bool(one.answers) and one.mean == 0.5 for one in group)
+    if not pairs:
+        return None
+    table = _table(pairs)
+    undecided = [
+        one.mean > 0.5 for one in group if one.answers and one.score.passed is None and one.mean != 0.5
+    ]
+    return OutcomeAgreement(
+        confusion=ConfusionCounts(
+            both_pass=table.true_pass,
+            false_pass=table.false_pass,
+            false_fail=table.false_fail,
+            both_fail=table.true_fail,
+        ),
+        tied=tied,
+        undecided_pass=sum(undecided),
+        undecided_fail=len(undecided) - sum(undecided),
+        agreement=agreement_figure(pairs),
+        kappa=kappa_figure(pairs, seed),
+        precision=_share([p for p in pairs if p.judged], "the criterion passes nothing"),
+        recall=_share([p for p in pairs if p.people], "people pass nothing"),
+        fail_precision=_share([p for p in pairs if not p.judged], "the criterion fails nothing"),
+        fail_recall=_share([p for p in pairs if not p.people], "people fail nothing"),
+    )
+
+
+def agreement_figure(pairs: Sequence[OutcomePair]) -> LabelFigure:
+    """Returns the share of equal outcomes."""
+    return _share(pairs, "no score has an outcome on both sides")
+
+
+def _share(pairs: Sequence[OutcomePair], nothing: str) -> LabelFigure:
+    """Returns the share of equal outcomes; Wilson's interval with the effective number of scores."""
+    if not pairs:
+        return LabelFigure(value=None, count=0, reason=nothing)
+    equal = np.asarray([pair.people == pair.judged for pair in pairs], dtype=float)
+    share = clustered_share(equal, cluster_codes([pair.case for pair in pairs]))
+    interval = wilson_interval(share.value * share.size, share.size)
+    return LabelFigure(value=share.value, count=len(pairs), interval=_bounds(interval))
+
+
+def kappa_figure(pairs: Sequence[OutcomePair], seed: int) -> LabelFigure:
+    """Returns Cohen's kappa with the bootstrap's interval over cases."""
+    value = cohens_kappa([(pair.people, pair.judged) for pair in pairs])
+    if value is None:
+        why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
+        return LabelFigure(value=None, count=len(pairs), reason=why)
+    by_case: dict[str, list[OutcomePair]] = defaultdict(list)
+    for pair in pairs:
+        by_case[pair.case].append(pair)
+    interval = kappa_interval({case: _table(own) for case, own in by_case.items()}, seed)
+    return _with_interval(value, len(pairs), interval)
+
+
+def people_agreement(group: Sequence[LabelledScore], seed: int) -> LabelFigure | None:
+    """Returns Krippendorff's alpha between raters; None: no score has labels of two."""
+    units = [(one.score.case, [*one.answers.values()]) for one in group if len(one.answers) > 1]
+    return _alpha(units, seed) if units else None
+
+
+def _alpha(units: Sequence[tuple[str, list[float]]], seed: int) -> LabelFigure:
+    value = krippendorffs_alpha([labels for _, labels in units])
+    if value is None:
+        return LabelFigure(value=None, count=len(units), reason="all labels are one and the same")
+    by_case: dict[str, list[list[float]]] = defaultdict(list)
+    for case, labels in units:
+        by_case[case].append(labels)
+    return _with_interval(value, len(units), alpha_interval(by_case, seed))
+
+
+def number_agreement(group: Sequence[LabelledScore], seed: int) -> NumberAgreement | None:
+    """Returns the agreement of values with numbers; None: no score has both."""
+    known = [
+        (one.score.case, one.score.value, one.mean)
+        for one in group
+        if one.answers and one.score.value is not None
+    ]
+    if not known:
+        return None
+    values, labels = [value for _, value, _ in known], [label for *_, label in known]
+    linked = LabelFigure(value=None, count=len(known), reason="labels or values do not vary")
+    if len(set(values)) > 1 and len(set(labels)) > 1:
+        linked = LabelFigure(value=correlation(values, labels), count=len(known))
+    return NumberAgreement(
+        bias=case_mean([(case, value - label) for case, value, label in known], seed),
+        distance=case_mean([(case, abs(value - label)) for case, value, label in known], seed),
+        correlation=linked,
+        alpha=_alpha([(case, [value, label]) for case, value, label in known], seed),
+    )
+
+
+def case_mean(values: Sequence[tuple[str, float]], seed: int) -> LabelFigure:
+    """Returns the mean over the means of the cases, with the bootstrap's interval."""
+    by_case: dict[str, list[float]] = defaultdict(list)
+    for case, value in values:
+        by_case[case].append(value)
+    means = CaseMeans({case: sum(own) / len(own) for case, own in by_case.items()}, seed)
+    interval = means.interval()
+    why = None if interval else "there is one case, or no two differ"
+    return LabelFigure(value=means.mean, count=len(values), interval=_bounds(interval), reason=why)
+
+
+def _table(pairs: Sequence[OutcomePair]) -> Confusion:
+    return confusion([pair.people for pair in pairs], [pair.judged for pair in pairs])
+
+
+def _with_interval(value: float, count: int, interval: Interval | None) -> LabelFigure:
+    why = None if interval else "too few labels, or too few that differ, for an interval"
+    return LabelFigure(value=value, count=count, interval=_bounds(interval), reason=why)
+
+
+def _bounds(interval: Interval | None) -> Bounds | None:
+    return Bounds(*interval) if interval else None
+
+
+# Figures of all scores without the judge's bias, by labels of a random sample.
+
+
+class ScoreGroup(NamedTuple):
+    """A part of the scores: all, an app version, or a slice."""
+
+    kind: CalibrationGroup
+    name: str | None
+
+    def holds(self, score: JudgedScore) -> bool:
+        """Returns whether a score is of the group."""
+        if self.kind == "app_version":
+            return score.app_version == self.name
+        return self.kind == "all" or self.name in score.slices
+
+
+def score_groups(scores: Sequence[JudgedScore]) -> Iterator[ScoreGroup]:
+    """Yields all scores as one group, then the app versions if there are several, then the slices."""
+    yield ScoreGroup("all", None)
+    versions = dict.fromkeys(score.app_version for score in scores)
+    yield from (
+        ScoreGroup("app_version", name)
+        for name in sorted(versions, key=lambda name: name or "")
+        if len(versions) > 1
+    )
+    yield from (ScoreGroup("slice", name) for name in sorted({n for score in scores for n in score.slices}))
+
+
+class _GroupParts(NamedTuple):
+    """The scores of a group: those with a label, those that were drawn without one, and the others."""
+
+    labelled: list[JudgedScore]
+    missing: list[JudgedScore]
+    others: list[JudgedScore]
+
+
+class Correction(NamedTuple):
+    """How the figures of a criterion are corrected.
+
+    Attributes:
+        sample: The random sample.
+        is_mean: Whether values are corrected, not outcomes.
+        scale: Lowest and highest label; None: not known.
+        seed: Seed, such as `SEED`.
+    """
+
+    sample: RandomPart
+    is_mean: bool
+    scale: tuple[float, float] | None
+    seed: int
+
+    def figure(self, group: ScoreGroup, scores: Sequence[JudgedScore]) -> Corrected:
+        """Returns the corrected figure of a group, or why there is none."""
+        of_group = [score for score in scores if group.holds(score)]
+        decided = [score for score in of_group if self._judged(score) is not None]
+        known = of_group if self._covers_all(scores) else decided
+        missing = {*self.sample.missing}
+        part = _GroupParts(
+            [score for score in known if score in self.sample.labels],
+            [score for score in known if score in missing],
+            [score for score in known if score not in self.sample.labels and score not in missing],
+        )
+        cases = len({score.case for score in part.labelled})
+        judged = [self._judged(score) or 0.0 for score in decided]
+        found = Corrected(
+            group=group.kind,
+            name=group.name,
+            covers="all" if self._covers_all(scores) else "decided",
+            scores=len(of_group),
+            undecided=len(of_group) - len(decided),
+            labels=len(part.labelled),
+            cases=cases,
+            missing=len(part.missing),
+            raw=float(np.mean(judged)) if judged else None,
+        )
+        try:
+            return self._with_estimate(found, part)
+        except ValueError as error:
+            return replace(found, reason=str(error))
+
+    def _covers_all(self, scores: Sequence[JudgedScore]) -> bool:
+        """Returns whether nothing is undecided, or labels tell what people say of the undecided."""
+        judged_by_people = any(self._judged(score) is None for score in self.sample.labels)
+        return judged_by_people or all(self._judged(score) is not None for score in scores)
+
+    def _judged(self, score: JudgedScore) -> float | None:
+        if self.is_mean:
+            return score.value
+        return None if score.passed is None else float(score.passed)
+
+    def _with_estimate(self, found: Corrected, part: _GroupParts) -> Corrected:
+        """Raises ValueError if there are too few labels, or what is missing has no bounds."""
+        if found.cases < FEWEST_CASES:
+            raise ValueError(
+                f"too few labels: {found.labels} of {found.cases} cases; {FEWEST_CASES} cases are needed"
+            )
+        if self.sample.weights:
+            weights = [self.sample.weights[score] for score in part.labelled]
+            effective = effective_size(np.asarray(weights, dtype=float))
+            if effective < FEWEST_EFFECTIVE:
+                raise ValueError(
+                    f"the sampling weights rest on too few labels: {found.labels} tell as much as "
+                    f"{effective:.1f} with equal weights; {FEWEST_EFFECTIVE} are needed"
+                )
+        if part.missing and self.scale is None:
+            raise ValueError(f"{len(part.missing)} drawn scores have no label, and the scale has no bounds")
+        ends = self.scale or (0.0, 0.0)
+        estimates = [self._estimate(part, end) for end in (ends if part.missing else ends[:1])]
+        low, high = (
+            min(one.interval.low for one in estimates),
+            max(one.interval.high for one in estimates),
+        )
+        if self.scale is not None:
+            low, high = max(low, self.scale[0]), min(high, self.scale[1])
+        value = min(high, max(low, sum(one.value for one in estimates) / len(estimates)))
+        other = self._rogan_gladen(part) if not self.is_mean and not part.missing else None
+        return replace(found, value=value, interval=Bounds(low, high), rogan_gladen=other)
+
+    def _estimate(self, part: _GroupParts, missing_label: float) -> CorrectedEstimate:
+        """Returns the estimate if everything that has no label had this one."""
+        drawn = [*part.labelled, *part.missing]
+        labels = [self.sample.labels.get(score, missing_label) for score in drawn]
+        weights = self.sample.weights
+        design = SampleDesign(
+            [score.case for score in drawn],
+            [score.case for score in part.others],
+            [weights[score] for score in drawn] if weights else None,
+        )
+        if self.is_mean:
+            usual = _mean_value([*drawn, *part.others])
+            values, rest = (
+                [usual if score.value is None else score.value for score in some]
+                for some in (drawn, part.others)
+            )
+            return corrected_mean(labels, values, rest, design)
+        judged, others = ([score.passed for score in some] for some in (drawn, part.others))
+        return corrected_rate(labels, judged, others, self.seed, design)
+
+    def _rogan_gladen(self, part: _GroupParts) -> Bounds | None:
+        everything = [*part.labelled, *part.others]
+        labels = [self.sample.labels[score] for score in part.labelled]
+        if (
+            self.sample.weights
+            or len({s.case for s in everything}) < len(everything)
+            or {*labels} - {0.0, 1.0}
+            or any(score.passed is None for score in everything)
+        ):
+            return None
+        table = confusion(labels, [bool(score.passed) for score in part.labelled])
+        found = rogan_gladen(sum(bool(score.passed) for score in everything), len(everything), table)
+        return Bounds(*found) if found else None
+
+
+def _mean_value(scores: Sequence[JudgedScore]) -> float:
+    """Returns the mean of the values that there are; a score without one gets it, and labels correct that."""
+    known = [score.value for score in scores if score.value is not None]
+    return sum(known) / len(known) if known else 0.0
+
+
+def confusion(people: Sequence[float], judged: Sequence[bool]) -> Confusion:
+    """Returns the counts of what people (1: pass, 0: fail) and a criterion say."""
+    pairs = [(bool(own), other) for own, other in zip(people, judged, strict=True)]
+    return Confusion(
+        *(pairs.count(pair) for pair in ((True, True), (False, True), (True, False), (False, False)))
+    )

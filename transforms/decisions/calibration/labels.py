@@ -1,13 +1,120 @@
 """Brings labels and scores together. Every line that is not used is named, with why."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from msgspec import Struct, field
 
-from turnwise.schemas.calibration import HumanLabel, LabelDraw, LabelProblem, LabelProblemKind
-from turnwise.transforms.calibration.scores import CriterionKey, JudgedScore, Ruler
+from turnwise.schemas.calibration import HumanLabel, LabelDraw, LabelProblem, LabelProblemKind, MeasuredLevel
+from turnwise.schemas.rows import ScoreRow
+
+# Scores of a run as they meet labels.
+
+_TableRow = TypeVar("_TableRow", bound=Mapping[str, Any])
+
+
+class CriterionKey(NamedTuple):
+    """What is calibrated: a criterion at a level."""
+
+    criterion: str
+    level: MeasuredLevel
+
+
+class JudgedScore(Struct, frozen=True, eq=False):
+    """A score of a run.
+
+    Attributes:
+        score_id: Its id; None: the run wrote none.
+        conversation_id: Its conversation.
+        turn_index: 0-based turn; None: the whole conversation.
+        key: Its criterion and level.
+        case: What it depends on: the eval case, or the conversation without one.
+        app_version: Version of the agent; None: not stated.
+        slices: Names of its slices.
+        value: Its value; None: unscored, or no part of means.
+        passed: Its outcome; None: it has none.
+        threshold: The applied threshold; None: there is none.
+    """
+
+    score_id: str | None
+    conversation_id: str
+    turn_index: int | None
+    key: CriterionKey
+    case: str
+    app_version: str | None
+    slices: tuple[str, ...]
+    value: float | None
+    passed: bool | None
+    threshold: float | None
+
+    @property
+    def name(self) -> str:
+        """How texts name it."""
+        turn = "" if self.turn_index is None else f" turn {self.turn_index}"
+        return f"{self.conversation_id}{turn} {self.key.criterion}"
+
+
+class Ruler(Struct, frozen=True):
+    """What a criterion measures with.
+
+    Attributes:
+        scale: Lowest and highest value; None: open-ended, or not known.
+        passes_from: Whether it passes from the threshold upwards.
+        has_values: Whether labels may be numbers; verdicts have none.
+    """
+
+    scale: tuple[float, float] | None = None
+    passes_from: bool = True
+    has_values: bool = True
+
+
+_SCORES_OUTCOMES = {"PASS": True, "FAIL": False}
+
+
+def outcome_of(text: str | None) -> bool | None:
+    """Returns whether an outcome is PASS; None if it is neither PASS nor FAIL."""
+    return _SCORES_OUTCOMES.get(text or "")
+
+
+def last_revisions(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
+    """Yields the rows of the last revision of every conversation."""
+    kept: dict[tuple[object, ...], tuple[int, list[_TableRow]]] = {}
+    for row in rows:
+        name = (row["conversation_id"], row["app_version"], row["eval_id"])
+        revision = row["revision"] or 0
+        found = kept.get(name)
+        if found is None or found[0] < revision:
+            found = kept[name] = (revision, [])
+        if found[0] == revision:
+            found[1].append(row)
+    for _, own in kept.values():
+        yield from own
+
+
+def judged_scores(rows: Iterable[ScoreRow], rulers: Mapping[str, Ruler]) -> list[JudgedScore]:
+    """Returns the scores of a run; of several revisions of a conversation those of the last."""
+    return [_judged(row, rulers.get(row["criterion"], Ruler())) for row in last_revisions(rows)]
+
+
+def _judged(row: ScoreRow, ruler: Ruler) -> JudgedScore:
+    value, turn = row["value"], row["turn_index"]
+    if value is not None and ruler.scale is not None and value < ruler.scale[0]:
+        value = None
+    language = row["language"]
+    return JudgedScore(
+        score_id=row.get("score_id"),
+        conversation_id=row["conversation_id"],
+        turn_index=turn,
+        key=CriterionKey(row["criterion"], "conversation" if turn is None else "turn"),
+        case=row["eval_id"] or row["conversation_id"],
+        app_version=row["app_version"],
+        slices=(*row["tags"], *([f"language:{language}"] if language else [])),
+        value=value,
+        passed=outcome_of(row["outcome"]),
+        threshold=row["threshold"],
+    )
+
 
 _NAMED = 5
 _OUTCOMES = {"PASS": 1.0, "up": 1.0, "FAIL": 0.0, "down": 0.0}
@@ -186,3 +293,86 @@ def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> No
 def last_number(group: Iterable[LabelledScore]) -> int | None:
     """Returns the last place in the order of drawing that has a label; None without such places."""
     return max((one.number for one in group if one.number is not None and one.answers), default=None)
+
+
+# Whether labels are of a random sample of all scores, and of which.
+
+FEWEST_CASES = 30
+"""Labelled cases that a correction needs: with fewer, intervals hold the truth in less than 94 %."""
+FEWEST_EFFECTIVE = 20
+"""The same of labels with unequal weights: how many with equal weights have to tell as much."""
+
+
+class NoCorrectionError(ValueError):
+    """Nothing can be corrected; the message is why, in one line."""
+
+
+class RandomPart(Struct, frozen=True):
+    """The scores that were drawn.
+
+    Attributes:
+        labels: Score -> what people say of it.
+        missing: Drawn scores without a usable label.
+        weights: Score -> sampling weight; None: all the same.
+    """
+
+    labels: dict[JudgedScore, float]
+    missing: list[JudgedScore]
+    weights: dict[JudgedScore, float] | None
+
+
+def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -> RandomPart:
+    """Returns the random sample that labels are of.
+
+    Args:
+        group: The labelled scores of a criterion at a level.
+        scores: All of its scores at that level.
+
+    Raises:
+        NoCorrectionError: There is none, or it is not whole.
+    """
+    drawn = [one for one in group if one.is_random]
+    if not drawn:
+        raise NoCorrectionError(
+            "the labels are hand-picked; only labels of a random sample speak for all conversations"
+        )
+    last = last_number(drawn)
+    draws = {one.draw for one in drawn if one.draw is not None}
+    if len(draws) > 1:
+        raise NoCorrectionError(f"the labels are of {len(draws)} random samples; give those of one")
+    weights = {one.score: one.weight for one in drawn if one.weight is not None}
+    if weights and len(weights) < len(drawn):
+        raise NoCorrectionError(f"{len(drawn) - len(weights)} of {len(drawn)} labels have no sampling weight")
+    if last is not None and all(one.number is not None for one in drawn):
+        drawn = [one for one in drawn if (one.number or 0) <= last]
+    else:
+        last = None
+    left_out = _check_draw(next(iter(draws)), drawn, scores, last) if draws else []
+    missing = [one.score for one in drawn if not one.answers] + left_out
+    labels = {one.score: one.mean for one in drawn if one.answers}
+    return RandomPart(labels, missing, weights or None)
+
+
+def _check_draw(
+    draw: LabelDraw, drawn: Sequence[LabelledScore], scores: Sequence[JudgedScore], last: int | None
+) -> list[JudgedScore]:
+    """Returns drawn scores that have no line; raises NoCorrectionError if the sample is not of the run."""
+    units = {_unit(draw, score) for score in scores}
+    what = f"{draw.unit}s"
+    if draw.of != len(units):
+        raise NoCorrectionError(
+            f"the sample was drawn from {draw.of} {what}, but the run has {len(units)} with this criterion"
+        )
+    wanted = draw.size if last is None else min(last, draw.size)
+    seen = {_unit(draw, one.score) for one in drawn}
+    if len(seen) != wanted:
+        raise NoCorrectionError(
+            f"the sample has {wanted} {what}, but the file has lines of {len(seen)} that fit the run; every "
+            "drawn score needs a line, with the label null where it has none"
+        )
+    known = {one.score for one in drawn}
+    return [score for score in scores if _unit(draw, score) in seen and score not in known]
+
+
+def _unit(draw: LabelDraw, score: JudgedScore) -> object:
+    return score if draw.unit == "score" else (score.conversation_id, score.app_version, score.case)

@@ -3,9 +3,95 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.rows import ScoreRow
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed, TurnScore
+from msgspec import Struct, field
+
+from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.transforms.scoring.evaluate import STATUS
+from turnwise.transforms.text.cleaning import natural_order
+
+# Chooses the two app versions of a run that are compared.
+
+_COMPARED = 2
+
+
+def compared_versions(versions: Sequence[str]) -> list[str]:
+    """Returns A and B where the logs state exactly two app versions, in natural order; else nothing."""
+    stated = sorted(filter(None, versions), key=natural_order)
+    return stated if len(stated) == _COMPARED else []
+
+
+# What a criterion gave a conversation, and a conversation of a comparison.
+
+
+class TurnScore(NamedTuple):
+    """One score of a turn.
+
+    Attributes:
+        turn_index: 0-based.
+        value: None: unscored.
+        outcome: PASS, FAIL, SKIPPED or None.
+    """
+
+    turn_index: int
+    value: float | None
+    outcome: str | None
+
+
+class Observed(Struct):
+    """What one criterion gave one conversation.
+
+    Attributes:
+        value: Score of the whole conversation; without one, the mean of its turns; None: unscored.
+        outcome: PASS or FAIL; None: undecided, or the criterion has no threshold.
+        threshold: Applied threshold; None: there is none.
+        why: Why it fails, or is undecided.
+        turn_index: The turn that this is said of; None: the whole conversation.
+        turns: Scores of the turns.
+        voted: Verdicts of a judge with two votes or more.
+        flipped: Those of them whose votes are not all the same.
+        is_summed: Whether the conversation has no score of its own, so that all this is of its turns.
+    """
+
+    value: float | None = None
+    outcome: str | None = None
+    threshold: float | None = None
+    why: str | None = None
+    turn_index: int | None = None
+    turns: list[TurnScore] = field(default_factory=list)
+    voted: int = 0
+    flipped: int = 0
+    is_summed: bool = False
+
+
+class ComparedConversation(Struct):
+    """One conversation of a side.
+
+    Attributes:
+        conversation_id: Its id.
+        app_version: Version of the agent; None: unknown.
+        eval_id: Id of its eval case; None: there is none.
+        task: What it is a run of where no case is named; None: not known.
+        case_digest: Digest of what is expected; "": nothing; None: not known.
+        language: Its language.
+        tags: Its tags and those of its case.
+        criteria: Criterion -> what it gave; a criterion that does not apply is left out. The verdict is
+            `evaluation_status`.
+        skipped: Criteria that were skipped for the whole conversation.
+        sampled_out: Criteria that a sample rate left out, and `evaluation_status` if the verdict is open for
+            that; they are not in `criteria`.
+    """
+
+    conversation_id: str
+    app_version: str | None = None
+    eval_id: str | None = None
+    task: str | None = None
+    case_digest: str | None = None
+    language: str | None = None
+    tags: list[str] = field(default_factory=list)
+    criteria: dict[str, Observed] = field(default_factory=dict)
+    skipped: frozenset[str] = frozenset()
+    sampled_out: frozenset[str] = frozenset()
+
 
 _LONGEST_REASON = 300
 
@@ -226,3 +312,58 @@ def _text(row: ScoreRow) -> str | None:
         (row["explanation"] if is_failed else None) or row["reason"] or (row["label"] if is_failed else None)
     )
     return None if text is None else text[:_LONGEST_REASON]
+
+
+# Criteria that raised an error on a conversation: they leave it undecided.
+
+
+class ScoredId(NamedTuple):
+    """A conversation of an app version."""
+
+    conversation_id: str
+    app_version: str | None
+
+
+Raised = Mapping[str, Mapping[ScoredId, str]]
+"""Criterion -> conversation -> message of the error that the criterion raised."""
+
+
+def raised_errors(failures: Iterable[FailureRow]) -> Raised:
+    """Returns what criteria raised, the first message of each conversation."""
+    found: dict[str, dict[ScoredId, str]] = {}
+    for row in failures:
+        if row["stage"] == "score" and row["criterion"] and row["conversation_id"]:
+            key = ScoredId(row["conversation_id"], row["app_version"])
+            found.setdefault(row["criterion"], {}).setdefault(key, row["message"])
+    return found
+
+
+def add_errors(conversations: Iterable[ComparedConversation], raised: Raised) -> None:
+    """Makes undecided what raised an error and has no score of the conversation, unless a turn of it fails.
+
+    Args:
+        conversations: Changed in place.
+        raised: The errors.
+    """
+    for one in conversations:
+        key = ScoredId(one.conversation_id, one.app_version)
+        for criterion, messages in raised.items():
+            error = error_of(key, one.criteria.get(criterion), messages)
+            if error is not None:
+                one.criteria = {**one.criteria, criterion: error}
+
+
+def error_of(
+    conversation: ScoredId, found: Observed | None, messages: Mapping[ScoredId, str]
+) -> Observed | None:
+    """Returns what an error leaves of a score; None: there is none, or the score stands; see `add_errors`.
+
+    Args:
+        conversation: The conversation.
+        found: What the criterion gave it.
+        messages: Conversation -> message of the error that the criterion raised.
+    """
+    is_open = found is None or (found.is_summed and found.outcome != "FAIL")
+    if conversation not in messages or not is_open:
+        return None
+    return Observed(why=f"raised an error: {messages[conversation]}")

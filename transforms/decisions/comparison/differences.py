@@ -3,20 +3,59 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
-from turnwise.schemas.comparison import ComparisonWord, SliceDifference, TurnDifference
+from turnwise.schemas.comparison import (
+    Comparison,
+    ComparisonWord,
+    CriterionComparison,
+    JudgeNoise,
+    PairedBy,
+    QuantileRatio,
+    RulerChange,
+    Side,
+    SliceDifference,
+    TurnDifference,
+    VersionDifference,
+)
 from turnwise.schemas.config import ConfigError
-from turnwise.transforms.comparison.columns import ConversationColumns
-from turnwise.transforms.comparison.measures import CriterionMeasure
-from turnwise.transforms.comparison.runs import runs_of
-from turnwise.transforms.comparison.words import difference_of, word_for
-from turnwise.transforms.decisions.comparison.estimates import Estimate, PairedRuns, Setup
-from turnwise.transforms.decisions.comparison.side_values import MatchedValues, SideValues
-from turnwise.transforms.decisions.comparison.values import estimate, group_estimate, paired_estimate
+from turnwise.transforms.decisions.comparison.estimates import (
+    Estimate,
+    PairedRuns,
+    Setup,
+    bounds_of,
+    calibration_notes,
+    difference_of,
+    with_correction,
+    word_for,
+)
+from turnwise.transforms.decisions.comparison.sentences import runs_of, sentence
+from turnwise.transforms.decisions.comparison.side_values import (
+    CriterionMeasure,
+    MatchedValues,
+    SideValues,
+    match,
+    measure_of,
+    value_direction,
+    values_of,
+)
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, ConversationColumns
+from turnwise.transforms.decisions.comparison.values import (
+    estimate,
+    group_estimate,
+    group_values,
+    lasting_word,
+    paired_estimate,
+    paired_values,
+    three_readings,
+)
+from turnwise.transforms.decisions.comparison.words import comparison_notes, flips, ruler_changes
 from turnwise.transforms.metrics.repeats import LANGUAGE, TAG, is_wanted
-from turnwise.transforms.statistics.tests import benjamini_hochberg, normal_quantile
+from turnwise.transforms.scoring.evaluate import STATUS
+from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
+from turnwise.transforms.statistics.tests import Interval, benjamini_hochberg, holm, normal_quantile
 
 MOST_SLICES = 100
 MOST_TURNS = 30
@@ -244,3 +283,355 @@ def _word(part: _Part, q: float | None, setup: Setup) -> ComparisonWord:
 
 def _stands_out(q: float | None, setup: Setup) -> bool:
     return q is not None and q < setup.q
+
+
+# Compares two sides: the whole result.
+
+
+class CompareOptions(Struct, frozen=True):
+    """What a comparison is asked for.
+
+    Attributes:
+        by: What pairs conversations; None: the id that pairs most cases.
+        margin: Largest difference that does not matter, as a share of the scale, 0..1.
+        alpha: Level of significance of what decides, between 0 and 1.
+        q: Level of the false discovery rate of what points, between 0 and 1.
+        slices: Dimensions of the slices, as in the config.
+        any_verdicts: Whether verdicts are compared although different criteria decide them.
+        details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
+    """
+
+    by: PairedBy | None = None
+    margin: float = 0.02
+    alpha: float = 0.05
+    q: float = 0.1
+    slices: Sequence[str] = ()
+    any_verdicts: bool = False
+    details: bool = True
+
+
+def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
+    """Compares B with A.
+
+    Args:
+        a: The base; at least one conversation.
+        b: The candidate; at least one conversation.
+        options: What is asked for.
+    """
+    setup = Setup(options.alpha, options.margin, options.q, SEED, options.details)
+    paired = match(a.conversations, b.conversations, options.by)
+    matched, pairing = values_of(paired), paired.pairing
+    changes: list[RulerChange] = ruler_changes(a, b)
+    measures, missing = _measures(a, b)
+    if not options.any_verdicts:
+        measures = _without_verdicts(measures, missing, changes)
+    measured = measure_all(matched, measures, setup)
+    overall = [(one.measure, one.estimate) for one in measured]
+    parts = compare_parts(matched, overall, options.slices, setup) if options.details else NO_PARTS
+    criteria = compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
+    criteria = [with_correction(own, a, b) for own in criteria]
+    return Comparison(
+        a=_side(a, pairing.by),
+        b=_side(b, pairing.by),
+        pairing=pairing,
+        margin=options.margin,
+        alpha=options.alpha,
+        q=options.q,
+        criteria=criteria,
+        not_compared=missing,
+        slices=parts.slices,
+        flips=flips(matched, measures) if options.details else [],
+        ruler=changes,
+        notes=[*comparison_notes(a, b, paired, changes, parts.left_out), *calibration_notes(criteria, a, b)],
+        word=next((own.overall.word for own in criteria if own.criterion == STATUS), None),
+    )
+
+
+def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
+    """Returns what is compared, verdicts first, and why other criteria are not."""
+    own, other = a.conversations.criteria, b.conversations.criteria
+    names = sorted((name for name in own if name in other), key=lambda name: name != STATUS)
+    thresholds = {
+        name
+        for side in (a, b)
+        if side.document is not None
+        for name, settings in side.document.criteria.items()
+        if settings.get("threshold") is not None
+    }
+    missing = {name: f"{b.name} has no score of it" for name in own if name not in other}
+    missing |= {name: f"{a.name} has no score of it" for name in other if name not in own}
+    return [measure_of(name, [own[name], other[name]], name in thresholds) for name in names], missing
+
+
+def _without_verdicts(
+    measures: list[CriterionMeasure], missing: dict[str, str], changes: Sequence[RulerChange]
+) -> list[CriterionMeasure]:
+    """Returns the measures without the verdicts, and adds the reason, if different criteria decide them."""
+    change = next((change for change in changes if change.criteria == [STATUS]), None)
+    if change is None or all(measure.criterion != STATUS for measure in measures):
+        return measures
+    missing[STATUS] = f"decided by different criteria ({change.a} for A, {change.b} for B)"
+    return [measure for measure in measures if measure.criterion != STATUS]
+
+
+def _side(side: ComparedSide, by: PairedBy) -> Side:
+    conversations = side.conversations
+    passed, failed = (_verdicts(conversations, outcome) for outcome in ("PASS", "FAIL"))
+    names = conversations.own_cases() if by == "nothing" else conversations.case_names(by)
+    counted = zip(names.values, names.counts().tolist(), strict=True)
+    sizes = [number for name, number in counted if number and name is not None]
+    return Side(
+        name=side.name,
+        source=side.source,
+        run_ids=side.run_ids,
+        app_versions=sorted(conversations.app_versions.used(), key=lambda v: (v is None, v or "")),
+        conversations=len(conversations),
+        cases=len(sizes),
+        repeated_cases=sum(size > 1 for size in sizes),
+        passed=passed,
+        failed=failed,
+        undecided=len(conversations) - passed - failed,
+        lost=side.lost,
+        problems=[*side.problems],
+        create_time=side.document.create_time if side.document else None,
+    )
+
+
+def _verdicts(conversations: ConversationColumns, outcome: str) -> int:
+    """Returns the number of verdicts of one kind."""
+    found = conversations.criteria.get(STATUS)
+    return 0 if found is None else int(found.where(lambda kind: kind.outcome == outcome).sum())
+
+
+# Compares all criteria of two sides, each in its family.
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """One criterion with its difference over everything.
+
+    Attributes:
+        measure: What is compared.
+        estimate: The difference.
+        family: Criteria whose p-values are adjusted together: the verdicts alone; those with outcomes; those
+            without.
+    """
+
+    measure: CriterionMeasure
+    estimate: Estimate
+
+    @property
+    def family(self) -> str:
+        """Name of the family."""
+        if self.measure.criterion == STATUS:
+            return "verdicts"
+        return "outcomes" if self.measure.has_outcomes else "values"
+
+
+def measure_all(matched: MatchedValues, measures: Sequence[CriterionMeasure], setup: Setup) -> list[Measured]:
+    """Returns the criteria with their differences."""
+    return [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
+
+
+def compare_criteria(
+    matched: MatchedValues,
+    measured: Sequence[Measured],
+    turns: Mapping[str, Sequence[TurnDifference]],
+    setup: Setup,
+    names: tuple[str, str],
+) -> list[CriterionComparison]:
+    """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family.
+
+    Args:
+        matched: The conversations.
+        measured: The criteria with their differences.
+        turns: Criterion -> differences by turn index.
+        setup: What is asked for.
+        names: How texts call A and B.
+    """
+    found = []
+    for one in measured:
+        others = [
+            other.estimate.p
+            for other in measured
+            if other is not one and other.family == one.family and other.estimate.p is not None
+        ]
+        own = _compare(matched, one, others, list(turns.get(one.measure.criterion, ())), setup)
+        said = sentence(own, *names, matched.pairing.by)
+        found.append(msgspec.structs.replace(own, sentence=said))
+    return found
+
+
+def _compare(
+    matched: MatchedValues,
+    one: Measured,
+    other_p: Sequence[float],
+    turns: list[TurnDifference],
+    setup: Setup,
+) -> CriterionComparison:
+    measure, whole = one.measure, one.estimate
+    adjusted = None if whole.p is None else holm([whole.p, *other_p])[0]
+    is_share, is_paired = measure.measure == "pass_rate", matched.pairing.by != "nothing"
+    counts = _sides_alone(matched, measure) if is_paired else (0, 0)
+    both = _both(matched, measure) if is_share and is_paired else (None, None)
+    undecided = three_readings(matched, measure, setup, whole, other_p)
+    said = lasting_word(word_for(whole, adjusted, measure, setup), undecided)
+    with_quantiles = setup.details and measure.unit != "score"
+    return CriterionComparison(
+        criterion=measure.criterion,
+        measure=measure.measure,
+        unit=measure.unit,
+        better_is=measure.better_is,
+        threshold=measure.threshold,
+        overall=difference_of(whole, said),
+        p_adjusted=adjusted,
+        mid_p=whole.mid_p,
+        effect=whole.effect,
+        effect_kind=whole.effect_kind,
+        gained=whole.higher,
+        lost=whole.lower,
+        both_pass=both[0],
+        both_fail=both[1],
+        only_a=counts[0],
+        only_b=counts[1],
+        unpaired=_unpaired(matched, measure, setup) if is_paired else None,
+        mean=_mean(matched, measure, setup) if measure.has_more_values and is_share else None,
+        undecided=undecided,
+        quantiles=quantile_ratios(matched, measure, setup) if with_quantiles else [],
+        turns=turns,
+        judge=_judge_noise(matched, measure) if setup.details else None,
+    )
+
+
+def _sides_alone(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
+    """Returns how many paired cases have a value on one side alone: in A, in B."""
+    has_a, has_b = (side.runs(measure).counts > 0 for side in (matched.a, matched.b))
+    return int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
+
+
+def _both(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
+    """Returns how many paired cases pass in all runs of both sides, and how many fail in all."""
+    _, a, b = paired_values(matched, measure)
+    # The mean of values from 0 to 1 is 1, or 0, where all of them are.
+    passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
+    return passed, failed
+
+
+def _unpaired(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
+    """Returns the difference over all conversations, if some have no partner."""
+    pairing = matched.pairing
+    if not (pairing.only_a or pairing.only_b or pairing.unidentified_a or pairing.unidentified_b):
+        return None
+    found = group_estimate(group_values(matched.a, measure), group_values(matched.b, measure), measure, setup)
+    return difference_of(found, word_for(found, found.p, measure, setup))
+
+
+def _mean(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
+    """Returns the difference of the mean values beside that of the outcomes, if they say more."""
+    if all(side.observed.is_binary(measure) for side in (matched.a, matched.b)):
+        return None
+    values = measure.as_mean(value_direction(measure.criterion))
+    found = estimate(matched, values, setup)
+    return difference_of(found, word_for(found, found.p, values, setup))
+
+
+def _judge_noise(matched: MatchedValues, measure: CriterionMeasure) -> JudgeNoise | None:
+    sides = matched.a, matched.b
+    found = [own for side in sides for own in side.observed.at(side.rows.tolist(), measure)]
+    voted = sum(own.voted for own in found)
+    flipped = sum(own.flipped for own in found)
+    return JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None
+
+
+# Ratios of quantiles of latencies and counts, with bootstrap intervals over cases.
+
+QUANTILES = (0.5, 0.9, 0.99)
+_REPLICATES = 1_000
+_FEWEST_REPLICATES = 200
+_MOST_DRAWS = 4_000_000
+_FEWEST_CASES = 10
+
+
+class _Values:
+    """The values of one side in ascending order, each with its case."""
+
+    def __init__(self, pairs: Iterable[tuple[str, float]]) -> None:
+        ordered = sorted(pairs, key=lambda pair: pair[1])
+        self.cases = [case for case, _ in ordered]
+        self.values: Numbers = np.asarray([value for _, value in ordered], dtype=np.float64)
+
+
+def quantile_ratios(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> list[QuantileRatio]:
+    """Returns the ratios of the quantiles over all single values, those of turns where there are any.
+
+    Paired: over the cases on both sides. An interval needs 10 cases a side.
+    """
+    sides = zip((matched.a, matched.b), _sides(matched), strict=True)
+    a, b = (_Values(_values(side, rows, measure)) for side, rows in sides)
+    if not len(a.values) or not len(b.values):
+        return []
+    names = sorted({*a.cases, *b.cases})
+    replicates = max(_FEWEST_REPLICATES, min(_REPLICATES, _MOST_DRAWS // max(len(a.cases), len(b.cases))))
+    weights = {name: resampling_weights(setup.seed, name, replicates) for name in names}
+    is_enough = min(len({*a.cases}), len({*b.cases})) >= _FEWEST_CASES
+    drawn = [_drawn(own, weights, replicates) if is_enough else None for own in (a, b)]
+    return [_ratio(place, a, b, drawn, setup) for place in range(len(QUANTILES))]
+
+
+def _sides(matched: MatchedValues) -> tuple[list[tuple[str, int]], ...]:
+    """Returns the rows of both sides, each with what is resampled: its case, or itself."""
+    if matched.pairing.by == "nothing":
+        return (
+            [(f"a {place}", row) for place, row in enumerate(matched.a.rows.tolist())],
+            [(f"b {place}", row) for place, row in enumerate(matched.b.rows.tolist())],
+        )
+    return tuple(
+        [(name, row) for name, rows in zip(matched.names, side.cases, strict=True) for row in rows]
+        for side in (matched.a, matched.b)
+    )
+
+
+def _values(
+    side: SideValues, rows: Iterable[tuple[str, int]], measure: CriterionMeasure
+) -> Iterator[tuple[str, float]]:
+    for case, row in rows:
+        found = side.observed.conversations.given(row, measure.criterion)
+        if found is None:
+            continue
+        values = [turn.value for turn in found.turns] or [found.value]
+        yield from ((case, value) for value in values if value is not None)
+
+
+def _drawn(own: _Values, weights: dict[str, "np.typing.NDArray[np.uint8]"], replicates: int) -> Numbers:
+    """Returns the quantiles of every replicate; an array of (quantiles, replicates)."""
+    counts = np.stack([weights[case] for case in own.cases]).cumsum(axis=0, dtype=np.int32)
+    totals = counts[-1]
+    found = np.full((len(QUANTILES), replicates), np.nan)
+    for place, quantile in enumerate(QUANTILES):
+        positions = np.minimum((counts < quantile * totals).sum(axis=0), len(own.values) - 1)
+        found[place] = np.where(totals > 0, own.values[positions], np.nan)
+    return found
+
+
+def _ratio(
+    place: int, a: _Values, b: _Values, drawn: Sequence[Numbers | None], setup: Setup
+) -> QuantileRatio:
+    quantile = QUANTILES[place]
+    value_a, value_b = (interpolated_quantile(own.values, quantile) for own in (a, b))
+    return QuantileRatio(
+        quantile=quantile,
+        value_a=value_a,
+        value_b=value_b,
+        ratio=value_b / value_a if value_a else None,
+        interval=bounds_of(_interval(drawn, place, setup)),
+    )
+
+
+def _interval(drawn: Sequence[Numbers | None], place: int, setup: Setup) -> Interval | None:
+    own, other = drawn
+    # A replicate that draws no case has no quantile (NaN), and is left out.
+    if own is None or other is None or (own[place] <= 0).any():
+        return None
+    ratios = np.sort(other[place] / own[place])
+    known = ratios[~np.isnan(ratios)]
+    tails = setup.alpha / 2, 1 - setup.alpha / 2
+    return Interval(*(interpolated_quantile(known, share) for share in tails))

@@ -1,13 +1,25 @@
 """Estimates one difference between two versions: paired by case, or of two groups."""
 
+from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean
 from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
-from turnwise.transforms.comparison.runs import Runs
+from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
+from turnwise.schemas.comparison import (
+    Bounds,
+    ComparisonWord,
+    CorrectedDifference,
+    CriterionComparison,
+    VersionDifference,
+)
+from turnwise.transforms.decisions.comparison.sentences import Runs
+from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure
+from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.statistics.power import (
     detectable_difference,
     detectable_mean,
@@ -16,13 +28,16 @@ from turnwise.transforms.statistics.power import (
 )
 from turnwise.transforms.statistics.resampling import CaseMeans, sign_flip_p
 from turnwise.transforms.statistics.tests import (
+    DifferenceEvidence,
     Interval,
     Pairs,
     bounded_interval,
     cohens_h,
+    estimated_difference,
     mcnemar,
     normal_quantile,
     standardised,
+    word,
 )
 
 FEWEST_CASES = 6
@@ -200,3 +215,177 @@ def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> 
     if size < FEWEST_CASES:
         return Interval(low, high)
     return Interval(max(low, nearer) if mean > 0 else low, min(high, nearer) if mean < 0 else high)
+
+
+# Words for differences, from adjusted p-values and intervals.
+
+
+def margin_of(estimate: Estimate, measure: CriterionMeasure, setup: Setup) -> float:
+    """Returns the largest difference that does not matter, in units of the values.
+
+    A share of the scale; on an open scale, a share of A's mean.
+    """
+    if measure.span is not None:
+        return setup.margin * measure.span
+    return setup.margin * abs(estimate.value_a or 0.0)
+
+
+def word_for(
+    estimate: Estimate, p_adjusted: float | None, measure: CriterionMeasure, setup: Setup
+) -> ComparisonWord:
+    """Returns what may be said of a difference; "cannot tell" where something was not measured."""
+    if estimate.difference is None or p_adjusted is None or estimate.fewest is not None:
+        return "cannot tell"
+    if measure.better_is == "neither" and _is_shown(estimate, p_adjusted, setup.alpha):
+        return "differs"
+    sign = -1 if measure.better_is == "less" else 1
+    if estimate.interval is None or estimate.equivalence is None:
+        if p_adjusted < setup.alpha and estimate.difference:
+            return "better" if sign * estimate.difference > 0 else "worse"
+        return "cannot tell"
+    interval, equivalence = (_turned(own, sign) for own in (estimate.interval, estimate.equivalence))
+    evidence = DifferenceEvidence(sign * estimate.difference, p_adjusted, interval, equivalence)
+    found = word(evidence, margin_of(estimate, measure, setup), setup.alpha)
+    if found in ("same", "not worse") and estimate.fewest_alike is not None:
+        return "cannot tell"
+    return "cannot tell" if measure.better_is == "neither" and found == "not worse" else found
+
+
+def _is_shown(estimate: Estimate, p_adjusted: float, alpha: float) -> bool:
+    """Returns whether the test and the interval, if there is one, both show a difference."""
+    interval = estimate.interval
+    return (
+        bool(estimate.difference)
+        and p_adjusted < alpha
+        and (interval is None or not interval.low <= 0 <= interval.high)
+    )
+
+
+def _turned(interval: Interval, sign: int) -> Interval:
+    return interval if sign > 0 else Interval(-interval.high, -interval.low)
+
+
+def difference_of(estimate: Estimate, said: ComparisonWord) -> VersionDifference:
+    """Returns an estimate as part of the result, with its word."""
+    return VersionDifference(
+        pairs=estimate.pairs,
+        count_a=estimate.count_a,
+        count_b=estimate.count_b,
+        value_a=estimate.value_a,
+        value_b=estimate.value_b,
+        difference=estimate.difference,
+        interval=bounds_of(estimate.interval),
+        p=estimate.p,
+        word=said,
+        detectable=estimate.detectable,
+        pairs_needed=estimate.needed,
+        cases_a=estimate.cases_a,
+        cases_b=estimate.cases_b,
+        fewest=estimate.fewest,
+        fewest_alike=estimate.fewest_alike,
+        method=estimate.method,
+    )
+
+
+def bounds_of(interval: Interval | None) -> Bounds | None:
+    """Returns an interval as part of the result."""
+    return None if interval is None else Bounds(*interval)
+
+
+# Differences between figures that human labels have corrected.
+
+
+def with_correction(own: CriterionComparison, a: ComparedSide, b: ComparedSide) -> CriterionComparison:
+    """Returns a criterion with the corrected difference, if the figures of both sides are corrected."""
+    base, candidate = _corrected(own, a), _corrected(own, b)
+    if base is None or candidate is None or base.covers != candidate.covers:
+        return own
+    found = _difference(base, candidate)
+    if found is None:
+        return own
+    decided = "" if base.covers == "all" else ", of what the criterion decided alone"
+    return replace(own, corrected=found, sentence=f"{own.sentence}; {_text(own, found)}{decided}")
+
+
+def calibration_notes(criteria: Sequence[CriterionComparison], a: ComparedSide, b: ComparedSide) -> list[str]:
+    """Returns notes about words that corrected differences do not bear out, and sides without labels."""
+    notes = [
+        f"{own.criterion}: {own.overall.word} by the scores, but not shown by the figures that labels correct"
+        for own in criteria
+        if own.corrected is not None and not _bears_out(own, own.corrected)
+    ]
+    notes += [
+        f"{own.criterion}: the labels of one side cover what the criterion left undecided, those of the "
+        "other do not: no difference is corrected"
+        for own in criteria
+        if len({figure.covers for side in (a, b) if (figure := _corrected(own, side)) is not None}) > 1
+    ]
+    for calibrated, other in ((a, b), (b, a)):
+        if calibrated.calibration is not None and other.calibration is None:
+            notes.append(
+                f"{calibrated.name} is calibrated by labels, {other.name} is not: no difference is corrected"
+            )
+    return notes
+
+
+def _bears_out(own: CriterionComparison, found: CorrectedDifference) -> bool:
+    word, is_more = own.overall.word, own.better_is != "less"
+    if word in ("better", "worse"):
+        return found.interval.low > 0 if (word == "better") == is_more else found.interval.high < 0
+    return True
+
+
+def _corrected(own: CriterionComparison, side: ComparedSide) -> Corrected | None:
+    """Returns the figure of whole conversations of a side; None: it is not corrected."""
+    if side.calibration is None:
+        return None
+    versions = {*side.conversations.app_versions}
+    return corrected_figure(side.calibration, own.criterion, own.measure, versions)
+
+
+def corrected_figure(
+    calibration: Calibration | None, criterion: str, measure: str, versions: set[str | None]
+) -> Corrected | None:
+    """Returns what labels say of the whole conversations of app versions; None: nothing.
+
+    Args:
+        calibration: The calibration of the run.
+        criterion: A criterion, or `evaluation_status`.
+        measure: `pass_rate` or `mean`.
+        versions: The app versions.
+    """
+    for one in calibration.criteria if calibration is not None else ():
+        if (one.criterion, one.level, one.measure) == (criterion, "conversation", measure):
+            return _of_versions(one, versions)
+    return None
+
+
+def _of_versions(one: CriterionCalibration, versions: set[str | None]) -> Corrected | None:
+    own = [figure for figure in one.corrected if figure.group == "app_version"]
+    if not own:
+        return next((figure for figure in one.corrected if figure.group == "all"), None)
+    return next((figure for figure in own if {figure.name} == versions), None)
+
+
+def _difference(base: Corrected, candidate: Corrected) -> CorrectedDifference | None:
+    if base.value is None or candidate.value is None or base.interval is None or candidate.interval is None:
+        return None
+    own, other = (Interval(one.interval.low, one.interval.high) for one in (candidate, base) if one.interval)
+    return CorrectedDifference(
+        labels_a=base.labels,
+        labels_b=candidate.labels,
+        value_a=base.value,
+        value_b=candidate.value,
+        difference=candidate.value - base.value,
+        interval=Bounds(*estimated_difference(candidate.value, own, base.value, other)),
+    )
+
+
+def _text(own: CriterionComparison, found: CorrectedDifference) -> str:
+    scale, digits, unit = (100, 1, " points") if own.measure == "pass_rate" else (1, 3, "")
+    value, low, high = (
+        f"{scale * number:+.{digits}f}"
+        for number in (found.difference, found.interval.low, found.interval.high)
+    )
+    labels = f"{found.labels_a} and {found.labels_b} labels"
+    return f"corrected by {labels} of people: {value}{unit} ({low} to {high})"

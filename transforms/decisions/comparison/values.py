@@ -1,20 +1,46 @@
 """Values of one criterion by case and side, and the difference of both sides."""
 
-from statistics import fmean
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import sqrt
+from statistics import fmean, variance
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
-from turnwise.transforms.comparison.groups import group_difference
-from turnwise.transforms.comparison.measures import CriterionMeasure
-from turnwise.transforms.comparison.runs import Integers, Runs
+from turnwise.schemas.comparison import ComparisonWord, Undecided, UndecidedReading
 from turnwise.transforms.decisions.comparison.estimates import (
+    FEWEST_ALIKE,
+    FEWEST_CASES,
     Estimate,
     PairedRuns,
     Setup,
+    bounds_of,
     paired_means,
     paired_shares,
+    within_scale,
+    word_for,
 )
-from turnwise.transforms.decisions.comparison.side_values import MatchedValues, SideValues
+from turnwise.transforms.decisions.comparison.sentences import Bools, Integers, Runs
+from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, SideValues
+from turnwise.transforms.statistics.power import (
+    detectable_mean,
+    detectable_of_groups,
+    needed_cases,
+    needed_of_groups,
+)
+from turnwise.transforms.statistics.tests import (
+    Interval,
+    SampleMoments,
+    cohens_h,
+    difference_interval,
+    exact_p,
+    holm,
+    mean_difference_interval,
+    mean_difference_p,
+    standardised,
+)
 
 
 def paired_values(
@@ -83,3 +109,218 @@ def estimate(
         group_values(side, measure, own) for side, own in zip((matched.a, matched.b), undecided, strict=True)
     )
     return group_estimate(a, b, measure, setup)
+
+
+# Counts what is undecided in three ways: left out, worst for B, best for B.
+
+
+def three_readings(
+    matched: MatchedValues,
+    measure: CriterionMeasure,
+    setup: Setup,
+    main: Estimate,
+    other_p: Sequence[float],
+) -> Undecided | None:
+    """Returns the difference under three readings of what is undecided; None: nothing is.
+
+    Args:
+        matched: The conversations.
+        measure: What is compared.
+        setup: What is asked for.
+        main: The estimate that leaves the undecided ones out.
+        other_p: p-values of the other criteria of the family.
+    """
+    counts = _counts(matched, measure)
+    if not any(counts):
+        return None
+    filled = partial(estimate, matched, measure, setup)
+    return read_three_ways(counts, main, filled, Reader(measure, setup, other_p), _concern(matched, measure))
+
+
+def _counts(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
+    """Returns how many conversations of A and of B have no value, and should have one."""
+    own, other = (
+        side.count_undecided(measure) + int(side.count_drawn(measure)[is_missing].sum())
+        for side, is_missing in zip((matched.a, matched.b), _missing(matched, measure), strict=True)
+    )
+    return own, other
+
+
+def _missing(matched: MatchedValues, measure: CriterionMeasure) -> tuple[Bools, Bools]:
+    """Returns which cases a criterion applies to in B alone, and in A alone."""
+    own, other = (side.count_seen(measure) > 0 for side in (matched.a, matched.b))
+    return other & ~own, own & ~other
+
+
+def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
+    """Returns whether something undecided belongs to what is compared."""
+    sides = matched.a, matched.b
+    if matched.pairing.by == "nothing":
+        return any(side.count_undecided(measure) for side in sides)
+    own, other = _missing(matched, measure)
+    is_open = own | other
+    for side in sides:
+        is_open = is_open | (side.count_seen(measure) > side.runs(measure).counts)
+    for side in sides:
+        is_open = is_open & (side.count_drawn(measure) > 0)
+    return bool(is_open.any())
+
+
+class Reader(Struct, frozen=True):
+    """Gives estimates their words.
+
+    Attributes:
+        measure: What is compared.
+        setup: What is asked for.
+        other_p: p-values of the other criteria of the family.
+    """
+
+    measure: CriterionMeasure
+    setup: Setup
+    other_p: Sequence[float] = ()
+
+    def read(self, found: Estimate) -> UndecidedReading:
+        """Returns an estimate with its word."""
+        p = None if found.p is None else holm([found.p, *self.other_p])[0]
+        return UndecidedReading(
+            pairs=found.pairs,
+            value_a=found.value_a,
+            value_b=found.value_b,
+            difference=found.difference,
+            interval=bounds_of(found.interval),
+            p=p,
+            word=word_for(found, p, self.measure, self.setup),
+        )
+
+
+def read_three_ways(
+    counts: tuple[int, int],
+    main: Estimate,
+    filled: Callable[[tuple[float, float]], Estimate],
+    reader: Reader,
+    concerns: bool = True,
+) -> Undecided | None:
+    """Returns the difference under three readings; None: nothing is undecided.
+
+    On an open scale nothing says how far the undecided values may lie: the word may change.
+
+    Args:
+        counts: Undecided conversations of A and of B.
+        main: The estimate that leaves them out.
+        filled: Returns the estimate with two values in place of the undecided ones of A and of B.
+        reader: Gives the words.
+        concerns: Whether something undecided belongs to what is compared.
+    """
+    if not any(counts):
+        return None
+    left_out = reader.read(main)
+    worst = best = None
+    ends = _ends(reader.measure)
+    if ends is not None:
+        low, high = ends
+        worst = reader.read(filled((high, low)))
+        best = reader.read(filled((low, high)))
+    words = {reading.word for reading in (left_out, worst, best) if reading is not None}
+    return Undecided(
+        undecided_a=counts[0],
+        undecided_b=counts[1],
+        left_out=left_out,
+        worst_for_b=worst,
+        best_for_b=best,
+        changes_the_word=len(words) > 1 or (ends is None and concerns),
+    )
+
+
+def lasting_word(said: ComparisonWord, undecided: Undecided | None) -> ComparisonWord:
+    """Returns what may be said of a difference whatever the undecided would have been."""
+    if undecided is None or not undecided.changes_the_word:
+        return said
+    readings = (undecided.left_out, undecided.worst_for_b, undecided.best_for_b)
+    words = {None if reading is None else reading.word for reading in readings}
+    return "not worse" if words <= {"better", "same", "not worse"} else "cannot tell"
+
+
+def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:
+    """Returns the worst and the best value; None: they are not known."""
+    if measure.measure == "pass_rate":
+        ends = (0.0, 1.0)
+    elif measure.scale is None or measure.better_is == "neither":
+        return None
+    else:
+        ends = measure.scale
+    return ends if measure.better_is == "more" else (ends[1], ends[0])
+
+
+# Estimates the difference of two groups whose cases are not the same.
+
+
+def group_difference(a: Runs, b: Runs, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
+    """Estimates the difference of two groups; the case is the unit, and the mean of its runs its value.
+
+    Args:
+        a: Values of the base by case, at least one each.
+        b: Values of the candidate by case, at least one each.
+        setup: What is asked for.
+        span: Width of the scale; None: it is open.
+        is_share: Whether values are 1 (pass) and 0.
+    """
+    own, other = a.means.tolist(), b.means.tolist()
+    if is_share and {*own, *other} <= {0.0, 1.0}:
+        found = _shares(own, other, setup)
+    else:
+        found = _means(own, other, setup, span, is_share=is_share)
+    if (a.total, b.total) == (len(own), len(other)):
+        return found
+    return replace(found, count_a=a.total, count_b=b.total, cases_a=len(own), cases_b=len(other))
+
+
+def _shares(a: Sequence[float], b: Sequence[float], setup: Setup) -> Estimate:
+    if not a or not b:
+        return Estimate(0, len(a), len(b), fmean(a) if a else None, fmean(b) if b else None)
+    passes_a, passes_b = round(sum(a)), round(sum(b))
+    value_a, value_b = passes_a / len(a), passes_b / len(b)
+    groups = (passes_b, len(b), passes_a, len(a))
+    pooled = (passes_a + passes_b) / (len(a) + len(b))
+    spread = value_a * (1 - value_a) + value_b * (1 - value_b)
+    return Estimate(
+        *(0, len(a), len(b), value_a, value_b, value_b - value_a),
+        interval=difference_interval(*groups, 1 - setup.alpha),
+        equivalence=difference_interval(*groups, 1 - 2 * setup.alpha),
+        p=exact_p(*groups),
+        detectable=detectable_of_groups(pooled, (len(a), len(b)), setup.alpha),
+        needed=needed_of_groups(value_b - value_a, spread, setup.alpha),
+        effect=cohens_h(value_b, value_a),
+        effect_kind="h",
+        fewest_alike=FEWEST_ALIKE if min(len(a), len(b)) < FEWEST_ALIKE else None,
+        method="Fisher's exact test, Newcombe's interval",
+    )
+
+
+def _means(
+    a: Sequence[float], b: Sequence[float], setup: Setup, span: float | None, *, is_share: bool
+) -> Estimate:
+    values = fmean(a) if a else None, fmean(b) if b else None
+    if len(a) < 2 or len(b) < 2 or values[0] is None or values[1] is None:
+        return Estimate(0, len(a), len(b), *values)
+    own, base = SampleMoments(len(b), values[1], variance(b)), SampleMoments(len(a), values[0], variance(a))
+    difference, spread = own.mean - base.mean, own.variance + base.variance
+    if not spread:
+        return Estimate(0, len(a), len(b), *values, difference)
+    if min(len(a), len(b)) < FEWEST_CASES:
+        return Estimate(0, len(a), len(b), *values, difference, fewest=FEWEST_CASES)
+    error = sqrt(own.variance / own.size + base.variance / base.size)
+    return Estimate(
+        *(0, len(a), len(b), *values, difference),
+        interval=_clipped(mean_difference_interval(own, base, 1 - setup.alpha), span),
+        equivalence=_clipped(mean_difference_interval(own, base, 1 - 2 * setup.alpha), span),
+        p=mean_difference_p(own, base),
+        detectable=within_scale(detectable_mean(error, setup.alpha), span),
+        needed=needed_cases(difference, spread, setup.alpha),
+        effect=cohens_h(own.mean, base.mean) if is_share else standardised(difference, spread / 2),
+        effect_kind="h" if is_share else "d",
+        method="Welch's t test and interval",
+    )
+
+
+def _clipped(interval: Interval, span: float | None) -> Interval:
+    return interval if span is None else Interval(max(-span, interval.low), min(span, interval.high))

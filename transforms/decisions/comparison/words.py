@@ -1,13 +1,28 @@
 """What a reader of a comparison must know before believing its figures."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
-from turnwise.schemas.comparison import RulerChange, Side
-from turnwise.transforms.comparison.columns import ConversationColumns
-from turnwise.transforms.comparison.pairing import Matched
-from turnwise.transforms.comparison.ruler import SAMPLE_RATE
-from turnwise.transforms.comparison.side import ComparedSide
+from turnwise.schemas.comparison import Flip, FlipKind, RulerChange, Side
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.schemas.run import RunDocument
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.comparison.collect import Observed
+from turnwise.transforms.decisions.comparison.sentences import Bools
+from turnwise.transforms.decisions.comparison.side_values import (
+    CriterionMeasure,
+    Matched,
+    MatchedValues,
+    SideValues,
+)
+from turnwise.transforms.decisions.comparison.sides import (
+    ComparedSide,
+    ConversationColumns,
+    CriterionColumn,
+    distinct_pairs,
+)
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _NAMES_SHOWN = 5
 
@@ -139,3 +154,247 @@ def _versions(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
         own, other = (side.document.versions.get("turnwise") for side in (a, b) if side.document)
         if own != other:
             yield f"A was scored by turnwise {own}, B by turnwise {other}"
+
+
+# Finds what measured the two sides of a comparison differently.
+
+_CHANGE_NO_SCORE = {
+    "alerts",
+    "criteria",
+    "gate",
+    "judge",
+    "live_model_config",
+    "slices",
+    "user_simulator_config",
+}
+"""Keys of the config that change no score, or are looked at in detail; the others concern every criterion."""
+_JUDGE_KEYS = ("generation_config",)
+_LONGEST = 60
+SAMPLE_RATE = "sample_rate"
+"""The share of conversations that are judged: it changes how many are measured, not how."""
+
+
+def ruler_changes(a: ComparedSide, b: ComparedSide) -> list[RulerChange]:
+    """Returns what is not the same for both sides, as far as it concerns criteria that both have."""
+    found = list(_judges(a, b))
+    if a.document is not None and b.document is not None:
+        found += _verdict(a.document, b.document)
+        found += _settings(a.document, b.document, sorted(a.rulers.keys() & b.rulers.keys()))
+        return found
+    return [*found, *applied_thresholds(a.conversations, b.conversations)]
+
+
+def beyond_verdicts(changes: Sequence[RulerChange]) -> list[RulerChange]:
+    """Returns the changes that concern more than the verdicts."""
+    return [change for change in changes if change.criteria != [STATUS]]
+
+
+def _verdict(a: RunDocument, b: RunDocument) -> Iterator[RulerChange]:
+    """Yields a change if the verdicts are not decided by the same criteria."""
+    own, other = (
+        sorted(name for name, settings in document.criteria.items() if settings.get("threshold") is not None)
+        for document in (a, b)
+    )
+    if own != other:
+        before, after = (", ".join(names) or "none" for names in (own, other))
+        yield RulerChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
+
+
+def _judges(a: ComparedSide, b: ComparedSide) -> Iterator[RulerChange]:
+    """Yields changes of the judge's model or prompt, by what stands in the scores."""
+    changes: dict[tuple[str, str], list[str]] = {}
+    for criterion in sorted(a.rulers.keys() & b.rulers.keys()):
+        own, other = a.rulers[criterion], b.rulers[criterion]
+        if own and other and own != other:
+            changes.setdefault((_listed(own), _listed(other)), []).append(criterion)
+    for (before, after), criteria in changes.items():
+        yield RulerChange(what="judge model, prompt version", a=before, b=after, criteria=criteria)
+
+
+def _listed(names: set[str]) -> str:
+    return "; ".join(sorted(names))
+
+
+def _settings(a: RunDocument, b: RunDocument, judged: Sequence[str]) -> Iterator[RulerChange]:
+    common = sorted(a.criteria.keys() & b.criteria.keys())
+    for criterion in common:
+        for path, before, after in _differences(a.criteria[criterion], b.criteria[criterion]):
+            if path != SAMPLE_RATE:
+                yield _change(f"criteria.{criterion}.{path}", before, after, [criterion])
+    own, other = (
+        {key: value for key, value in document.config.items() if key not in _CHANGE_NO_SCORE}
+        for document in (a, b)
+    )
+    for path, before, after in _differences(own, other):
+        yield _change(path, before, after, common)
+    used = [criterion for criterion in judged if criterion in common]
+    if not used:
+        return
+    own, other = ({key: _judge(document).get(key) for key in _JUDGE_KEYS} for document in (a, b))
+    for path, before, after in _differences(own, other):
+        yield _change(f"judge.{path}", before, after, used)
+
+
+def _judge(document: RunDocument) -> JsonObject:
+    return document.config.get("judge") or {}
+
+
+def _differences(a: JsonValue, b: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue, JsonValue]]:
+    """Yields the paths at which two JSON values differ."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        for key in sorted({*a, *b}):
+            yield from _differences(a.get(key), b.get(key), f"{path}.{key}" if path else str(key))
+    elif a != b:
+        yield path, a, b
+
+
+def _change(what: str, a: JsonValue, b: JsonValue, criteria: Sequence[str]) -> RulerChange:
+    return RulerChange(what=what, a=_shown(a), b=_shown(b), criteria=list(criteria))
+
+
+def _shown(value: JsonValue) -> str:
+    text = "not set" if value is None else dump_json(value).decode()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+# Lists the cases whose outcome differs between two versions, with the reason.
+
+_LEAST_CHANGE = 0.5
+"""Change of the share of passed runs from which a case counts as gained or lost."""
+_KINDS: tuple[FlipKind, ...] = ("lost", "newly_undecided", "gained", "newly_decided")
+
+
+def flips(matched: MatchedValues, measures: Sequence[CriterionMeasure]) -> list[Flip]:
+    """Returns the flips of all criteria that have outcomes: lost ones first, by criterion and case."""
+    shares = [measure for measure in measures if measure.measure == "pass_rate"]
+    found = [flip for measure in shares for flip in _flips(matched, measure)]
+    order = {measure.criterion: place for place, measure in enumerate(shares)}
+    return sorted(found, key=lambda flip: (_KINDS.index(flip.kind), order[flip.criterion], flip.case))
+
+
+def _flips(matched: MatchedValues, measure: CriterionMeasure) -> Iterator[Flip]:
+    sides = matched.a, matched.b
+    seen = [side.count_seen(measure).tolist() for side in sides]
+    shares = [_shares(side, measure) for side in sides]
+    for place, (own, other) in enumerate(zip(*shares, strict=True)):
+        kind = _kind(own, other) if seen[0][place] and seen[1][place] else None
+        if kind is not None:
+            yield _flip(matched, place, measure, kind, (own, other))
+
+
+def _flip(
+    matched: MatchedValues,
+    place: int,
+    measure: CriterionMeasure,
+    kind: FlipKind,
+    shares: tuple[float | None, float | None],
+) -> Flip:
+    a, b = (side.observed.conversations for side in (matched.a, matched.b))
+    rows_a, rows_b = matched.a.cases[place], matched.b.cases[place]
+    is_of_a = kind in ("gained", "newly_decided")
+    why = _reason(matched.a.at(place, measure) if is_of_a else matched.b.at(place, measure), measure)
+    languages = [*(b.languages[row] for row in rows_b), *(a.languages[row] for row in rows_a)]
+    tags = [*(a.tags[row] for row in rows_a), *(b.tags[row] for row in rows_b)]
+    return Flip(
+        criterion=measure.criterion,
+        kind=kind,
+        case=matched.names[place],
+        conversations_a=[a.conversation_ids[row] for row in rows_a],
+        conversations_b=[b.conversation_ids[row] for row in rows_b],
+        share_a=shares[0],
+        share_b=shares[1],
+        turn_index=why.turn_index if why else None,
+        reason=why.why if why else None,
+        tags=sorted({tag for own in tags for tag in own}),
+        language=next(filter(None, languages), None),
+    )
+
+
+def _shares(side: SideValues, measure: CriterionMeasure) -> list[float | None]:
+    """Returns the share of passed runs of every case; None: none is decided."""
+    counts, means = side.runs(measure)
+    return [mean if count else None for count, mean in zip(counts.tolist(), means.tolist(), strict=True)]
+
+
+def _kind(share_a: float | None, share_b: float | None) -> FlipKind | None:
+    if share_a is None or share_b is None:
+        return "newly_undecided" if share_a is not None else "newly_decided" if share_b is not None else None
+    if share_b - share_a >= _LEAST_CHANGE:
+        return "gained"
+    return "lost" if share_a - share_b >= _LEAST_CHANGE else None
+
+
+def _reason(found: Sequence[Observed], measure: CriterionMeasure) -> Observed | None:
+    """Returns the first run that does not pass; those with a reason first."""
+    not_passed = [own for own in found if measure.value_of(own.value, own.outcome) != 1.0]
+    return next((own for own in not_passed if own.why), not_passed[0] if not_passed else None)
+
+
+# Finds, from scores alone, which thresholds were not the same: where a config is not at hand.
+
+_Thresholds = set[float | None]
+_ByCase = dict[str, dict[str | None, _Thresholds]]
+
+
+def applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[RulerChange]:
+    """Yields thresholds that differ, and the criteria with a threshold if they are not the same.
+
+    Thresholds that differ from case to case are compared where both sides have the case.
+
+    Args:
+        a: Conversations of the base.
+        b: Conversations of the candidate.
+    """
+    own, other = _by_criterion(a), _by_criterion(b)
+    gates, other_gates = _gates(own), _gates(other)
+    seen, other_seen = map(_seen, (a, b))
+    if seen and other_seen and ({*gates} - other_seen or {*other_gates} - seen):
+        before, after = (", ".join(names) or "none" for names in (gates, other_gates))
+        yield RulerChange(what="criteria of the verdict", a=before, b=after, criteria=[STATUS])
+    for criterion in sorted(own.keys() & other.keys()):
+        sides = own[criterion], other[criterion]
+        pairs = [tuple(set().union(*side.values()) for side in sides)]
+        if any(len(found) > 1 for found in pairs[0]):
+            cases = sorted(sides[0].keys() & sides[1].keys(), key=str)
+            pairs = [tuple(side[case] for side in sides) for case in cases]
+        change = next(((before, after) for before, after in pairs if before != after), None)
+        if change is not None:
+            before, after = map(_listed_applied, change)
+            yield RulerChange(what=f"criteria.{criterion}.threshold", a=before, b=after, criteria=[criterion])
+
+
+def _by_criterion(conversations: ConversationColumns) -> _ByCase:
+    """Returns the thresholds of scores by criterion and case; None: a score on the scale without one."""
+    found: _ByCase = {}
+    for name, given in conversations.criteria.items():
+        counts = _has_threshold(given) | given.is_within(_scale(name))
+        cases, thresholds = conversations.eval_ids.at(counts), given.kinds.at(counts)
+        for case, place in distinct_pairs(cases, thresholds) if name != STATUS else ():
+            kind = thresholds.values[place]
+            if kind is not None:
+                found.setdefault(name, {}).setdefault(cases.values[case], set()).add(kind.threshold)
+    return found
+
+
+def _has_threshold(given: CriterionColumn) -> Bools:
+    return given.where(lambda kind: kind.has_value and kind.threshold is not None)
+
+
+def _scale(criterion: str) -> tuple[float, float] | None:
+    kind = CRITERIA.get(criterion)
+    return kind.scale if kind else None
+
+
+def _seen(conversations: ConversationColumns) -> set[str]:
+    """Returns the criteria that gave anything, or that a sample rate left out; without the verdicts."""
+    left_out = [*conversations.skipped.used(), *conversations.sampled_out.used()]
+    return {*conversations.criteria, *chain.from_iterable(left_out)} - {STATUS}
+
+
+def _gates(found: _ByCase) -> list[str]:
+    return sorted(name for name, cases in found.items() if any(own != {None} for own in cases.values()))
+
+
+def _listed_applied(thresholds: _Thresholds) -> str:
+    shown = sorted(value for value in thresholds if value is not None)
+    return "; ".join([*(["not set"] if None in thresholds else []), *(f"{value:g}" for value in shown)])

@@ -1,20 +1,24 @@
 """What a gate is applied to: an app version of a run, and what was lost."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from math import isfinite
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from turnwise.schemas.calibration import Calibration
-from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.case import CaseKey
+from turnwise.schemas.comparison import Comparison, CriterionComparison
+from turnwise.schemas.config import AllPassRule, BoundRule, ConfigError, GateConfig
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.comparison.columns import ConversationColumns
-from turnwise.transforms.comparison.observed import ComparedConversation, Observed
-from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.gating.words import counted
+from turnwise.transforms.criteria.base import CRITERIA, Criterion
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.scoring.evaluate import STATUS
+from turnwise.transforms.statistics.tests import Interval
 
 _LOST_RECORDS = (
     ("lost_records", "record", "lost"),
@@ -181,3 +185,170 @@ def passes(entries: Iterable[GateEntry]) -> Iterator[tuple[GateEntry, float | No
     """Yields 1 for PASS, 0 for FAIL, None for what is undecided."""
     for entry in entries:
         yield entry, {"PASS": 1.0, "FAIL": 0.0}.get(entry.found.outcome or "")
+
+
+# Checks that the rules of a gate can ever be decided by the criteria of a run.
+
+
+def check_gate(gate: GateConfig, criteria: Iterable[Criterion]) -> None:
+    """Raises ConfigError if a rule of the config can never be decided by its criteria."""
+    fault = gate_fault(gate, {criterion.name: criterion.threshold for criterion in criteria})
+    if gate.rules and fault:
+        raise ConfigError(f"config: gate.{fault}")
+
+
+def gate_fault(gate: GateConfig, thresholds: Mapping[str, float | None]) -> str | None:
+    """Returns the first mistake, after its place in the section; None: there is none.
+
+    Args:
+        gate: The rules.
+        thresholds: Criterion of the run -> its threshold, or None.
+    """
+    for index, name in enumerate(gate.primary):
+        if fault := _name_fault(name, thresholds):
+            return f"primary.{index}: {fault}"
+    for index, rule in enumerate(gate.rules):
+        criterion = getattr(rule, "criterion", None)
+        fault = criterion and _name_fault(criterion, thresholds)
+        if not fault and isinstance(rule, BoundRule):
+            fault = _bound_fault(rule, thresholds)
+        elif isinstance(rule, AllPassRule):
+            fault = outcome_fault(rule.criterion, thresholds)
+        if fault:
+            return f"rules.{index}.{fault if fault.startswith('at_') else f'criterion: {fault}'}"
+    return None
+
+
+def outcome_fault(criterion: str, thresholds: Mapping[str, float | None]) -> str | None:
+    """Returns why a criterion has no outcome in a run, or is not in it; None: it can have one."""
+    fault = _name_fault(criterion, thresholds)
+    is_open = not fault and criterion != STATUS and thresholds[criterion] is None and not scale_of(criterion)
+    return f"{criterion} has no threshold in the config, so it cannot fail" if is_open else fault
+
+
+def _name_fault(name: str, thresholds: Mapping[str, float | None]) -> str | None:
+    if name == STATUS or name in thresholds:
+        return None
+    near = get_close_matches(name, [*thresholds, STATUS], n=1)
+    return f"{name!r} is not among the config's criteria" + (f" (did you mean {near[0]}?)" if near else "")
+
+
+def _bound_fault(rule: BoundRule, thresholds: Mapping[str, float | None]) -> str | None:
+    scale = scale_of(rule.criterion)
+    if rule.measure == "pass_rate":
+        return outcome_fault(rule.criterion, thresholds)
+    bounds = [bound for bound in (rule.at_least, rule.at_most) if bound is not None]
+    if scale and not all(scale[0] <= bound <= scale[1] for bound in bounds):
+        return f"at_least, at_most: a mean of {rule.criterion} lies between {scale[0]:g} and {scale[1]:g}"
+    return None
+
+
+# Numbers of a gate as texts.
+
+_MOST_NAMES = 5
+_LONGEST_NAME = 60
+
+
+def names_text(names: Iterable[str]) -> str:
+    """Returns the first of the names, each once and in order, and the number of others."""
+    found = sorted({" ".join(name.split())[:_LONGEST_NAME] or "(no name)" for name in names})
+    more = f" and {len(found) - _MOST_NAMES} more" if len(found) > _MOST_NAMES else ""
+    return ", ".join(found[:_MOST_NAMES]) + more
+
+
+def number_text(value: float, is_share: bool) -> str:
+    """Returns a share as a percentage, and any other number with four digits."""
+    return f"{100 * value:.4g} %" if is_share else f"{value:.4g}"
+
+
+def range_text(interval: Interval | None, is_share: bool) -> str:
+    """Returns an interval in parentheses; empty: there is none."""
+    if interval is None:
+        return ""
+    factor = 100 if is_share else 1
+    low, high = (round(factor * end, 9) + 0.0 for end in interval)
+    return f" ({low:.4g} to {high:.4g})"
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def without_text(number: int, sampled_out: int) -> str:
+    """Returns of how many conversations a criterion says nothing; empty: none.
+
+    Args:
+        number: Conversations that it measures nothing of.
+        sampled_out: Conversations that a sample rate left out.
+    """
+    text = f"; does not apply to {counted(number, 'other conversation')}" if number else ""
+    return text + (f"; {sampled_out} sampled out" if sampled_out else "")
+
+
+def difference_text(own: CriterionComparison) -> str:
+    """Returns a difference from the baseline, with its interval and what may be said of it."""
+    overall, is_share = own.overall, own.measure == "pass_rate"
+    if overall.difference is None:
+        return "there is no difference to be measured"
+    factor, unit = (100, " points") if is_share else (1, "")
+    text = f"{overall.difference * factor:+.3g}{unit}"
+    if overall.interval is not None:
+        text += f" ({overall.interval.low * factor:+.3g} to {overall.interval.high * factor:+.3g})"
+    else:
+        text += ", and its interval is not known"
+    units = f"{overall.pairs} cases" if overall.pairs else f"{overall.count_b} conversations"
+    text += f", {overall.word}, {units}"
+    if overall.word == "cannot tell" and overall.pairs_needed:
+        text += f"; this difference needs about {overall.pairs_needed:,}"
+    if own.undecided is not None:
+        text += (
+            f"; not decided: {own.undecided.undecided_a} in the baseline, {own.undecided.undecided_b} here"
+        )
+    return text
+
+
+def corrected_text(own: CriterionComparison) -> list[str]:
+    """Returns the difference that human labels correct; empty: there is none."""
+    found = own.corrected
+    if found is None:
+        return []
+    factor, unit = (100, " points") if own.measure == "pass_rate" else (1, "")
+    value, low, high = (
+        f"{factor * number:+.3g}" for number in (found.difference, found.interval.low, found.interval.high)
+    )
+    return [f"corrected by {found.labels_a} and {found.labels_b} labels: {value}{unit} ({low} to {high})"]
+
+
+# Finds the eval cases that an app version has no recording of, and another version of the run has.
+
+
+def unrecorded_cases(
+    rows: Iterable[ConversationRow], lost: Container[str]
+) -> Mapping[str | None, Sequence[str]]:
+    """Returns app version -> ids of the eval cases that other versions alone have a recording of.
+
+    Logs that state no version are no version of their own: their recordings may be of any.
+
+    Args:
+        rows: Rows of the run's conversations.
+        lost: Eval cases that lost records name; those are counted as lost records.
+    """
+    recorded: defaultdict[str, set[CaseKey]] = defaultdict(set)
+    for row in rows:
+        key = _named_case(row)
+        if row["app_version"]:
+            recorded[row["app_version"]].update(() if key is None else (key,))
+    known = {key for own in recorded.values() for key in own if key.eval_id not in lost}
+    return {version: sorted(key.eval_id for key in known - own) for version, own in recorded.items()}
+
+
+def _named_case(row: ConversationRow) -> CaseKey | None:
+    """Returns the eval case that a log names; None: there is none.
+
+    A record that contains its expectations and names no case has the id of its conversation in place of one.
+    """
+    name = row["eval_id"]
+    if name is None or (name == row["conversation_id"] and name != row["task"]):
+        return None
+    return CaseKey(row["eval_set_id"] or "", name)

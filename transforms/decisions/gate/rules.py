@@ -14,16 +14,18 @@ from turnwise.schemas.config import (
 )
 from turnwise.schemas.gate import RuleResult, RuleStatus
 from turnwise.schemas.rows import ConversationRow
-from turnwise.transforms.decisions.gate.bounds import bound_text, hold_bound, side_of
+from turnwise.transforms.decisions.gate.bounds import bound_text, hold_baseline, hold_bound, side_of
 from turnwise.transforms.decisions.gate.measured import (
     GatedVersion,
     Lost,
     count_sampled_out,
+    counted,
     entries_of,
     lost_with,
+    names_text,
+    number_text,
+    without_text,
 )
-from turnwise.transforms.gating.baseline import hold_baseline
-from turnwise.transforms.gating.words import counted, names_text, number_text, without_text
 from turnwise.transforms.scoring.evaluate import STATUS
 
 _MOST_NAMES = 20

@@ -1,11 +1,14 @@
 """Joins the rows of runs by conversation: the last revision counts."""
 
+import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from msgspec import Struct, field
 
+from turnwise.schemas.jsonio import JsonValue
 from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.review.problems import latest_revisions
@@ -160,7 +163,7 @@ def _joined(place: int, run: RunRows) -> list[Entry]:
             latest[key] = revision
             found[key].scores.clear()
         if revision == latest.get(key, 0):
-            found[key].scores.append(_compact(score))
+            found[key].scores.append(_compact_collect(score))
     return entries if run.has_conversations else _with_verdicts(place, run, entries)
 
 
@@ -198,7 +201,7 @@ def _without_row(place: int, score: Mapping[str, Any]) -> Entry:
     return Entry(VersionKey(place, row["app_version"] or ""), row)
 
 
-def _compact(score: Mapping[str, Any]) -> AnyRow:
+def _compact_collect(score: Mapping[str, Any]) -> AnyRow:
     return {
         name: value for name, value in score.items() if value is not None and name not in _OF_CONVERSATION
     }
@@ -208,3 +211,57 @@ def turns_of(row: ConversationRow) -> list[AnyRow]:
     """Returns the turns of a transcript; none if it was not written."""
     transcript = row["transcript"]
     return transcript["turns"] if transcript else []
+
+
+# Short names of app versions, unique in a report.
+
+
+def short_names(versions: Sequence[VersionKey]) -> Iterator[str]:
+    """Yields the last segments of the versions; with a number of the run where two are the same."""
+    short = [version.app_version.rsplit("/", 1)[-1] or "(no version)" for version in versions]
+    for name, version in zip(short, versions, strict=True):
+        same = [other for other, seen in zip(versions, short, strict=True) if seen == name]
+        if len(same) == 1:
+            yield name
+        elif len({other.run for other in same}) == len(same):
+            yield f"{name} (run {version.run + 1})"
+        else:
+            yield f"{version.app_version} (run {version.run + 1})"
+
+
+# JSON for the page, in which integers stay exact that a number of JavaScript cannot hold.
+
+_LARGEST = 2**53 - 1
+_TAG = "$integer"
+_TAGGED = re.compile(r"\$+integer")
+_SUSPECT = re.compile(r'\d{16}|\$integer"')
+
+
+def exact_json(value: JsonValue) -> str:
+    """Returns compact JSON, with integers beyond ±(2**53 - 1) as `{"$integer": "digits"}`.
+
+    An object that has this form itself gets one more `$` in its key, which the page removes.
+
+    >>> exact_json([1, 2**53 + 1])
+    '[1,{"$integer":"9007199254740993"}]'
+    """
+    text = _compact(value)
+    return _compact(_tagged(value)) if _SUSPECT.search(text) else text
+
+
+def _compact(value: JsonValue) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _tagged(value: JsonValue) -> JsonValue:
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST else {_TAG: str(value)}
+    if isinstance(value, list | tuple):
+        return [_tagged(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        ((name, own),) = value.items()
+        if _TAGGED.fullmatch(name):
+            return {f"${name}": _tagged(own)}
+    return {name: _tagged(own) for name, own in value.items()}

@@ -1,33 +1,42 @@
 """Builds a report of the rows of one or several runs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
+from typing import Any, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from turnwise.schemas.report import Report, ReportRun, ReportVersion
-from turnwise.transforms.decisions.report.collect import CollectedRuns, Entry, RunRows, VersionKey, collect
+from turnwise.schemas.report import Conversations, Detail, Report, ReportRun, ReportVersion, ToolFigure
+from turnwise.schemas.rows import ConversationRow
+from turnwise.transforms.decisions.report.collect import (
+    AnyRow,
+    CollectedRuns,
+    Entry,
+    RunRows,
+    VersionKey,
+    collect,
+    exact_json,
+    short_names,
+    turns_of,
+)
 from turnwise.transforms.decisions.report.figures import (
     Compared,
     coverage_sentence,
+    criterion_rows,
+    curves,
+    failure_groups,
+    outcomes,
     problem_sentences,
+    quantile,
     report_run,
+    slices,
+    unscored,
     verdict_sentences,
 )
-from turnwise.transforms.reporting.calls import tool_figures
-from turnwise.transforms.reporting.conversations import (
-    chunks,
-    columns,
-    read_first,
-    reading_order,
-    sample_first,
-)
-from turnwise.transforms.reporting.criteria import criterion_rows
-from turnwise.transforms.reporting.curves import curves
-from turnwise.transforms.reporting.gaps import failure_groups, unscored
-from turnwise.transforms.reporting.names import short_names
-from turnwise.transforms.reporting.slices import slices
+from turnwise.transforms.matching.calls import parameter_score
+from turnwise.transforms.review.problems import reading_key, to_read
+from turnwise.transforms.scoring.evaluate import STATUS
 
 
 class PlacedChunks(Struct, frozen=True):
@@ -138,3 +147,279 @@ def _versions(collected: CollectedRuns) -> list[ReportVersion]:
         )
         for version, name in zip(collected.versions, short_names(collected.versions), strict=True)
     ]
+
+
+# The conversations of a report: reading order, columns, and what a chunk holds of each.
+
+CHUNK_CHARACTERS = 400_000
+SAMPLE = 200
+_NONE = -1
+
+
+def reading_order(entries: Sequence[Entry]) -> list[Entry]:
+    """Returns the conversations in the order of reading."""
+    return sorted(entries, key=lambda entry: reading_key(entry.row))
+
+
+def read_first(entries: Sequence[Entry]) -> list[int]:
+    """Returns the places of the conversations to read first, among those in the order of reading."""
+    places = {id(entry.row): place for place, entry in enumerate(entries)}
+    return [places[id(row)] for row in to_read([entry.row for entry in entries])]
+
+
+def sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[int]]:
+    """Returns places in the order in which a small report keeps them: a random sample, no passes, passes.
+
+    Returns:
+        The places, and those of the random sample: the conversations whose hash with the seed is lowest.
+    """
+    ranked = sorted(range(len(entries)), key=lambda place: _hash(seed, entries[place]))
+    sample = set(ranked[:SAMPLE])
+    rest = sorted(ranked[SAMPLE:], key=lambda place: (entries[place].row["verdict"] == "PASS", place))
+    return [*sorted(sample), *rest], sample
+
+
+def _hash(seed: str, entry: Entry) -> str:
+    return sha256(f"{seed}\0{entry.identity}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def chunks(entries: Sequence[Entry], places: Sequence[int]) -> Iterator[tuple[list[int], str]]:
+    """Yields chunks: places of conversations, and JSON of their details by place."""
+    held: dict[int, str] = {}
+    size = 0
+    for place in places:
+        text = exact_json(detail(entries[place]))
+        if held and size + len(text) > CHUNK_CHARACTERS:
+            yield list(held), _chunk_text(held)
+            held, size = {}, 0
+        held[place] = text
+        size += len(text)
+    if held:
+        yield list(held), _chunk_text(held)
+
+
+def _chunk_text(held: dict[int, str]) -> str:
+    return "{" + ",".join(f'"{place}":{text}' for place, text in held.items()) + "}"
+
+
+def detail(entry: Entry) -> Detail:
+    """Returns transcript and scores of a conversation; expected calls are paired with actual ones."""
+    transcript = entry.row["transcript"]
+    if transcript is not None:
+        transcript = {**transcript, "turns": [_paired(turn) for turn in turns_of(entry.row)]}
+    return {
+        "eval_set_id": entry.row["eval_set_id"],
+        "transcript": transcript,
+        "scores": entry.own_scores,
+        "is_repeated": entry.is_repeated,
+    }
+
+
+def _paired(turn: AnyRow) -> AnyRow:
+    expected = expected_calls(turn)
+    if expected is None:
+        return turn
+    return {**turn, "pairs": call_pairs(expected, turn.get("tool_calls") or [])}
+
+
+class _Names:
+    """Numbers texts in the order in which they first occur."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    def place(self, text: str | None) -> int:
+        return _NONE if text is None else self._places.setdefault(text, len(self._places))
+
+    def places(self, texts: Sequence[str]) -> list[int]:
+        return [self._places.setdefault(text, len(self._places)) for text in dict.fromkeys(texts)]
+
+    @property
+    def texts(self) -> list[str]:
+        return list(self._places)
+
+
+_PLAIN = {
+    "id": "conversation_id",
+    "seconds": "latency_seconds",
+    "time": "event_time",
+    **{
+        name: name
+        for name in (
+            *("eval_id", "verdict", "reason", "ended", "worst_turn", "why", "harm", "harm_term"),
+            *("cluster_label", "turns", "tool_calls", "tool_errors", "destructive_calls"),
+            *("tokens_in", "tokens_out", "position"),
+        )
+    },
+}
+_NAMED = {"language": "language", "worst": "worst_criterion", "cluster": "cluster", "source": "source"}
+
+
+def columns(
+    entries: Sequence[Entry],
+    versions: Sequence[VersionKey],
+    chunk_of: dict[int, int],
+    sample: set[int] | None,
+) -> tuple[Conversations, list[str]]:
+    """Returns the columns of conversations in reading order, and the texts that they name by place.
+
+    Args:
+        entries: The conversations.
+        versions: The versions, in display order.
+        chunk_of: Place of a conversation -> its chunk.
+        sample: Places of the random sample; None: nothing is left out.
+    """
+    names = _Names()
+    rows: list[AnyRow] = [dict(entry.row) for entry in entries]
+    by_name: dict[str, list[Any]] = {
+        **{name: [row[source] for row in rows] for name, source in _PLAIN.items()},
+        **{name: [names.place(row[source]) for row in rows] for name, source in _NAMED.items()},
+        **_score_columns(entries, names),
+    }
+    found = Conversations(
+        **by_name,
+        version=[versions.index(entry.version) for entry in entries],
+        tags=[names.places(row["tags"]) for row in rows],
+        tools=[names.places(_tools(entry.row)) for entry in entries],
+        chunk=[chunk_of.get(place, _NONE) for place in range(len(entries))],
+        is_random=[sample is None or place in sample for place in range(len(entries))],
+    )
+    return found, names.texts
+
+
+def _score_columns(entries: Sequence[Entry], names: _Names) -> dict[str, list[Any]]:
+    """Returns which criteria passed, failed, gave no value, at which level, and the labels of scores."""
+    found: dict[str, list[Any]] = {name: [] for name in (*_COLUMN_OF.values(), *_LEVELS, "labels")}
+    for entry in entries:
+        own = outcomes(entry)
+        for outcome, name in _COLUMN_OF.items():
+            found[name].append(names.places(_with(own, outcome)))
+        for name, is_turn in _LEVELS.items():
+            seen = [score["criterion"] for score in entry.own_scores if ("turn_index" in score) == is_turn]
+            found[name].append(names.places(seen))
+        found["labels"].append(names.places([s["label"] for s in entry.own_scores if s.get("label")]))
+    return found
+
+
+_LEVELS = {"whole": False, "by_turn": True}
+_COLUMN_OF = {"PASS": "passed", "FAIL": "failed", None: "unscored"}
+
+
+def _with(found: dict[str, str | None], outcome: str | None) -> list[str]:
+    return [name for name, own in found.items() if own == outcome and name != STATUS]
+
+
+def _tools(row: ConversationRow) -> list[str]:
+    return [
+        call["name"] for turn in turns_of(row) for call in turn.get("tool_calls") or () if call.get("name")
+    ]
+
+
+# Figures of tools, and which expected call an actual one stands for, from transcripts.
+
+_MOST_WRONG = 5
+
+
+class CallPair(NamedTuple):
+    """An expected call and the call that was made instead.
+
+    Attributes:
+        expected: Place among the expected calls; None: the call was not expected.
+        actual: Place among the made calls; None: the call is missing.
+        wrong: Names of arguments that are missing or do not match.
+    """
+
+    expected: int | None
+    actual: int | None
+    wrong: tuple[str, ...]
+
+
+def call_pairs(expected: Sequence[AnyRow], actual: Sequence[AnyRow]) -> list[CallPair]:
+    """Pairs the calls of one turn by tool, those with the fewest wrong arguments first, then in order.
+
+    Directives of a case (`$matchType`) are followed.
+    """
+    free = dict(enumerate(actual))
+    found: dict[int, CallPair] = {}
+    ranked = sorted(
+        (len(wrong), i, j, wrong)
+        for i, want in enumerate(expected)
+        for j, call in free.items()
+        if (wrong := _wrong(want, call)) is not None
+    )
+    for _, i, j, wrong in ranked:
+        if i not in found and j in free:
+            found[i] = CallPair(i, j, wrong)
+            del free[j]
+    pairs = [found.get(i, CallPair(i, None, ())) for i in range(len(expected))]
+    return [*pairs, *(CallPair(None, j, ()) for j in free)]
+
+
+def _wrong(expected: AnyRow, actual: AnyRow) -> tuple[str, ...] | None:
+    """Returns the wrong arguments; None: another tool."""
+    if expected.get("name") != actual.get("name"):
+        return None
+    wanted, given = expected.get("args"), actual.get("args")
+    if not isinstance(wanted, dict) or not isinstance(given, dict | None):
+        return ()
+    try:
+        return parameter_score(wanted, given).wrong
+    except ValueError:
+        return ()
+
+
+def expected_calls(turn: AnyRow) -> list[AnyRow] | None:
+    """Returns the calls that are expected of a turn; None: not stated."""
+    expected = turn.get("expected")
+    return expected.get("tool_calls") if isinstance(expected, dict) else None
+
+
+class _Tool(Struct):
+    calls: int = 0
+    errors: int = 0
+    seconds: list[float] = field(default_factory=list)
+    effects: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
+
+    def add(self, call: AnyRow) -> None:
+        self.calls += 1
+        self.errors += bool(call.get("error"))
+        seconds = call.get("seconds")
+        if isinstance(seconds, int | float):
+            self.seconds.append(seconds)
+        self.effects[call.get("effect") or "unknown"] += 1
+
+
+def tool_figures(collected: CollectedRuns) -> list[ToolFigure]:
+    """Returns the figures of every tool that was called, by name and version."""
+    places = {version: place for place, version in enumerate(collected.versions)}
+    tools: dict[tuple[str, VersionKey], _Tool] = {}
+    for entry in collected.entries:
+        for turn in turns_of(entry.row):
+            for call in turn.get("tool_calls") or ():
+                tools.setdefault((call.get("name") or "", entry.version), _Tool()).add(call)
+            for name, argument in _wrong_arguments(turn):
+                tools[name, entry.version].wrong[argument] += 1
+    ranked = sorted((name, places[version], tool) for (name, version), tool in tools.items())
+    return [_figure(*one) for one in ranked]
+
+
+def _wrong_arguments(turn: AnyRow) -> Iterator[tuple[str, str]]:
+    made = turn.get("tool_calls") or []
+    for pair in call_pairs(expected_calls(turn) or [], made):
+        if pair.actual is not None:
+            yield from ((made[pair.actual].get("name") or "", name) for name in pair.wrong)
+
+
+def _figure(name: str, version: int, tool: _Tool) -> ToolFigure:
+    seconds = sorted(tool.seconds)
+    return ToolFigure(
+        name,
+        version,
+        tool.calls,
+        tool.errors,
+        quantile(seconds, 0.5) if seconds else None,
+        quantile(seconds, 0.95) if seconds else None,
+        dict(tool.effects),
+        tool.wrong.most_common(_MOST_WRONG),
+    )

@@ -1,14 +1,41 @@
 """The first screen in words: what cannot be relied on, the verdicts, and the balance of records."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from turnwise.schemas.comparison import Comparison
-from turnwise.schemas.report import CriterionFigure, CriterionRow, ReportRun, ReportVersion, Sentence
+from turnwise.schemas.report import (
+    CriterionFigure,
+    CriterionRow,
+    Curve,
+    FailureGroup,
+    ReportRun,
+    ReportVersion,
+    Sentence,
+    Slice,
+    SliceFigure,
+    Unscored,
+)
+from turnwise.schemas.rows import ConversationRow
 from turnwise.schemas.run import RunDocument
-from turnwise.transforms.decisions.report.collect import RunRows
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.report.collect import (
+    AnyRow,
+    CollectedRuns,
+    Entry,
+    RunRows,
+    VersionKey,
+    turns_of,
+)
+from turnwise.transforms.metrics.tally import rank_of
 from turnwise.transforms.scoring.evaluate import STATUS
+from turnwise.transforms.statistics.agreement import GroupSum, grouped_mean_interval, grouped_share_interval
+from turnwise.transforms.statistics.power import detectable_of_groups
+from turnwise.transforms.statistics.tests import benjamini_hochberg, exact_p
 
 LEAST_COVERAGE = 0.95
 _IDS_SHOWN = 3
@@ -186,3 +213,465 @@ def _gaps(document: RunDocument, idle: Sequence[str], repeated: Collection[str])
         )
     for name in idle:
         yield f"{document.run_id}: {name} has a threshold, and is not applicable to any conversation."
+
+
+# Where it goes wrong: outcomes by language, tag, tool and length, and which of them stand out.
+
+FALSE_DISCOVERY_RATE = 0.1
+_MOST_SLICES = 60
+_BUCKETS = ((1, "1"), (3, "2 to 3"), (6, "4 to 6"), (10, "7 to 10"))
+_PLACE = {"PASS": 0, "FAIL": 1, None: 2}
+
+
+class _Sides(NamedTuple):
+    """Passes and numbers of two groups of conversations."""
+
+    passes: int
+    size: int
+    base_passes: int
+    base_size: int
+
+    @property
+    def is_complete(self) -> bool:
+        return self.size > 0 and self.base_size > 0
+
+    @property
+    def difference(self) -> float:
+        return self.passes / self.size - self.base_passes / self.base_size
+
+    @property
+    def variance(self) -> float:
+        """Variance of the difference; half a pass and half a failure are added to each group."""
+        return _variance(self.passes, self.size) + _variance(self.base_passes, self.base_size)
+
+    @property
+    def detectable(self) -> float | None:
+        return _detectable(self.passes + self.base_passes, self.size, self.base_size)
+
+
+@lru_cache(maxsize=4096)
+def _detectable(passes: int, size: int, base_size: int) -> float | None:
+    return detectable_of_groups(passes / (size + base_size), (size, base_size))
+
+
+def _variance(passes: int, count: int) -> float:
+    share = (passes + 0.5) / (count + 1)
+    return share * (1 - share) / count
+
+
+SliceKey = tuple[str, str]
+"""Kind and value of a slice."""
+CriterionOfVersion = tuple[str, VersionKey]
+"""Criterion and version."""
+_CellKey = tuple[SliceKey, CriterionOfVersion]
+OutcomeCounts = dict[CriterionOfVersion, list[int]]
+"""Passed, failed, not scored."""
+
+
+def outcomes(entry: Entry) -> dict[str, str | None]:
+    """Returns criterion -> outcome of a conversation: its own, or else FAIL if one of its turns fails.
+
+    None: without a value. Criteria without a threshold are left out.
+    """
+    found: dict[str, str | None] = {}
+    by_turn: dict[str, set[str | None]] = {}
+    for score in entry.own_scores:
+        outcome = score.get("outcome")
+        if outcome not in _PLACE or (outcome is None and "value" in score):
+            continue
+        if "turn_index" in score:
+            by_turn.setdefault(score["criterion"], set()).add(outcome)
+        else:
+            found[score["criterion"]] = outcome
+    for name, seen in by_turn.items():
+        if name not in found:
+            found[name] = "FAIL" if "FAIL" in seen else None if None in seen else "PASS"
+    return {STATUS: entry.row["verdict"], **found}
+
+
+def slices_of(row: ConversationRow) -> Iterator[SliceKey]:
+    """Yields the slices that a conversation belongs to."""
+    if row["language"]:
+        yield "language", row["language"]
+    yield from (("tag", tag) for tag in dict.fromkeys(row["tags"]))
+    tools = (call.get("name") for turn in turns_of(row) for call in turn.get("tool_calls") or ())
+    yield from (("tool", name) for name in dict.fromkeys(tools) if name)
+    turns = row["turns"]
+    if turns:
+        yield "turns", next((text for most, text in _BUCKETS if turns <= most), "over 10")
+
+
+def slices(collected: CollectedRuns) -> list[Slice]:
+    """Returns the slices that do not hold every conversation, the largest first within their kind."""
+    sizes: Counter[SliceKey] = Counter()
+    counts: dict[SliceKey, OutcomeCounts] = {}
+    totals: OutcomeCounts = {}
+    for entry in collected.entries:
+        found = outcomes(entry)
+        _add(totals, entry.version, found)
+        for key in slices_of(entry.row):
+            sizes[key] += 1
+            _add(counts.setdefault(key, {}), entry.version, found)
+    partial = [(key, size) for key, size in sizes.most_common() if size < len(collected.entries)]
+    chosen = sorted(partial[:_MOST_SLICES], key=lambda one: (one[0][0], -one[1], one[0][1]))
+    cells = {(key, place): own for key, _ in chosen for place, own in counts[key].items()}
+    figures = _figures(cells, totals)
+    return [
+        Slice(*key, size, _by_criterion(key, counts[key], figures, collected.versions))
+        for key, size in chosen
+    ]
+
+
+def _add(counts: OutcomeCounts, version: VersionKey, found: dict[str, str | None]) -> None:
+    for name, outcome in found.items():
+        counts.setdefault((name, version), [0, 0, 0])[_PLACE[outcome]] += 1
+
+
+def _by_criterion(
+    key: SliceKey,
+    counts: OutcomeCounts,
+    figures: dict[_CellKey, SliceFigure],
+    versions: Sequence[VersionKey],
+) -> dict[str, list[SliceFigure | None]]:
+    names = dict.fromkeys(name for name, _ in counts)
+    return {name: [figures.get((key, (name, version))) for version in versions] for name in names}
+
+
+def _figures(cells: dict[_CellKey, list[int]], totals: OutcomeCounts) -> dict[_CellKey, SliceFigure]:
+    """Compares every slice with the rest of its version, and corrects for the number of slices by version."""
+    sides = {key: _sides(own, totals[key[1]]) for key, own in cells.items()}
+    complete = {key: side for key, side in sides.items() if side.is_complete}
+    found = {key: SliceFigure(*_three(own)) for key, own in cells.items()}
+    for version in {place[1] for _, place in complete}:
+        keys = [key for key in complete if key[1][1] == version]
+        adjusted = benjamini_hochberg([exact_p(*complete[key]) for key in keys])
+        shrunk = _shrunk({key: complete[key] for key in keys})
+        for key, p in zip(keys, adjusted, strict=True):
+            side, stands_out = complete[key], p < FALSE_DISCOVERY_RATE
+            found[key] = SliceFigure(
+                *_three(cells[key]), side.difference, shrunk[key], stands_out, side.detectable
+            )
+    return found
+
+
+def _three(counts: Sequence[int]) -> tuple[int, int, int]:
+    return counts[0], counts[1], counts[2]
+
+
+def _sides(own: Sequence[int], total: Sequence[int]) -> _Sides:
+    passed, failed = own[:2]
+    passed_rest, failed_rest = total[0] - passed, total[1] - failed
+    return _Sides(passed, passed + failed, passed_rest, passed_rest + failed_rest)
+
+
+def _shrunk(
+    sides: dict[_CellKey, _Sides],
+) -> dict[_CellKey, float]:
+    found: dict[_CellKey, float] = {}
+    for name in {place[0] for _, place in sides}:
+        keys = [key for key in sides if key[1][0] == name]
+        drawn = shrink([sides[k].difference for k in keys], [sides[k].variance for k in keys])
+        found |= dict(zip(keys, drawn, strict=True))
+    return found
+
+
+def shrink(differences: Sequence[float], variances: Sequence[float]) -> list[float]:
+    """Draws differences towards their weighted mean, the more the less certain each is.
+
+    The variance between them is that of DerSimonian and Laird 1986, Meta-analysis in clinical trials.
+
+    Args:
+        differences: The differences.
+        variances: Their variances, above 0.
+    """
+    weights = [1 / variance for variance in variances]
+    total = sum(weights)
+    mean = _dot(weights, differences) / total
+    excess = sum(w * (d - mean) ** 2 for w, d in zip(weights, differences, strict=True)) - len(weights) + 1
+    scale = total - sum(weight**2 for weight in weights) / total
+    between = max(0.0, excess / scale) if scale > 0 else 0.0
+    return [mean + (d - mean) * between / (between + v) for d, v in zip(differences, variances, strict=True)]
+
+
+def _dot(left: Iterable[float], right: Iterable[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+# What is not green: scores without a value by reason, and failures with their records.
+
+NO_REASON = "no reason is stated"
+LONGEST_RECORD = 4000
+_LONGEST_REASON = 300
+_MOST_REASONS = 200
+_EXAMPLES = 10
+_ROWS = 25
+
+
+class _Reason(NamedTuple):
+    criterion: str
+    version: int
+    text: str
+
+
+def unscored(collected: CollectedRuns, entries: Sequence[Entry]) -> list[Unscored]:
+    """Returns scores without a value and verdicts not reached, by reason, most frequent first.
+
+    Args:
+        collected: The rows.
+        entries: The conversations in reading order, whose places are given as examples.
+    """
+    places = {version: place for place, version in enumerate(collected.versions)}
+    counts: dict[_Reason, int] = {}
+    examples: dict[_Reason, list[int]] = {}
+    for place, entry in enumerate(entries):
+        for name, text in _reasons(entry):
+            key = _Reason(name, places[entry.version], _short(text))
+            counts[key] = counts.get(key, 0) + 1
+            own = examples.setdefault(key, [])
+            if len(own) < _EXAMPLES and place not in own:
+                own.append(place)
+    ranked = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    found = [Unscored(*key, number, examples[key]) for key, number in ranked[:_MOST_REASONS]]
+    rest = sum(number for _, number in ranked[_MOST_REASONS:])
+    return [*found, Unscored("", -1, "other reasons", rest, [])] if rest else found
+
+
+def _reasons(entry: Entry) -> list[tuple[str, str]]:
+    found = [(s["criterion"], s.get("reason") or NO_REASON) for s in entry.scores if "value" not in s]
+    if entry.row["verdict"] is None:
+        found.append((STATUS, entry.row["reason"] or NO_REASON))
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+
+
+def failure_groups(failures: Sequence[Sequence[AnyRow]]) -> list[FailureGroup]:
+    """Returns failures and findings by stage and error, failures first, then the most frequent first."""
+    found: dict[tuple[str, str], list[AnyRow]] = {}
+    for place, rows in enumerate(failures):
+        for row in rows:
+            key = (row.get("stage") or "", row.get("error_type") or "")
+            found.setdefault(key, []).append({**row, "run": place})
+    groups = [
+        FailureGroup(*key, len(rows), [_shown(row) for row in rows[:_ROWS]]) for key, rows in found.items()
+    ]
+    return sorted(groups, key=lambda group: (group.stage == "check", -group.count, group.stage))
+
+
+def _shown(row: AnyRow) -> AnyRow:
+    """Returns a failure with a record that fits on a screen, and how much of it was cut."""
+    record = row.get("record") or ""
+    kept = {name: value for name, value in row.items() if value is not None and name != "record"}
+    if record:
+        kept |= {"record": record[:LONGEST_RECORD], "record_cut": max(0, len(record) - LONGEST_RECORD)}
+    return kept
+
+
+# Distributions of latencies, tokens and counts, by version.
+
+STEPS = 100
+
+
+def curves(collected: CollectedRuns) -> list[Curve]:
+    """Returns the distributions of every criterion without a scale, and of tokens a conversation."""
+    found: dict[tuple[str, str, VersionKey], list[float | None]] = {}
+    for entry in collected.entries:
+        for quantity, unit, value in _quantities(entry, collected.units):
+            found.setdefault((quantity, unit, entry.version), []).append(value)
+    places = {version: place for place, version in enumerate(collected.versions)}
+    measured = {quantity for (quantity, _, _), values in found.items() if any(v is not None for v in values)}
+    return [
+        _curve(quantity, unit, places[version], values)
+        for (quantity, unit, version), values in sorted(
+            found.items(), key=lambda one: (one[0][0], places[one[0][2]])
+        )
+        if quantity in measured
+    ]
+
+
+def _quantities(entry: Entry, units: dict[str, str]) -> Iterator[tuple[str, str, float | None]]:
+    for score in entry.scores:
+        unit = units.get(score["criterion"], "score")
+        if unit != "score" and "turn_index" in score:
+            yield score["criterion"], unit, score.get("value")
+    yield "tokens_in", "tokens", entry.row["tokens_in"]
+    yield "tokens_out", "tokens", entry.row["tokens_out"]
+
+
+def _curve(quantity: str, unit: str, version: int, values: Sequence[float | None]) -> Curve:
+    known = sorted(value for value in values if value is not None)
+    return Curve(
+        quantity,
+        unit,
+        version,
+        len(known),
+        len(values) - len(known),
+        [quantile(known, i / STEPS) for i in range(STEPS + 1)] if known else [],
+    )
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Returns the smallest of sorted values that a share (0..1) of them does not exceed, as metrics do."""
+    return values[rank_of(share, len(values))]
+
+
+# The table of criteria: figures by version, with intervals.
+
+_SHARE = (0.0, 1.0)
+_MOST_TURNS = 50
+
+
+class _Sum(Struct):
+    """Scores of one criterion, one level and one version; values and outcomes by conversation."""
+
+    unscored: int = 0
+    passed: int = 0
+    failed: int = 0
+    values: dict[int, GroupSum] = field(default_factory=dict)
+    outcomes: dict[int, GroupSum] = field(default_factory=dict)
+
+    def add(
+        self, value: float | None, outcome: str | None, special: Sequence[float], conversation: int
+    ) -> None:
+        if value is None:
+            self.unscored += 1
+        elif value not in special:
+            _add_criteria(self.values, conversation, value)
+        if outcome in ("PASS", "FAIL"):
+            _add_criteria(self.outcomes, conversation, outcome == "PASS")
+        self.passed += outcome == "PASS"
+        self.failed += outcome == "FAIL"
+
+    @property
+    def scored(self) -> int:
+        return sum(group.size for group in self.values.values())
+
+    @property
+    def mean(self) -> float | None:
+        scored = self.scored
+        return sum(group.total for group in self.values.values()) / scored if scored else None
+
+    @property
+    def share(self) -> float | None:
+        decided = self.passed + self.failed
+        return self.passed / decided if decided else None
+
+    @property
+    def shown(self) -> float | None:
+        return self.mean if self.share is None else self.share
+
+
+def _add_criteria(groups: dict[int, GroupSum], conversation: int, value: float) -> None:
+    known = groups.get(conversation, _EMPTY)
+    groups[conversation] = GroupSum(known.size + 1, known.total + value)
+
+
+_EMPTY = GroupSum(0, 0.0)
+CriterionSums = dict[tuple[str, bool, VersionKey], _Sum]
+"""(criterion, whether it is of whole conversations, version) -> sum."""
+
+
+def criterion_rows(collected: CollectedRuns) -> list[CriterionRow]:
+    """Returns the rows of the table: verdicts first, then the criteria in the order of their scores."""
+    sums, turns = _sums(collected.entries), _sums_by_turn(collected.entries)
+    errors = _errors(collected.failures)
+    names = dict.fromkeys([STATUS, *(name for name, _, _ in sums)])
+    return [_row(name, collected, sums, turns, errors) for name in names]
+
+
+def _sums(entries: Iterable[Entry]) -> CriterionSums:
+    sums: CriterionSums = {}
+    for place, entry in enumerate(entries):
+        verdict = entry.row["verdict"]
+        value = {"PASS": 1.0, "FAIL": 0.0}.get(verdict or "")
+        sums.setdefault((STATUS, True, entry.version), _Sum()).add(value, verdict, (), place)
+        for score in entry.scores:
+            key = (score["criterion"], "turn_index" not in score, entry.version)
+            sums.setdefault(key, _Sum()).add(*_value(score), place)
+    return sums
+
+
+def _value(score: AnyRow) -> tuple[float | None, str | None, Sequence[float]]:
+    kind = CRITERIA.get(score["criterion"])
+    return score.get("value"), score.get("outcome"), kind.special_values if kind else ()
+
+
+def _sums_by_turn(entries: Iterable[Entry]) -> dict[tuple[str, VersionKey], dict[int, _Sum]]:
+    sums: dict[tuple[str, VersionKey], dict[int, _Sum]] = {}
+    for place, entry in enumerate(entries):
+        for score in entry.scores:
+            turn = score.get("turn_index")
+            if turn is not None and 0 <= turn < _MOST_TURNS:
+                own = sums.setdefault((score["criterion"], entry.version), {})
+                own.setdefault(turn, _Sum()).add(*_value(score), place)
+    return sums
+
+
+def _errors(failures: Sequence[Sequence[AnyRow]]) -> Counter[tuple[str, VersionKey]]:
+    return Counter(
+        (row["criterion"], VersionKey(place, row.get("app_version") or ""))
+        for place, rows in enumerate(failures)
+        for row in rows
+        if row.get("stage") == "score" and row.get("criterion")
+    )
+
+
+def _row(
+    name: str,
+    collected: CollectedRuns,
+    sums: CriterionSums,
+    turns: dict[tuple[str, VersionKey], dict[int, _Sum]],
+    errors: Counter[tuple[str, VersionKey]],
+) -> CriterionRow:
+    is_whole = _shows_conversations(name, collected, sums)
+    own = [sums.get((name, is_whole, version)) for version in collected.versions]
+    has_outcomes = any(one is not None and one.share is not None for one in own)
+    scale = _SHARE if has_outcomes else _scale(name)
+    figures = [
+        None
+        if one is None
+        else _figure(one, has_outcomes, scale, turns.get((name, version), {}), errors[name, version])
+        for one, version in zip(own, collected.versions, strict=True)
+    ]
+    low, high = scale or (None, None)
+    level = "conversation" if is_whole else "turn"
+    return CriterionRow(name, collected.units.get(name, "score"), level, low, high, figures)
+
+
+def _shows_conversations(name: str, collected: CollectedRuns, sums: CriterionSums) -> bool:
+    """Scores are shown by conversation, latencies and counts by turn, as in the table of a run."""
+    wanted = name == STATUS or _scale(name) is not None
+    is_there = any((name, wanted, version) in sums for version in collected.versions)
+    return wanted if is_there else not wanted
+
+
+def _scale(name: str) -> tuple[float, float] | None:
+    kind = CRITERIA.get(name)
+    return kind.scale if kind else _SHARE
+
+
+def _figure(
+    own: _Sum, has_outcomes: bool, scale: tuple[float, float] | None, turns: dict[int, _Sum], errors: int
+) -> CriterionFigure:
+    groups = list((own.outcomes if has_outcomes else own.values).values())
+    interval = grouped_share_interval(groups) if has_outcomes else grouped_mean_interval(groups, scale)
+    low, high = interval or (None, None)
+    by_turn = [
+        (one.shown, one.scored + one.unscored)
+        for one in (turns.get(i, _Sum()) for i in range(max(turns, default=-1) + 1))
+    ]
+    return CriterionFigure(
+        count=own.scored + own.unscored,
+        scored=own.scored,
+        unscored=own.unscored,
+        errors=errors,
+        passed=own.passed,
+        failed=own.failed,
+        mean=own.mean,
+        share=own.share,
+        low=low,
+        high=high,
+        by_turn=by_turn,
+    )

@@ -14,9 +14,9 @@ from turnwise.pipeline.streaming.local.counts import stream_counts
 from turnwise.pipeline.streaming.local.segments import SegmentId
 from turnwise.schemas.conversation import Receipt
 from turnwise.schemas.run import StreamRules
+from turnwise.transforms.beam.sessions import FORGOTTEN_SECONDS
+from turnwise.transforms.beam.windows import failed_outcome, ignored_outcome
 from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.streaming.outcome import failed_outcome, ignored_outcome
-from turnwise.transforms.streaming.session_state import FORGOTTEN_SECONDS
 
 RULES = StreamRules(session_gap=6.0, window=100.0, allowed_lateness=1000.0)
 

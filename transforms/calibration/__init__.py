@@ -1,1 +1,0 @@
-"""Criteria against human labels: agreement, thresholds, and figures without a judge's bias."""

@@ -1,1 +1,0 @@
-"""Eval cases made of recorded conversations, to be approved by a person."""

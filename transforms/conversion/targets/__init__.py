@@ -1,1 +1,0 @@
-"""The formats that can be written, one object a module."""

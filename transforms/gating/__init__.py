@@ -1,1 +1,0 @@
-"""Decides by rules whether a run passes: bounds, coverage, destructive calls, a baseline."""

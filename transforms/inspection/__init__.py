@@ -1,1 +1,0 @@
-"""What files hold, and what of it could be scored."""

@@ -1,1 +1,0 @@
-"""From the rows of runs to the data of a report. Pure functions."""

@@ -1,1 +1,0 @@
-"""Conversations as a stream: assembly of events, windows, revisions, alerts."""
