@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from turnwise.pipeline.batch.build import aggregate_versions
-from turnwise.pipeline.batch.collector import calm_collector
+from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.io.run_writer import AGGREGATED
 from turnwise.pipeline.io.sinks.base import document_content, table_content
 from turnwise.pipeline.io.sinks.files import JsonLinesWriter
-from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.run import read_config
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.formats.reading import LogReader

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import turnwise
 from benchmarks.figures import Check, Found, Table, run_benchmark
-from turnwise.pipeline.batch.collector import calm_collector
+from turnwise.pipeline.batch.process import calm_collector
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 
 TURNS, SPANS_A_TURN, SPANS_A_LINE = 3, 20, 100

@@ -24,7 +24,7 @@ from benchmarks.children import ROOT, yardstick
 from benchmarks.figures import Found, Row, Table, run_benchmark
 from benchmarks.store_data import APP, CRITERIA, EVALUATIONS, RUNS, evaluation_name, fill, result_name, run_id
 from tests.postgres_server import created, lacks_postgres, postgres_server
-from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.database import open_store
 
 _JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 _RARE = 20

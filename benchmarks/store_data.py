@@ -11,10 +11,9 @@ import turnwise
 from benchmarks.data import Json, conversation
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.engine import Store, open_store
-from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
-from turnwise.pipeline.store.naming import marked, run_name
-from turnwise.pipeline.store.row_tables import ROW_TABLES
+from turnwise.pipeline.store.database import Store, marked, open_store, run_name
+from turnwise.pipeline.store.lost import ROW_TABLES
+from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.jsonio import JsonObject

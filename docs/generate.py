@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 
 from pydantic.fields import FieldInfo
 
-from turnwise.pipeline.io.warehouse.bigquery_tables import BIGQUERY_TYPES
+from turnwise.pipeline.io.bigquery_sink import BIGQUERY_TYPES
 from turnwise.schemas.rows import ARROW_TYPES, TABLES, MetricRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import Table
 
-from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
+from turnwise.pipeline.store.database import Store
+from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
 
 DOCUMENT: dict[str, Any] = {
     "judge": {"backend": "none"},

@@ -4,12 +4,9 @@ from time import time_ns
 from typing import Any
 
 from tests.pipeline.report_html.made_run import DOCUMENT, Row, scores
-from turnwise.pipeline.store.database import CONVERSATION_ROWS, METRIC_ROWS, SCORE_ROWS
-from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
-from turnwise.pipeline.store.metrics import metric_columns
-from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.rows import conversation_columns, score_columns
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, METRIC_ROWS, SCORE_ROWS, Store
+from turnwise.pipeline.store.rows import conversation_columns, metric_columns, score_columns
+from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
 from turnwise.schemas.rows import MetricsByAppVersionRow
 
 _NOW = 1_790_000_000 * 10**9

@@ -29,7 +29,7 @@ from turnwise.pipeline.cli.tools import judge_check_parser
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.serve import parse_serve_options
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.database import open_store
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record

@@ -25,12 +25,12 @@ FOLDERS = [
 ALLOWED = {
     **{name: {"schemas/config.py"} for name in DEFAULT_CRITERIA},
     # Words of the wire formats, and of CES's own results.
-    "hallucination": {"transforms/ces/", "pipeline/store/result_parts.py"},
+    "hallucination": {"transforms/ces/", "pipeline/store/rows.py"},
     "semantic_similarity": {"transforms/formats/ces_cases.py"},
     "tool_invocation_score": {"schemas/config.py", "schemas/ces/"},
     "grounding_score": {"transforms/formats/answers.py"},
     "safety_ratings": {"transforms/formats/adk_cases.py", "transforms/formats/answers.py"},
-    "turn_latency": {"schemas/config.py", "transforms/ces/", "pipeline/store/result_parts.py"},
+    "turn_latency": {"schemas/config.py", "transforms/ces/", "pipeline/store/rows.py"},
     # Where the conversations of a format say that they come from.
     "openai_chat": {"transforms/formats/chat.py", "transforms/tools/targets/formats.py"},
     # The format of a target.
@@ -41,7 +41,7 @@ ALLOWED = {
     # Files and keys of that name, and the default of --output_format.
     "avro": {"schemas/rows.py"},
     "store": {"pipeline/settings/extras.py", "pipeline/batch/summary.py", "pipeline/cli/main.py"},
-    "jsonl": {"pipeline/settings/outputs.py"},
+    "jsonl": {"pipeline/settings/options.py"},
     # Where the declaration of a tool comes from.
     "openai": {"transforms/tools/targets/formats.py", "transforms/formats/endings.py"},
     # The key of the config.

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from turnwise.pipeline.settings.config_file import read_config
-from turnwise.pipeline.settings.judge import check_several, judge_settings
-from turnwise.pipeline.settings.raw_options import RawJudgeOptions
+from turnwise.pipeline.settings.options import RawJudgeOptions
 from turnwise.pipeline.settings.run import (
     RunSettings,
     check_rubrics,
+    check_several,
+    judge_settings,
     judged_by,
+    read_config,
     run_info,
     with_fail_on,
 )

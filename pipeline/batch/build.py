@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam.pvalue import PCollection
+from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.transforms.window import GlobalWindows
 
-from turnwise.pipeline.batch.parse_and_join import ParseAndJoin
-from turnwise.pipeline.io.run_end import Told
-from turnwise.pipeline.io.run_files import RowsSink, Sink
-from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES
-from turnwise.pipeline.io.sources import Source
+from turnwise.pipeline.io.event_join import EventJoin
+from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES, RowsSink, Sink, Told
+from turnwise.pipeline.io.sources import STOPPING, Source
 from turnwise.pipeline.report.counts import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow
 from turnwise.schemas.score import Failure
@@ -23,6 +23,7 @@ from turnwise.transforms.beam.steps import (
     OF_RUN,
     CountingDoFn,
     InspectedDoFn,
+    Joined,
     JoinSessions,
     MatchCases,
     MetricsFn,
@@ -31,8 +32,8 @@ from turnwise.transforms.beam.steps import (
     ParseEvalCases,
 )
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
-from turnwise.transforms.formats.events import may_hold_events, may_hold_groups
-from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader
+from turnwise.transforms.formats.events import ConversationEvent, may_hold_events, may_hold_groups
+from turnwise.transforms.formats.reading import CaseReader, LoggedConversation, LogReader, parse_record
 from turnwise.transforms.matching.sample import PackedCase
 from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState, add_sums
@@ -236,3 +237,65 @@ def aggregate_versions(states: Iterable[tuple[str, MetricsState]]) -> JsonObject
         add_sums(sums, state.ces)
         merged[name] = VersionSums(passes + state.passes, fails + state.fails, sums)
     return aggregated_metrics(merged)
+
+
+# Parses the records of a run that is one process, and joins events on disk: the runner groups in memory.
+
+
+class ParseAndJoinFn(CountingDoFn):
+    """Yields the conversations of records, and in the end those that events make."""
+
+    def __init__(self, reader: LogReader, is_alone: bool = True) -> None:
+        """Sets the reader, and whether this process reads all records; else an event stops the reading."""
+        super().__init__()
+        self._reader, self._is_alone = reader, is_alone
+        self._joining: EventJoin | None = None
+        self._has_joined = False
+
+    def process(self, record: Record) -> list[Any]:
+        """Returns what a record holds; its events are kept."""
+        outputs: list[Any] = []
+        for found in parse_record(self._reader, record, self.counts):
+            if isinstance(found, ConversationEvent):
+                self._keep(found)
+            else:
+                outputs.append(TaggedOutput(FAILURES, found) if isinstance(found, Failure) else found)
+        return outputs
+
+    def _keep(self, event: ConversationEvent) -> None:
+        if not self._is_alone:
+            STOPPING.is_asked = True
+            return
+        if self._joining is None:
+            if self._has_joined:
+                raise RuntimeError("events came in several bundles: the runner is not the in-process one")
+            self._joining = EventJoin()
+        self._joining.add(event)
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Yields what the events make, and the counts."""
+        joining, self._joining = self._joining, None
+        if joining is not None:
+            self._has_joined = True
+            with joining:
+                for joined in joining.joined(self.counts):
+                    for one in joined.found:
+                        value = GlobalWindows.windowed_value(one)
+                        yield TaggedOutput(FAILURES, value) if isinstance(one, Failure) else value
+        yield from super().finish_bundle()
+
+
+class ParseAndJoin(beam.PTransform[PCollection[Record], Joined]):
+    """Turns all records, which are one bundle, into conversations; events are joined when it ends."""
+
+    def __init__(self, reader: LogReader, *, is_alone: bool = True) -> None:
+        """Sets the reader, and whether one process reads all records; else an event stops the reading."""
+        super().__init__()
+        self._parse = ParseAndJoinFn(reader, is_alone)
+
+    def expand(self, records: "PCollection[Record]") -> Any:
+        """Adds the one step, which is fused with those around it."""
+        outputs = records | "Parse" >> beam.ParDo(self._parse).with_outputs(
+            FAILURES, COUNTS, main="conversations"
+        )
+        return Joined(outputs["conversations"], outputs[FAILURES], outputs[COUNTS])

@@ -1,17 +1,39 @@
 """Runs pipelines to their end, or only translates them."""
 
 import logging
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import apache_beam as beam
+from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
 from apache_beam.runners.runner import PipelineResult
 
-from turnwise.pipeline.batch.collector import calm_collector
+from turnwise.pipeline.batch.process import calm_collector
 from turnwise.pipeline.batch.remote import RemoteRunError, run_remotely
-from turnwise.pipeline.io.terminal import complain
+from turnwise.pipeline.io.files import file_patterns, list_inputs, names_nothing
+from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.io.run_writer import (
+    ALERTS_FILE,
+    PROGRESS_FILE,
+    RECEIVED_FILE,
+    earlier_files,
+    read_run_file,
+)
+from turnwise.pipeline.io.sources import FileSource, Source
+from turnwise.pipeline.io.terminal import complain, counted
+from turnwise.pipeline.report.judge import UsageByModel
+from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.remote_workers import is_in_process
+from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.run import RUN_FILE, RunDocument, files_changed
+from turnwise.transforms.beam.scoring import JUDGE_USAGE, UNUSABLE
+from turnwise.transforms.beam.steps import NAMESPACE
 from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.routes import JUDGING
 from turnwise.transforms.judging.setup import WAITING, close_judges
 
@@ -75,3 +97,186 @@ def translate(pipeline: beam.Pipeline) -> None:
         pipeline.run()
     else:
         pipeline.to_runner_api()
+
+
+# Beam pipelines and their options, as all runs make them.
+
+
+class BeamOptions(PipelineOptions):
+    """Beam's options, each view of which is made once.
+
+    Beam asks for several hundred views while it builds a pipeline, and would parse the command line for each.
+    """
+
+    def view_as(self, cls: Any) -> Any:
+        """Returns a view on these options, which shares their values."""
+        views = self.__dict__.setdefault("_views", {})
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        return views[cls]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out the views: Beam copies the options, and a copy makes its own."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_views"}
+
+
+@contextmanager
+def made_pipeline(options: PipelineOptions) -> Iterator[beam.Pipeline]:
+    """Makes a pipeline, and in the end removes the directory that Beam made for it.
+
+    Beam removes it only when the pipeline has run, which one that is refused or only translated does not.
+    """
+    pipeline = beam.Pipeline(options=options)
+    try:
+        yield pipeline
+    finally:
+        shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)
+
+
+# Says whether a run may replace what its output directory holds.
+
+_OF_STREAMS = (PROGRESS_FILE, RECEIVED_FILE, ALERTS_FILE)
+
+
+def replaces_earlier(settings: RunSettings) -> bool:
+    """Returns whether a run may replace an earlier one in its output directory.
+
+    It may with `--overwrite`. A run with a date also replaces itself, and what batches that did not finish
+    left.
+
+    Raises:
+        ConfigError: A run with a date meets a finished run with another id, or of another date.
+    """
+    if settings.overwrite or settings.date is None:
+        return settings.overwrite
+    names = [path.rsplit("/", 1)[-1] for path in earlier_files(settings.output)]
+    if RUN_FILE not in names:
+        return not any(name.startswith(_OF_STREAMS) for name in names)
+    run_id, date = _run(settings.output)
+    if run_id != settings.run.run_id:
+        what = f"holds the run {run_id}, not {settings.run.run_id}: inputs or config are others"
+    elif date != settings.date:
+        what = f"holds the run {run_id} of {date}, not of {settings.date}"
+    else:
+        return True
+    raise ConfigError(f"--output {settings.output}: {what}; --overwrite replaces it")
+
+
+def _run(directory: str) -> tuple[object, object]:
+    """Returns id and date of the run in a directory."""
+    try:
+        document = read_run_file(directory)
+        return document.get("run_id"), document.get("date")
+    except (ValueError, AttributeError):
+        return "of a broken run.json", None
+
+
+# The source of a run's logs: files, and rows of BigQuery.
+
+_LOST = "unread_records"
+
+
+def log_source(settings: RunSettings) -> Source:
+    """Returns the source of all logs of a run.
+
+    Raises:
+        ConfigError: An input does not exist, or cannot be read.
+    """
+    limit, spread = settings.max_record_bytes, settings.is_distributed
+    patterns = file_patterns("--input", [path for path in settings.input if not is_bigquery(path)])
+    files = FileSource(patterns, limit, _LOST, spread)
+    rows = [path for path in settings.input if is_bigquery(path)]
+    if not rows:
+        return files
+    # Imported late: it needs Google's libraries.
+    from turnwise.pipeline.io.bigquery_source import prepare_query
+    from turnwise.pipeline.io.sources import BigQuerySource
+
+    try:
+        queries = [prepare_query(path) for path in dict.fromkeys(rows)]
+    except ConfigError as error:
+        raise ConfigError(f"--input: {error}") from None
+    return BigQuerySource(queries, files if patterns else None, limit, _LOST, spread)
+
+
+# Says whether the run of an earlier date must be repeated, because its input files have changed.
+
+
+class Again(NamedTuple):
+    """Whether a date runs again, and why.
+
+    Attributes:
+        runs: Whether it runs again.
+        why: Why it does or does not.
+        status: Exit status of the run that stays: its own; 2: there is none.
+    """
+
+    runs: bool
+    why: str
+    status: int = 0
+
+
+def why_again(settings: RunSettings) -> Again:
+    """Compares the input files with those of the finished run in the output directory.
+
+    A date whose input is gone keeps its run: to repeat it would lose it.
+
+    Raises:
+        ConfigError: The input files cannot be listed, so that it is not known whether they changed.
+        OSError: A filesystem does not answer.
+    """
+    now = list_inputs([path for path in settings.input if not names_nothing(path)])
+    if now is None:
+        raise ConfigError("--lookback: inputs are not all files and tables: changes of others are not known")
+    before = _earlier(settings.output)
+    if not now.count:
+        if isinstance(before, ConfigError):
+            return Again(False, f"there is no input, and no run: {before}", 2)
+        return _stays("there is no input; its run stays", before)
+    if isinstance(before, ConfigError):
+        return Again(True, f"there is no run: {before}")
+    if before.input_files is None:
+        return Again(True, "its run.json does not list its input files")
+    changes = files_changed(before.input_files, now)
+    return (
+        Again(True, changes) if changes else _stays(f"{counted(now.count, 'input file')} as before", before)
+    )
+
+
+def _stays(why: str, run: RunDocument) -> Again:
+    return Again(False, "; ".join((why, *run.problems)), run.exit_status)
+
+
+def _earlier(directory: str) -> RunDocument | ConfigError:
+    """Returns the finished run of a directory, or why there is none."""
+    try:
+        return open_run(directory).document
+    except ConfigError as error:
+        return error
+
+
+# Reads what a pipeline counted.
+
+
+def counters(result: PipelineResult) -> dict[str, int]:
+    """Returns the numbers of Beam's counters by name, for runs that write nothing."""
+    found: dict[str, int] = {}
+    for counter in result.metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]:
+        name = counter.key.metric.name
+        found[name] = found.get(name, 0) + (counter.committed or 0)
+    return found
+
+
+def judge_usage(counts: Mapping[str, int]) -> UsageByModel:
+    """Returns what was asked of every model, by the counts of a run."""
+    usage: UsageByModel = {}
+    for name, number in counts.items():
+        if not name.startswith(JUDGE_USAGE):
+            continue
+        model, _, figure = name.removeprefix(JUDGE_USAGE).rpartition("|")
+        own = usage.setdefault(model, JudgeUsage())
+        if figure.startswith(UNUSABLE):
+            own.unusable[figure.removeprefix(UNUSABLE)] += number  # type: ignore[index]
+        else:
+            setattr(own, figure, getattr(own, figure) + number)
+    return usage

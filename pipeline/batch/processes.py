@@ -3,11 +3,17 @@
 import json
 import multiprocessing
 import os
+import pickle
+import signal
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
@@ -15,29 +21,222 @@ from pathlib import Path
 from signal import SIGKILL, Signals
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any
+from traceback import format_exception
+from typing import Any, NamedTuple, TypeAlias
 
 import apache_beam as beam
+from apache_beam.coders import FastPrimitivesCoder
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pvalue import TaggedOutput
+from msgspec import Struct
+from msgspec.structs import replace
 
-from turnwise.pipeline.batch.build import build_end
-from turnwise.pipeline.batch.collector import calm_collector
-from turnwise.pipeline.batch.execution import run_to_the_end
-from turnwise.pipeline.batch.handing_over import handed_counts, take_over
-from turnwise.pipeline.batch.remote import RemoteRunError
-from turnwise.pipeline.batch.second_attempt import build_again
-from turnwise.pipeline.batch.worker import ENDING, Links, Sealed, Work, WorkerFault, run_worker
-from turnwise.pipeline.io.run_files import RunSink
-from turnwise.pipeline.io.shards import find_shards, put_shards
-from turnwise.pipeline.io.sources import FileSource, Source
+from turnwise.pipeline.batch.build import Scored, build_end, build_scoring
+from turnwise.pipeline.batch.execution import judge_usage, made_pipeline, run_to_the_end
+from turnwise.pipeline.batch.process import calm_collector
+from turnwise.pipeline.batch.remote import RemoteRunError, cause_text
+from turnwise.pipeline.io.files import SizedPath, file_records, listed_files
+from turnwise.pipeline.io.records import named_as_lines
+from turnwise.pipeline.io.run_writer import RunSink, ShardSink, Told, Written, gathered, name_full_disk
+from turnwise.pipeline.io.sinks.base import completes, open_service
+from turnwise.pipeline.io.sources import (
+    STOPPING,
+    FileSource,
+    Shards,
+    ShardSource,
+    Source,
+    divided_among,
+    find_shards,
+    put_shards,
+)
 from turnwise.pipeline.io.terminal import complain, complain_at_length
 from turnwise.pipeline.report.live import show_progress
+from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.schemas.jsonio import is_store_url
+from turnwise.pipeline.settings.workers import usable_cores
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
+from turnwise.schemas.registry import error_text
 from turnwise.schemas.run import PROGRESS
+from turnwise.schemas.score import Failure
+from turnwise.transforms.beam.scoring import JUDGE_USAGE
+from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
+from turnwise.transforms.formats.events import ConversationEvent, may_hold_events
+from turnwise.transforms.formats.reading import LogReader, parse_record
+from turnwise.transforms.formats.registry import AUTO
 from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.limits import spent_on
 from turnwise.transforms.judging.setup import WAITING, WORKER_PATIENCE_S, close_judges
+from turnwise.transforms.judging.shared_places import NOTHING
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 
-_EVERY = 1.0
+# A worker process of a run on this machine: it reads and scores shards.
+
+ENDING = 2
+_EVERY = 0.2
+_KNOWN = (AuthenticationError, ConfigError, OSError, KeyboardInterrupt)
+_LONGEST = 8_000
+"""Characters of a text at most, so that a fault fits into a pipe that nobody reads yet."""
+
+
+class Work(Struct, frozen=True):
+    """What all worker processes of a run are told.
+
+    Attributes:
+        settings: Settings of the run.
+        options: Beam's options.
+        shards: The logs.
+        cases: Source of eval cases; None: there are none.
+        folder: Name of the folder in the output directory that all write tables into.
+        place: A temporary directory of the run.
+    """
+
+    settings: RunSettings
+    options: PipelineOptions
+    shards: Shards
+    cases: Source | None
+    folder: str | None
+    place: Path
+
+    def handed(self, number: int) -> Path:
+        """Returns the file in which a worker hands over what it has found."""
+        return self.place / f"{number}.handed"
+
+
+class Sealed:
+    """Work that a process which is started anew unpacks itself, so that it can say why it could not."""
+
+    def __init__(self, work: Work) -> None:
+        self._work: Work | bytes = work
+
+    def __getstate__(self) -> bytes:
+        return pickle.dumps(self._work)
+
+    def __setstate__(self, packed: bytes) -> None:
+        self._work = packed
+
+    def opened(self) -> Work:
+        """Returns the work."""
+        work: Work = pickle.loads(self._work) if isinstance(self._work, bytes) else self._work
+        return work
+
+
+class Links(NamedTuple):
+    """What connects workers with the process that ends the run.
+
+    Attributes:
+        queue: Pipe with the shards.
+        progress: Conversations and turns of all workers, in turn.
+        stop: 1: the workers shall end because one has met an event; `ENDING`: because the run ends.
+        faults: A pipe for each worker, in which it says why it failed.
+    """
+
+    queue: Connection
+    progress: MutableSequence[int]
+    stop: MutableSequence[int]
+    faults: Sequence[Connection]
+
+
+class WorkerFault(NamedTuple):
+    """Why a worker failed: the kind of error, its text in one line, and the traceback."""
+
+    kind: str
+    text: str
+    traceback: str
+
+    def error(self) -> BaseException:
+        """Returns the error that ends the run."""
+        for kind in _KNOWN:
+            if kind.__name__ == self.kind:
+                return kind(self.text)
+        return RemoteRunError(f"a worker process failed: {self.text}")
+
+
+def run_worker(sealed: Sealed, number: int, parent: int, links: Links) -> None:
+    """Does the part of one worker process, and ends it with status 1 if that fails.
+
+    Args:
+        sealed: What is to be done.
+        number: Number of the worker, from 0.
+        parent: The process that ends the run.
+        links: What connects the worker with it.
+    """
+    # Signals reach all processes of a terminal; the one that ends the run ends its workers.
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.SIG_IGN)
+    PROGRESS.conversations = PROGRESS.turns = 0
+    threading.Thread(target=_accompany, args=(parent, number, links), daemon=True).start()
+    try:
+        work = sealed.opened()
+        tempfile.tempdir = str(work.place)
+        _score(work, number, links.queue.fileno())
+        _tell(number, links)
+    except BaseException as error:
+        links.faults[number].send_bytes(json.dumps(_fault(error)).encode())
+        sys.exit(1)
+
+
+def _fault(error: BaseException) -> WorkerFault:
+    kind = next((kind.__name__ for kind in _KNOWN if isinstance(error, kind)), "")
+    text = str(error) if kind else cause_text(error)
+    if isinstance(error, SystemExit | GeneratorExit):
+        text = error_text(error)
+    return WorkerFault(kind, text[:_LONGEST], "".join(format_exception(error))[-_LONGEST // 2 :])
+
+
+def _score(work: Work, number: int, queue: int) -> None:
+    settings, place = _of_one(work.settings), work.settings.place
+    with made_pipeline(work.options) as pipeline:
+        sink = ShardSink(
+            settings.output,
+            settings.output_format,
+            open_service(place) if place else None,
+            folder=work.folder,
+            number=number,
+            keeps_stored=completes(place),
+        )
+        logs = ShardSource(work.shards, queue)
+        scored = build_scoring(pipeline, logs, work.cases, settings, sink, reports_cases=number == 0)
+        hand_over(pipeline, scored, sink, work.handed(number))
+        try:
+            run_to_the_end(pipeline)
+        except OSError as error:
+            raise name_full_disk(error, settings.output) from None
+
+
+def _of_one(settings: RunSettings) -> RunSettings:
+    """Returns the settings of one worker: it has its part of the calls in flight."""
+    judge = settings.judge
+    return replace(settings, judge=replace(judge, concurrency=judge.concurrency // settings.workers))
+
+
+def _accompany(parent: int, number: int, links: Links) -> None:
+    """Tells the progress, and ends the process when the one that started it has ended, or ends the run."""
+    is_ending = False
+    while os.getppid() == parent:
+        _tell(number, links)
+        if links.stop[0] == ENDING and not is_ending:
+            is_ending = True
+            threading.Thread(target=_end, daemon=True).start()
+        time.sleep(_EVERY)
+    os._exit(1)
+
+
+def _end() -> None:
+    close_judges()
+    os._exit(1)
+
+
+def _tell(number: int, links: Links) -> None:
+    """Tells the progress, and that all shall stop; learns it from others."""
+    links.progress[2 * number : 2 * number + 2] = [PROGRESS.conversations, PROGRESS.turns]
+    if STOPPING.is_asked:
+        links.stop[0] = links.stop[0] or 1
+    elif links.stop[0]:
+        STOPPING.is_asked = True
+
+
+_PROCESSES_EVERY = 1.0
 _AGAIN = "several records are joined: the run starts again in one process (--workers 1)"
 
 
@@ -80,7 +279,7 @@ def _close_shared(settings: RunSettings) -> None:
     """Closes connections and threads that must not outlive a fork."""
     close_judges()
     if is_store_url(settings.store):
-        from turnwise.pipeline.store.engine import close_shared_stores
+        from turnwise.pipeline.store.database import close_shared_stores
 
         close_shared_stores()
 
@@ -132,10 +331,13 @@ def _ending(workers: Sequence[BaseProcess], links: Links, work: Work) -> Iterato
 def _wait_for_replies(workers: Sequence[BaseProcess], is_told: bool) -> None:
     """Waits, and says so, unless that is told or need not be."""
     start = monotonic()
-    while any(worker.is_alive() for worker in workers) and monotonic() < start + WORKER_PATIENCE_S + _EVERY:
+    while (
+        any(worker.is_alive() for worker in workers)
+        and monotonic() < start + WORKER_PATIENCE_S + _PROCESSES_EVERY
+    ):
         with suppress(KeyboardInterrupt):  # a second signal ends the process
-            wait([worker.sentinel for worker in workers if worker.is_alive()], _EVERY)
-            if not is_told and monotonic() > start + _EVERY:
+            wait([worker.sentinel for worker in workers if worker.is_alive()], _PROCESSES_EVERY)
+            if not is_told and monotonic() > start + _PROCESSES_EVERY:
                 is_told = True
                 complain(WAITING)
 
@@ -159,7 +361,7 @@ def _wait(
     waiting: dict[Any, int] = {worker.sentinel: number for number, worker in enumerate(workers)}
     before = PROGRESS.conversations, PROGRESS.turns
     while waiting:
-        for sentinel in wait(list(waiting), _EVERY):
+        for sentinel in wait(list(waiting), _PROCESSES_EVERY):
             number = waiting.pop(sentinel)
             workers[number].join()
             status = workers[number].exitcode or 0
@@ -187,3 +389,206 @@ def _how_ended(status: int) -> str:
     known = [each.name for each in Signals if each == -status]
     name = known[0] if known else f"signal {-status}"
     return f"was killed by {name}{' (out of memory?)' if -status == SIGKILL else ''}"
+
+
+# Decides how many processes of this machine work on a batch.
+
+Listed: TypeAlias = Sequence[SizedPath | Failure]
+_LEAST_BYTES = 4 << 20
+"""With so much to read each, two workers take 0.85 of the critical path of one process."""
+_LOOKED_AT = 64
+_LARGEST_LOOKED_AT = 8 << 20
+
+
+def fit_processes(
+    settings: RunSettings, stated: int | None, cores: Callable[[], int] = usable_cores
+) -> RunSettings:
+    """Returns the settings with the number of worker processes; 1: all is done in the process of the command.
+
+    Args:
+        settings: Settings of the run.
+        stated: `--workers`; None: as many as pay.
+        cores: Returns the number of processors.
+
+    Raises:
+        ConfigError: `--workers` is wrong, or for another kind of run.
+    """
+    if stated is not None:
+        _check(settings, stated)
+    is_here = not (settings.is_distributed or settings.is_streaming)
+    if not is_here or settings.judge.only_estimates or any(map(is_bigquery, settings.input)):
+        return settings
+    is_alone = _have_no_share(settings) or _is_remote(settings)
+    most = (1 if is_alone else cores()) if stated is None else stated
+    if settings.judged and settings.judge.kind.connect:
+        most = min(most, settings.judge.concurrency)
+    if most == 1:
+        return settings
+    listed = _listed(settings.input)
+    if stated is None:
+        most = min(most, _most_that_pay(settings, listed))
+    most = min(most, len(divided_among(listed, max(1, most))))
+    return settings if most < 2 or _holds_events(settings, listed) else replace(settings, workers=most)
+
+
+def _check(settings: RunSettings, stated: int) -> None:
+    if stated < 1:
+        raise ConfigError(f"--workers must be 1 or more, not {stated}")
+    if settings.judge.only_estimates and stated > 1:
+        raise ConfigError("--workers cannot be used with --estimate")
+    if settings.is_distributed:
+        raise ConfigError("--workers is for DirectRunner; other runners start workers of their own")
+
+
+def _have_no_share(settings: RunSettings) -> bool:
+    """Returns whether several processes would wait for a database, or ask a judge the same twice."""
+    is_asking = bool(settings.judged and settings.judge.kind.connect)
+    return is_sqlite_url(settings.store) or (is_asking and not settings.judge.config.cache)
+
+
+def _is_remote(settings: RunSettings) -> bool:
+    """Returns whether files lie on other machines, which would be asked for their sizes before the run."""
+    return any(not (is_local(one) or is_store_url(one)) for one in (*settings.input, *settings.eval_cases))
+
+
+def _most_that_pay(settings: RunSettings, listed: Listed) -> int:
+    """Returns how many workers have enough to read: at least as much as the eval cases, which each reads."""
+    cases = _listed([path for path in settings.eval_cases if not is_store_url(path)])
+    return _bytes(listed) // max(_LEAST_BYTES, _bytes(cases))
+
+
+def _bytes(listed: Listed) -> int:
+    return sum(one.size for one in listed if isinstance(one, SizedPath))
+
+
+def _listed(paths: Sequence[str]) -> Listed:
+    try:
+        return listed_files(list(paths))
+    except Exception:  # of a filesystem: the run itself says what is wrong
+        return []
+
+
+def _holds_events(settings: RunSettings, listed: Listed) -> bool:
+    """Returns whether some files begin with events, which one process joins over all files."""
+    if not may_hold_events(settings.input_format):
+        return False
+    if settings.input_format != AUTO:
+        return True
+    reader = LogReader(settings.input_format, settings.config)
+    paths = [one.path for one in listed if isinstance(one, SizedPath) and _is_shown(one)]
+    for path in paths[:: len(paths) // _LOOKED_AT + 1]:
+        for record in islice(file_records(path, settings.max_record_bytes), 1):
+            found = [] if isinstance(record, Failure) else parse_record(reader, record, Counter())
+            if any(isinstance(one, ConversationEvent) for one in found):
+                return True
+    return False
+
+
+def _is_shown(file: SizedPath) -> bool:
+    """Returns whether the first record of a file is found without reading much."""
+    return named_as_lines(file.path) or file.size <= _LARGEST_LOOKED_AT
+
+
+# Starts a run again in one process, when records of several workers turn out to belong together.
+
+
+def build_again(
+    root: beam.Pipeline,
+    logs: Source,
+    cases: Source | None,
+    settings: RunSettings,
+    sink: RunSink,
+    counts: Mapping[str, int],
+) -> None:
+    """Adds a whole run to a pipeline, whose judge has what an earlier attempt left of its limits.
+
+    Args:
+        root: The pipeline.
+        logs: Source of conversation logs.
+        cases: Source of eval cases; None: there are none.
+        settings: Settings of the run, with several workers.
+        sink: Sink for the tables.
+        counts: What the workers of the earlier attempt counted; what their judge was asked counts again.
+    """
+    alone = _alone(settings, counts)
+    scored = build_scoring(root, logs, cases, alone, sink)
+    asked = {name: number for name, number in counts.items() if name.startswith(JUDGE_USAGE)}
+    earlier = root | "Earlier" >> beam.Create([(OF_RUN, asked)], reshuffle=False)
+    build_end(root, scored._replace(told=[*scored.told, earlier]), alone, sink)
+
+
+def _alone(settings: RunSettings, counts: Mapping[str, int]) -> RunSettings:
+    """Returns the settings for one process, whose judge has all that is left of the limits."""
+    judge = settings.judge
+    spent = NOTHING if judge.shares_budget else spent_on(judge_usage(counts), judge.config.prices)
+    return replace(settings, workers=1, judge=replace(judge, workers=1, spent=spent))
+
+
+# Hands what the first half of a run gave from a worker process to the one that ends the run.
+
+_STATE, _WRITTEN, _TOLD = "state", "written", "told"
+_CODER = FastPrimitivesCoder()
+"""Beam's own coder of what goes from one worker to another."""
+
+
+def hand_over(root: beam.Pipeline, scored: Scored, sink: ShardSink, place: Path) -> None:
+    """Adds the steps that write everything but the rows into one file."""
+    states = [part | f"Hand_State{i}" >> beam.Map(_packed) for i, part in enumerate(scored.states)]
+    told = [*scored.told, *sink.written, sink.begun(root)]  # there may be nothing else
+    over = gathered([*states, *told], "Hand_Told", "Hand_Gather")
+    _ = over | "Hand_Over" >> beam.ParDo(_HandOverFn(str(place))).with_output_types(Any)
+
+
+def take_over(root: beam.Pipeline, files: Sequence[Path]) -> Scored:
+    """Adds the steps that read what workers wrote."""
+    taken = (
+        root
+        | "Handed" >> beam.Create([str(file) for file in files], reshuffle=False)
+        | "TakeOver" >> beam.ParDo(_TakeOverFn()).with_outputs(_STATE, main=_TOLD)
+    )
+    return Scored([taken[_STATE]], [taken[_TOLD]])
+
+
+def handed_counts(files: Sequence[Path]) -> Counter[str]:
+    """Returns the sum of the counts that workers wrote."""
+    counts = Counter[str]()
+    for file in files:
+        for kind, value in _CODER.decode(file.read_bytes()):
+            if kind == _TOLD and isinstance(value, dict):
+                counts.update(value)
+    return counts
+
+
+class _Packed(NamedTuple):
+    """The sums of an app version."""
+
+    version: str
+    state: bytes
+
+
+def _packed(entry: tuple[str, MetricsState]) -> tuple[str, _Packed]:
+    return OF_RUN, _Packed(entry[0], packed(entry[1]))
+
+
+def _plain(value: "_Packed | Told") -> tuple[str, Any]:
+    """Returns a value without types of turnwise, after its kind."""
+    if isinstance(value, _Packed):
+        return _STATE, tuple(value)
+    return (_WRITTEN, tuple(value)) if isinstance(value, Written) else (_TOLD, value)
+
+
+class _HandOverFn(InspectedDoFn):
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def process(self, element: "tuple[str, Iterable[_Packed | Told]]") -> None:
+        Path(self._place).write_bytes(_CODER.encode([_plain(value) for value in element[1]]))
+
+
+class _TakeOverFn(InspectedDoFn):
+    def process(self, place: str) -> Iterator[Any]:
+        for kind, value in _CODER.decode(Path(place).read_bytes()):
+            if kind == _STATE:
+                yield TaggedOutput(_STATE, (value[0], unpacked(value[1])))
+            else:
+                yield OF_RUN, Written(*value) if kind == _WRITTEN else value

@@ -6,25 +6,27 @@ from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import (
-    PipelineOptions,
-)
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from turnwise.pipeline.batch.build import build
-from turnwise.pipeline.batch.counters import counters, judge_usage
-from turnwise.pipeline.batch.execution import only_translates, run_to_the_end, translate
-from turnwise.pipeline.batch.log_source import log_source
-from turnwise.pipeline.batch.own_run import replaces_earlier
-from turnwise.pipeline.batch.pipelines import made_pipeline
+from turnwise.pipeline.batch.execution import (
+    counters,
+    judge_usage,
+    log_source,
+    made_pipeline,
+    only_translates,
+    replaces_earlier,
+    run_to_the_end,
+    translate,
+)
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
 from turnwise.pipeline.batch.processes import run_in_workers
 from turnwise.pipeline.batch.remote import RemoteRunError
 from turnwise.pipeline.batch.summary import begun_document, conclude, report_batch
-from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.input_files import list_inputs
-from turnwise.pipeline.io.run_files import NullSink, RunSink
-from turnwise.pipeline.io.run_record import recorded
+from turnwise.pipeline.io.files import file_patterns, list_inputs
 from turnwise.pipeline.io.run_writer import (
+    NullSink,
+    RunSink,
     check_directory,
     clear_unfinished,
     folder_name,
@@ -38,16 +40,16 @@ from turnwise.pipeline.io.sinks.base import (
     find_service,
     open_service,
     prepare_service,
+    recorded,
 )
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.judge import estimate_text
 from turnwise.pipeline.report.live import show_progress
-from turnwise.pipeline.settings.options import shown_address
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.settings.options import SinkPlace, shown_address
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
 from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.pipeline.settings.staging import try_staging
+from turnwise.pipeline.settings.workers import try_staging
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local, is_store_url
 from turnwise.schemas.run import InputFiles
@@ -177,7 +179,7 @@ def _case_source(settings: RunSettings) -> Source | None:
     files = FileSource(patterns, settings.max_record_bytes, "lost_cases") if patterns else None
     if len(paths) == len(settings.eval_cases):
         return files
-    from turnwise.pipeline.io.store_source import with_stores
+    from turnwise.pipeline.io.store import with_stores
 
     return with_stores(files, settings)
 

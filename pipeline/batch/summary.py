@@ -9,11 +9,10 @@ from importlib.metadata import version
 import apache_beam as beam
 from msgspec import to_builtins
 
-from turnwise.pipeline.batch.counters import judge_usage
+from turnwise.pipeline.batch.execution import judge_usage
 from turnwise.pipeline.io.listing import join_path, path_exists
-from turnwise.pipeline.io.run_end import Finished
 from turnwise.pipeline.io.run_reader import written_run
-from turnwise.pipeline.io.run_writer import read_run_file
+from turnwise.pipeline.io.run_writer import Finished, read_run_file
 from turnwise.pipeline.io.sinks.base import complete_service, find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
 from turnwise.pipeline.report.counts import guesses_by_tool, records_by_worker, run_counts

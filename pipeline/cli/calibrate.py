@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from turnwise.pipeline.cli.arguments import add_plugin_argument
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.pipeline.io.terminal import complain, say
-from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.registry import load_plugins

@@ -9,9 +9,9 @@ from turnwise.pipeline.cli.convert import report
 from turnwise.pipeline.conversion.candidates import is_run, log_candidates, run_candidates
 from turnwise.pipeline.conversion.cases import write_cases
 from turnwise.pipeline.conversion.output import check_new_file
-from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.run import read_config
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
 from turnwise.schemas.registry import load_plugins

@@ -10,13 +10,12 @@ from turnwise.pipeline.conversion.candidates import is_run
 from turnwise.pipeline.conversion.convert import convert_items
 from turnwise.pipeline.conversion.output import check_new_file
 from turnwise.pipeline.conversion.text import conversion_text
-from turnwise.pipeline.io.any_files import read_files, whole_items
+from turnwise.pipeline.io.files import read_files, whole_items
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.conversion import convert_run
-from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.parser import OptionParser
-from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
+from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.inspection import Conversion
 from turnwise.schemas.registry import load_plugins

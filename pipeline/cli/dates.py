@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from apache_beam.options.pipeline_options import GoogleCloudOptions
 
-from turnwise.pipeline.batch.late_files import Again, why_again
+from turnwise.pipeline.batch.execution import Again, why_again
 from turnwise.pipeline.cli.ending import Ending, ending_of
 from turnwise.pipeline.cli.run_options import own_options, parse_options, raw_options
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
-from turnwise.pipeline.settings.dated import check_range
-from turnwise.pipeline.settings.dates import earlier_dates, parse_dates
+from turnwise.pipeline.settings.dates import check_range, earlier_dates, parse_dates
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.registry import error_text

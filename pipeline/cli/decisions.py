@@ -12,7 +12,7 @@ from turnwise.pipeline.comparison.fail_on import FailOn, fail_on_problems
 from turnwise.pipeline.comparison.ruler import nothing_common, ruler_problem
 from turnwise.pipeline.comparison.sides import sides_of
 from turnwise.pipeline.io.terminal import complain, say
-from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.registry import load_plugins

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from traceback import extract_tb
 from typing import NamedTuple
 
-from turnwise.pipeline.settings.parser import HelpShown
+from turnwise.pipeline.settings.options import HelpShown
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.registry import error_text
 

@@ -13,7 +13,7 @@ from turnwise.pipeline.gating.markdown import markdown
 from turnwise.pipeline.gating.report import rule_line
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
-from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.gate import GateReport
 from turnwise.schemas.registry import load_plugins

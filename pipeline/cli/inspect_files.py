@@ -9,14 +9,12 @@ import msgspec
 
 from turnwise.pipeline.cli.arguments import add_reading_arguments
 from turnwise.pipeline.inspection.suggestion import suggest_mapping
-from turnwise.pipeline.io.any_files import JoinedEvents, OpenedFile, Read, read_files
+from turnwise.pipeline.io.files import JoinedEvents, OpenedFile, Read, other_files, read_files, shown_path
 from turnwise.pipeline.io.terminal import counted, printable, say
-from turnwise.pipeline.io.walking import other_files, shown_path
 from turnwise.pipeline.report.inspection import inspection_text
-from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.parser import OptionParser
-from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
+from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.inspection import FileInspection, Inspection
 from turnwise.schemas.registry import load_plugins

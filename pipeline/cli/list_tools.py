@@ -6,12 +6,11 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from turnwise.pipeline.cli.arguments import add_reading_arguments
-from turnwise.pipeline.io.any_files import read_files, whole_items
+from turnwise.pipeline.io.files import read_files, whole_items
 from turnwise.pipeline.io.terminal import counted, printable, say
-from turnwise.pipeline.settings.config_file import read_config
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.parser import OptionParser
-from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
+from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall, ToolEffect
 from turnwise.schemas.jsonio import JsonObject

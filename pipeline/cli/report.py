@@ -10,7 +10,7 @@ from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.report.html import run_rows, write_report
 from turnwise.pipeline.report_html.compared import compare_versions
 from turnwise.pipeline.report_html.page import is_report
-from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.registry import load_plugins

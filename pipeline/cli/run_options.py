@@ -11,22 +11,23 @@ from apache_beam.options.pipeline_options_validator import PipelineOptionsValida
 from apache_beam.runners.runner import PipelineRunner, create_runner
 from msgspec.structs import replace
 
-from turnwise.pipeline.batch.pipelines import BeamOptions
-from turnwise.pipeline.batch.worker_count import fit_processes
+from turnwise.pipeline.batch.execution import BeamOptions
+from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.arguments import add_arguments
-from turnwise.pipeline.io.agent_folder import agent_inputs
+from turnwise.pipeline.io.files import agent_inputs, other_files
 from turnwise.pipeline.io.sinks.base import SINKS, check_appends, file_formats, find_service
 from turnwise.pipeline.io.terminal import complain, counted
-from turnwise.pipeline.io.walking import other_files
 from turnwise.pipeline.report.judge import divided_text
-from turnwise.pipeline.settings.dated import dated
+from turnwise.pipeline.settings.dates import dated
 from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
-from turnwise.pipeline.settings.judge_limits import fit_limits
-from turnwise.pipeline.settings.parser import OptionParser
-from turnwise.pipeline.settings.raw_options import RawOptions
-from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_runner_access, fit_workers
+from turnwise.pipeline.settings.options import OptionParser, RawOptions, RawStreamOptions
+from turnwise.pipeline.settings.remote_workers import (
+    are_elsewhere,
+    check_runner_access,
+    fit_limits,
+    fit_workers,
+)
 from turnwise.pipeline.settings.run import RunSettings, check_options
-from turnwise.pipeline.settings.stream import RawStreamOptions
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.pipeline.streaming.inputs.kinds import input_kind
 from turnwise.schemas.config import ConfigError

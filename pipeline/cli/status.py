@@ -7,7 +7,7 @@ from turnwise.pipeline.cli.arguments import add_plugin_argument
 from turnwise.pipeline.io.listing import RUN_FOLDER
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
-from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.run import RunDocument

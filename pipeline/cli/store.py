@@ -13,7 +13,7 @@ from turnwise.pipeline.io.terminal import complain, printable, say
 from turnwise.schemas.config import ConfigError
 
 if TYPE_CHECKING:
-    from turnwise.pipeline.store.engine import Store
+    from turnwise.pipeline.store.database import Store
 
 
 _NOT_REACHED = (
@@ -32,7 +32,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from turnwise.pipeline.store.engine import open_store
+    from turnwise.pipeline.store.database import open_store
 
     if not options.id.strip():
         raise ConfigError("ID is empty")

@@ -9,7 +9,7 @@ import msgspec
 
 from turnwise.pipeline.cli.arguments import add_judge_arguments, add_paths, add_reading_arguments
 from turnwise.pipeline.io.terminal import complain, counted, say
-from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.registry import load_plugins
 
@@ -62,10 +62,8 @@ def _check(options: Namespace) -> None:
 
 
 def _settings(options: Namespace) -> "RunSettings":
-    from turnwise.pipeline.settings.config_file import read_config
-    from turnwise.pipeline.settings.judge import judge_settings
-    from turnwise.pipeline.settings.raw_options import RawJudgeOptions
-    from turnwise.pipeline.settings.run import RunSettings, judged_by, run_info
+    from turnwise.pipeline.settings.options import RawJudgeOptions
+    from turnwise.pipeline.settings.run import RunSettings, judge_settings, judged_by, read_config, run_info
     from turnwise.transforms.formats.registry import check_log_format
     from turnwise.transforms.scoring.config import build_criteria
 

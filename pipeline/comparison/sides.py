@@ -5,8 +5,7 @@ from typing import cast
 
 from msgspec import Struct, field
 
-from turnwise.pipeline.io.finished_run import FinishedRun
-from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.io.run_reader import FinishedRun, open_run
 from turnwise.pipeline.io.terminal import printable
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import ConversationRow, ScoreRow

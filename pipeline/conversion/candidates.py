@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from turnwise.pipeline.io.any_files import read_files, whole_items
+from turnwise.pipeline.io.files import read_files, whole_items
 from turnwise.pipeline.io.listing import join_path, path_exists
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from pydantic_core import from_json
 
-from turnwise.pipeline.io.any_files import read_files, whole_items
-from turnwise.pipeline.io.files import file_patterns, file_records, matched_files
+from turnwise.pipeline.io.files import file_patterns, file_records, matched_files, read_files, whole_items
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
 from turnwise.schemas.config import EvalConfig, MappingConfig
 from turnwise.schemas.jsonio import JsonObject

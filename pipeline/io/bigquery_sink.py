@@ -4,36 +4,256 @@ The default stream of a table is used: a row may be there twice, if an answer wa
 """
 
 import os
-from collections.abc import Iterator, Sequence
+import random
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, date, datetime, timedelta
+from tempfile import TemporaryFile
 from threading import Event
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from uuid import uuid4
 
-from turnwise.pipeline.io.bigquery.client import told
-from turnwise.pipeline.io.changes import RefusedRow, StreamChange
-from turnwise.pipeline.io.warehouse.bigquery_tables import (
-    Dataset,
-    check_run_id,
-    parse_dataset,
-    prepare_stream,
-    refused,
+from apache_beam.io.filesystems import FileSystems
+
+from turnwise.pipeline.io.bigquery_source import told
+from turnwise.pipeline.io.sinks.base import RefusedRow, StreamChange, TableSink
+from turnwise.pipeline.io.staging import (
+    VERSION,
+    StagedRows,
+    StagingSink,
+    lost_rows,
+    make_folder,
+    remove_earlier,
+    remove_folder,
+    staged_columns,
+    staging_folder,
 )
-from turnwise.pipeline.io.warehouse.change_tables import (
-    CHANGES,
-    change_rows,
-    stream_table,
-    stream_tables,
-    table_rows,
-)
-from turnwise.pipeline.io.warehouse.waiting import Waiting
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.io.terminal import complain
+from turnwise.pipeline.settings.extras import check_google
+from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import WAREHOUSE_TABLES, FailureRow, arrow_rows, arrow_schema
+from turnwise.schemas.rows import (
+    DATE,
+    WAREHOUSE_TABLES,
+    Column,
+    FailureRow,
+    arrow_rows,
+    arrow_schema,
+    json_columns,
+    with_json_texts,
+)
 from turnwise.schemas.score import Stage
 
 if TYPE_CHECKING:
+    from google.cloud.bigquery import Client, LoadJob, LoadJobConfig, SchemaField
     from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
     from google.cloud.bigquery_storage_v1.types import AppendRowsRequest, AppendRowsResponse
     from pyarrow import RecordBatch
+
+
+# The tables of a BigQuery dataset: their schemas, and what must be true of them before a run.
+
+BIGQUERY_TYPES = {
+    "string": "STRING",
+    "long": "INTEGER",
+    "double": "FLOAT",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+}
+"""Kind of a column -> type of BigQuery."""
+_SAME = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN"}
+_CLUSTERED = (VERSION, "criterion")
+_ADDRESS = re.compile(
+    r"bigquery://(?P<project>[a-z][a-z0-9.:-]{4,60}[a-z0-9])/(?P<name>\w{1,1024})", re.ASCII
+)
+_ROLES = "needed: BigQuery Data Editor on the dataset, and BigQuery Job User on the project"
+
+
+class Dataset(NamedTuple):
+    """A dataset of BigQuery."""
+
+    project: str
+    name: str
+
+    def table(self, table: str) -> str:
+        """Returns the full name of a table."""
+        return f"{self.project}.{self.name}.{table}"
+
+
+def parse_dataset(url: str) -> Dataset:
+    """Returns the dataset of an address.
+
+    Raises:
+        ValueError: It has another form.
+    """
+    found = _ADDRESS.fullmatch(url)
+    if not found:
+        raise ValueError("its form is bigquery://PROJECT/DATASET")
+    return Dataset(found["project"], found["name"])
+
+
+def open_client(dataset: Dataset, location: str | None = None) -> "Client":
+    """Returns a client with the credentials of the process."""
+    from google.cloud.bigquery import Client
+
+    return Client(project=dataset.project, location=location)
+
+
+def bigquery_schema(columns: tuple[Column, ...]) -> "list[SchemaField]":
+    """Returns the schema of columns. All may be null, because no other columns can be added to a table."""
+    from google.cloud.bigquery import SchemaField
+
+    return [
+        SchemaField(column.name, BIGQUERY_TYPES[column.kind], "REPEATED" if column.is_list else "NULLABLE")
+        for column in columns
+    ]
+
+
+def prepare_stream(url: str, patience: float = 20.0) -> None:
+    """Makes the tables to which streams append, and the views that show their present rows.
+
+    Args:
+        url: Address of the dataset.
+        patience: How long a service that does not answer is asked again, in seconds.
+
+    Raises:
+        ConfigError: They cannot be made, or tables of batches have the names of the views.
+    """
+    from google.cloud.bigquery import DEFAULT_RETRY
+
+    dataset = parse_dataset(url)
+    retry = DEFAULT_RETRY.with_timeout(patience)
+    with refused(url):
+        client, location = _open_dataset(dataset, patience)
+        known = {table.table_id for table in client.list_tables(dataset.name) if table.table_type == "TABLE"}
+        if taken := known & set(WAREHOUSE_TABLES):
+            raise ConfigError(
+                f"holds tables of batches ({', '.join(sorted(taken))}): a stream needs a dataset of its own"
+            )
+        for table, columns in stream_tables().items():
+            _prepare_table(client, dataset.table(table), columns, patience)
+        sql = ";\n".join([*view_statements(lambda name: f"`{dataset.table(name)}`"), ""])
+        client.query(sql, location=location, retry=retry, timeout=patience).result()
+
+
+def check_run_id(place: SinkPlace, patience: float = 20.0) -> None:
+    """Checks that a dataset holds no stream of a run's id: it would hide the rows of the new one.
+
+    Revisions of a stream begin at 0, and of each thing the highest one counts.
+
+    Raises:
+        ConfigError: It holds one.
+    """
+    from google.cloud.bigquery import DEFAULT_RETRY, QueryJobConfig, ScalarQueryParameter
+
+    dataset, retry = parse_dataset(place.url), DEFAULT_RETRY.with_timeout(patience)
+    sql = f"SELECT 1 AS found FROM `{dataset.table(CHANGES)}` WHERE run_id = @run_id LIMIT 1"
+    config = QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", place.run_id)])
+    with refused(place.url):
+        client, location = _open_dataset(dataset, patience)
+        if list(client.query(sql, config, location=location, retry=retry, timeout=patience).result()):
+            raise ConfigError(
+                f"holds a stream with the run id {place.run_id} already: name another --run_id, or "
+                f"delete its rows of {CHANGES}"
+            )
+
+
+def prepare_tables(url: str, patience: float = 20.0) -> None:
+    """Makes the missing tables of a dataset, and tries whether a run can be written there.
+
+    Args:
+        url: Address of the dataset.
+        patience: How long a service that does not answer is asked again, in seconds.
+
+    Raises:
+        ConfigError: A run cannot be written.
+    """
+    from google.cloud.bigquery import DEFAULT_RETRY, QueryJobConfig
+
+    dataset = parse_dataset(url)
+    retry = DEFAULT_RETRY.with_timeout(patience)
+    with refused(url):
+        client, location = _open_dataset(dataset, patience)
+        for table in WAREHOUSE_TABLES:
+            _prepare_table(client, dataset.table(table), staged_columns(table, by_version=False), patience)
+        sql = f"DELETE FROM `{dataset.table(WAREHOUSE_TABLES[0])}` WHERE run_id = ''"
+        tried = QueryJobConfig(dry_run=True, use_query_cache=False)
+        client.query(sql, tried, location=location, retry=retry, job_retry=None, timeout=patience)
+
+
+def _open_dataset(dataset: Dataset, patience: float) -> "tuple[Client, str]":
+    """Returns a client, and the location of the dataset; raises ConfigError if it is not there."""
+    from google.api_core.exceptions import NotFound
+    from google.cloud.bigquery import DEFAULT_RETRY
+
+    client, retry = open_client(dataset), DEFAULT_RETRY.with_timeout(patience)
+    try:
+        return client, client.get_dataset(dataset.name, retry=retry, timeout=patience).location
+    except NotFound:
+        raise ConfigError(f"there is no such dataset; make it with: bq mk {dataset.name}") from None
+
+
+def _prepare_table(client: "Client", name: str, columns: tuple[Column, ...], patience: float) -> None:
+    from google.cloud.bigquery import DEFAULT_RETRY, Table, TimePartitioning
+
+    wanted = Table(name, bigquery_schema(columns))
+    wanted.time_partitioning = TimePartitioning(field=DATE.name)
+    names = {column.name for column in columns}
+    wanted.clustering_fields = [name for name in _CLUSTERED if name in names] or None
+    retry = DEFAULT_RETRY.with_timeout(patience)
+    client.create_table(wanted, exists_ok=True, retry=retry, timeout=patience)
+    found = client.get_table(name, retry=retry, timeout=patience)
+    faults = list(_faults(wanted.schema, found.schema))
+    if found.table_type != "TABLE":
+        faults = [f"is a {found.table_type.lower()}"]
+    if faults:
+        raise ConfigError(f"the table {wanted.table_id} {'; '.join(faults)}")
+
+
+def _faults(wanted: "list[SchemaField]", found: "list[SchemaField]") -> Iterator[str]:
+    """Yields what is wrong with the columns of a table; it may have further ones that may be null."""
+    known = {field.name.lower(): field for field in found}
+    for field in wanted:
+        other = known.pop(field.name.lower(), None)
+        kind = f"{field.field_type} {field.mode}"
+        if other is None:
+            yield f"lacks the column {field.name} ({kind}): add it with ALTER TABLE"
+        elif (stated := _kind(other)) != _kind(field):
+            yield f"has the column {field.name} as {' '.join(stated)}, not {kind}"
+    for name, field in known.items():
+        if field.mode == "REQUIRED":
+            yield f"has the column {name}, which is required and unknown here"
+
+
+def _kind(field: "SchemaField") -> tuple[str, str]:
+    mode = field.mode if field.mode == "REPEATED" else "NULLABLE"
+    return _SAME.get(field.field_type, field.field_type), mode
+
+
+@contextmanager
+def refused(url: str) -> Iterator[None]:
+    """Converts errors of Google's libraries.
+
+    Raises:
+        ConfigError: There was one.
+    """
+    from google.api_core.exceptions import Forbidden, GoogleAPIError, Unauthorized
+    from google.auth.exceptions import GoogleAuthError
+
+    check_google(f"--store {url}")
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"--store {url}: {error}") from None
+    except (Forbidden, Unauthorized) as error:
+        raise ConfigError(f"--store {url}: no permission: {told(error)} ({_ROLES})") from None
+    except GoogleAuthError as error:
+        raise ConfigError(f"--store {url}: no credentials: {told(error)}") from None
+    except (GoogleAPIError, OSError) as error:
+        raise ConfigError(f"--store {url}: cannot be used: {told(error)}") from None
 
 
 EMULATOR = "BIGQUERY_STORAGE_EMULATOR_HOST"
@@ -246,3 +466,345 @@ def _without_values(row: JsonObject) -> JsonObject:
 
 def _told(lost: _Lost) -> str:
     return f"a row of {lost.table} was not written: {lost.reason}"
+
+
+# Replaces a run in the tables of a BigQuery dataset.
+
+_URIS_OF_A_JOB = 10_000
+_KEPT = timedelta(days=1)
+_TRIES = 6
+_CONFLICTS = ("concurrent update", "Could not serialize access")
+
+
+def open_tables(place: SinkPlace) -> TableSink:
+    """Returns the sink of a run, which stages rows below `--output`."""
+    return StagingSink(staging_folder(place.output, place), place.date, by_version=False)
+
+
+def try_tables(place: SinkPlace) -> None:
+    """Makes the tables, and tries whether files can be written and loaded.
+
+    Raises:
+        ConfigError: Files cannot be written below `--output`, or not be loaded into the dataset.
+    """
+    prepare_tables(place.url)
+    folder = staging_folder(place.output, place)
+    try:
+        make_folder(folder)
+    except Exception as error:  # Beam's file systems raise errors of many libraries.
+        raise ConfigError(f"--output {place.output}: {' '.join(str(error).split())}") from None
+    with refused(place.url):
+        _try_load(place, FileSystems.join(folder, "tried.parquet"))
+
+
+def _try_load(place: SinkPlace, path: str) -> None:
+    """Loads a file without rows in the way of all files, which tries permissions and locations."""
+    from pyarrow.parquet import write_table
+
+    table = WAREHOUSE_TABLES[0]
+    with FileSystems.create(path) as file:
+        write_table(arrow_schema(staged_columns(table, by_version=False)).empty_table(), file)
+    with _loaded(parse_dataset(place.url), [StagedRows(table, None, path, 0, ())]):
+        pass
+
+
+def discard_tables(place: SinkPlace) -> None:
+    """Removes the files that a run has not completed; tables of theirs expire."""
+    remove_folder(staging_folder(place.output, place))
+
+
+def complete_tables(place: SinkPlace, staged: Sequence[StagedRows]) -> list[str]:
+    """Loads the rows of a run into tables of their own, and puts them in place of an earlier run's at once.
+
+    It can be repeated: the rows of the run are replaced again.
+
+    Returns:
+        What was not written, one line each.
+
+    Raises:
+        OSError: Nothing of the run was written.
+    """
+    from google.api_core.exceptions import GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+
+    dataset = parse_dataset(place.url)
+    try:
+        with _loaded(dataset, staged) as (client, loaded):
+            _replace_rows(client, _replacement(dataset, loaded), place.run_id)
+    except (GoogleAPIError, GoogleAuthError, OSError) as error:
+        rows = sum(part.rows for part in staged)
+        raise OSError(f"--store {place.url}: none of {rows} rows were written: {told(error)}") from None
+    finally:
+        remove_earlier(place.output, place)
+    return [f"--store {place.url}: {line}" for line in lost_rows(staged)]
+
+
+@contextmanager
+def _loaded(dataset: Dataset, staged: Sequence[StagedRows]) -> "Iterator[tuple[Client, dict[str, str]]]":
+    """Loads staged rows into tables that are removed in the end; yields the names of those by table."""
+    client = open_client(dataset)
+    client = open_client(dataset, client.get_dataset(dataset.name).location)
+    suffix = f"_staging_{uuid4().hex}"
+    loaded: dict[str, str] = {}
+    try:
+        for table in WAREHOUSE_TABLES:
+            parts = [part for part in staged if part.table == table and part.path]
+            if parts:
+                loaded[table] = dataset.table(table + suffix)
+                _load(client, loaded[table], table, parts)
+        yield client, loaded
+    finally:
+        for name in loaded.values():
+            with suppress(Exception):  # it expires
+                client.delete_table(name, not_found_ok=True)
+
+
+def _load(client: "Client", name: str, table: str, parts: Sequence[StagedRows]) -> None:
+    """Loads files into a new table of their own, which BigQuery removes after a day if nobody does."""
+    from google.cloud.bigquery import LoadJobConfig, SourceFormat, Table
+    from google.cloud.bigquery.format_options import ParquetOptions
+
+    schema = bigquery_schema(staged_columns(table, by_version=False))
+    made = Table(name, schema)
+    made.expires = datetime.now(UTC) + _KEPT
+    client.create_table(made, exists_ok=True)
+    options = ParquetOptions()
+    options.enable_list_inference = True
+    config = LoadJobConfig(
+        source_format=SourceFormat.PARQUET,
+        schema=schema,
+        parquet_options=options,
+        write_disposition="WRITE_APPEND",
+    )
+    jobs = list(_jobs(client, name, table, [part.path for part in parts], config))
+    for job in jobs:
+        _wait(job)
+    loaded = sum(job.output_rows or 0 for job in jobs)
+    if loaded != (written := sum(part.rows for part in parts)):
+        raise OSError(f"{loaded} instead of {written} rows of {table} were loaded")
+
+
+def _wait(job: "LoadJob") -> None:
+    """Waits for the end of a job; its error does not tell what else went wrong, such as other rows."""
+    from google.api_core.exceptions import GoogleAPIError
+
+    try:
+        job.result()
+    except GoogleAPIError as error:
+        reasons = [reason["message"] for reason in job.errors or ()]
+        raise OSError("; ".join(dict.fromkeys(reasons)) or told(error)) from None
+
+
+def _jobs(
+    client: "Client", name: str, table: str, paths: Sequence[str], config: "LoadJobConfig"
+) -> "Iterator[LoadJob]":
+    """Starts the load jobs: of files in Cloud Storage by their addresses, of others in one upload."""
+    options = {"destination": name, "job_config": config}
+    if paths[0].startswith("gs://"):
+        for start in range(0, len(paths), _URIS_OF_A_JOB):
+            yield _started(
+                client, client.load_table_from_uri, paths[start : start + _URIS_OF_A_JOB], **options
+            )
+    else:
+        with _merged(table, paths) as file:
+            yield _started(client, client.load_table_from_file, file, **options)
+
+
+def _started(client: "Client", start: Callable[..., "LoadJob"], *given: Any, **options: Any) -> "LoadJob":
+    """Starts a job; one that is there already was started by a request whose answer was lost."""
+    from google.api_core.exceptions import Conflict
+
+    job_id = uuid4().hex
+    try:
+        return start(*given, job_id=job_id, **options)
+    except Conflict:
+        return cast("LoadJob", client.get_job(job_id))
+
+
+@contextmanager
+def _merged(table: str, paths: Sequence[str]) -> Iterator[BinaryIO]:
+    """Opens a temporary file with the rows of all files."""
+    from pyarrow.parquet import ParquetFile, ParquetWriter
+
+    with TemporaryFile() as file:
+        schema = arrow_schema(staged_columns(table, by_version=False))
+        with ParquetWriter(file, schema, compression="zstd") as writer:
+            for path in paths:
+                with FileSystems.open(path) as staged:
+                    for batch in ParquetFile(staged).iter_batches():
+                        writer.write_batch(batch)
+        file.seek(0)
+        yield file
+
+
+def _replacement(dataset: Dataset, loaded: dict[str, str]) -> str:
+    """Returns one transaction that removes the run's rows from every table, and inserts the loaded ones."""
+    lines = ["BEGIN TRANSACTION"]
+    for table in WAREHOUSE_TABLES:
+        lines.append(f"DELETE FROM `{dataset.table(table)}` WHERE run_id = @run_id")
+        if table in loaded:
+            names = ", ".join(f"`{column.name}`" for column in staged_columns(table, by_version=False))
+            lines.append(
+                f"INSERT INTO `{dataset.table(table)}` ({names}) SELECT {names} FROM `{loaded[table]}`"
+            )
+    return ";\n".join([*lines, "COMMIT TRANSACTION", ""])
+
+
+def _replace_rows(client: "Client", sql: str, run_id: str) -> None:
+    from google.api_core.exceptions import GoogleAPIError
+    from google.cloud.bigquery import QueryJobConfig, ScalarQueryParameter
+
+    config = QueryJobConfig(query_parameters=[ScalarQueryParameter("run_id", "STRING", run_id)])
+    for attempt in range(_TRIES):
+        try:
+            client.query(sql, config).result()
+            return
+        except GoogleAPIError as error:
+            if attempt == _TRIES - 1 or not any(words in str(error) for words in _CONFLICTS):
+                raise
+        time.sleep(2**attempt)
+
+
+# Waits between the attempts of a request that is not answered.
+
+_TOLD_AFTER_S = 5.0
+_LONGEST_PAUSE_S = 15.0
+_AFTER_STOP_S = 5.0
+
+
+class Waiting:
+    """The time in which one request is asked again."""
+
+    def __init__(self, what: str, patience: float, stop: Event) -> None:
+        """Begins now.
+
+        Args:
+            what: What does not answer, for messages.
+            patience: Seconds in which it is asked again.
+            stop: If it is set, some seconds are left at most.
+        """
+        self._what, self._stop, self._pause = what, stop, 0.1
+        self._start, self._began = time.monotonic(), datetime.now(UTC)
+        self._deadline = self._start + patience
+        self._is_told = self._is_stopping = False
+
+    def again(self, reason: str) -> bool:
+        """Waits before the next attempt, and says once that there is no answer; False: the time is over."""
+        now = time.monotonic()
+        if self._stop.is_set() and not self._is_stopping:
+            self._is_stopping, self._deadline = True, min(self._deadline, now + _AFTER_STOP_S)
+        if now > self._deadline:
+            return False
+        if now > self._start + _TOLD_AFTER_S and not self._is_told:
+            self._is_told = True
+            complain(f"{self._what} has not answered since {self._since}, and is asked again: {reason}")
+        pause = self._pause * random.uniform(0.5, 1)
+        if self._is_stopping:
+            time.sleep(min(pause, 1.0))
+        else:
+            self._stop.wait(pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE_S)
+        return True
+
+    def end(self) -> None:
+        """Says that there is an answer, if it was said that there is none."""
+        if self._is_told:
+            complain(f"{self._what} answers again")
+
+    def gave_up(self, reason: str) -> str:
+        """Returns what is said when the time is over."""
+        hint = "nothing is lost: the same command goes on"
+        return f"{self._what}: {reason}; no answer since {self._since}; {hint}"
+
+    @property
+    def _since(self) -> str:
+        return self._began.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# The tables to which a stream appends, and the views that show the present rows.
+
+CHANGES = "stream_changes"
+CURRENT = "stream_current"
+_CHANGE_COLUMNS = (
+    DATE,
+    Column("run_id", "string"),
+    Column("thing", "string"),
+    Column("revision", "long"),
+    Column("change_id", "string"),
+    Column("written", "string"),
+)
+_PLACE = (Column("change_id", "string"), Column("change_row", "long"))
+_OLDEST = timedelta(days=9 * 365)
+_CURRENT_SQL = """CREATE OR REPLACE VIEW {current} AS
+SELECT change_id FROM (
+  SELECT change_id, ROW_NUMBER() OVER (
+    PARTITION BY run_id, thing ORDER BY revision DESC, first_written DESC, change_id
+  ) AS place
+  FROM (
+    SELECT run_id, thing, change_id, revision, MIN(written) AS first_written
+    FROM {changes} GROUP BY run_id, thing, change_id, revision
+  )
+)
+WHERE place = 1"""
+_VIEW_SQL = """CREATE OR REPLACE VIEW {view} AS
+SELECT {columns} FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY change_id, change_row) AS copy FROM {table}
+  WHERE change_id IN (SELECT change_id FROM {current})
+)
+WHERE copy = 1"""
+
+
+def stream_table(table: str) -> str:
+    """Returns the name of the table to which the rows of a stream are appended."""
+    return f"stream_{table}"
+
+
+def stream_tables() -> dict[str, tuple[Column, ...]]:
+    """Returns the columns of all tables by name."""
+    flat = {stream_table(table): (*staged_columns(table, False), *_PLACE) for table in WAREHOUSE_TABLES}
+    return {**flat, CHANGES: _CHANGE_COLUMNS}
+
+
+def view_statements(full_name: Callable[[str], str]) -> Iterator[str]:
+    """Yields the SQL of the views, in order; `full_name` returns a table's name for SQL."""
+    current = full_name(CURRENT)
+    yield _CURRENT_SQL.format(current=current, changes=full_name(CHANGES))
+    for table in WAREHOUSE_TABLES:
+        names = ", ".join(column.name for column in staged_columns(table, by_version=False))
+        own = full_name(stream_table(table))
+        yield _VIEW_SQL.format(view=full_name(table), columns=names, table=own, current=current)
+
+
+def table_rows(changes: Sequence[StreamChange], table: str) -> list[JsonObject]:
+    """Returns the rows of a flat table in changes, as they are appended."""
+    texts = json_columns(table)
+    rows = []
+    for change in changes:
+        place = {"date": day_of(change), "change_id": change.change_id}
+        for number, row in enumerate(change.rows.get(table, ())):
+            rows.append(with_json_texts(dict(row), texts) | place | {"change_row": number})
+    return rows
+
+
+def change_rows(changes: Sequence[StreamChange]) -> list[JsonObject]:
+    """Returns the rows that make changes count; they are appended last."""
+    written = datetime.now(UTC).isoformat(timespec="microseconds")
+    return [
+        {
+            "date": day_of(change),
+            "run_id": change.run_id,
+            "thing": change.thing,
+            "revision": change.revision,
+            "change_id": change.change_id,
+            "written": written,
+        }
+        for change in changes
+    ]
+
+
+def day_of(change: StreamChange) -> date:
+    """Returns the UTC day of a thing, or today if it is unknown or one that BigQuery takes no rows of."""
+    now = datetime.now(UTC)
+    if change.time is None or not (now - _OLDEST).timestamp() < change.time < now.timestamp():
+        return now.date()
+    return datetime.fromtimestamp(change.time, UTC).date()

@@ -1,18 +1,148 @@
 """Reads the rows of a query: the result is divided into parts, and every part is read in pages."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, cast
+from concurrent.futures import TimeoutError as WaitError
+from contextlib import contextmanager
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from turnwise.pipeline.io.bigquery.client import REQUEST_SECONDS, one_line, open_rows_client, patient
-from turnwise.pipeline.io.bigquery.query import RowsQuery, prepare_query
 from turnwise.pipeline.io.records import oversized_error
-from turnwise.pipeline.io.row_values import plain_row
+from turnwise.pipeline.io.sinks.base import plain_row
+from turnwise.pipeline.settings.extras import check_google
+from turnwise.pipeline.settings.options import RowsAddress, parse_address
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.run import InputFile
 from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, record_failure
 
 if TYPE_CHECKING:
-    from google.cloud.bigquery import QueryJob
+    from google.cloud.bigquery import Client, QueryJob, Table
+
+
+# When rows of a table changed last.
+
+_IDS = {"HOUR": "%Y%m%d", "DAY": "%Y%m%d", "MONTH": "%Y%m", "YEAR": "%Y"}
+_PARTITION = """
+SELECT SUM(total_logical_bytes) AS bytes, MAX(last_modified_time) AS changed
+FROM `{dataset}.INFORMATION_SCHEMA.PARTITIONS`
+WHERE table_name = '{table}' AND STARTS_WITH(partition_id, '{start}')
+"""
+
+
+def table_state(path: str) -> list[InputFile] | None:
+    """Returns name, bytes and time of change of a table or its partition.
+
+    Returns:
+        One entry; none if there is no such table or partition; None: a query, of which this is not known.
+
+    Raises:
+        ConfigError: The table cannot be looked at.
+    """
+    from google.api_core.exceptions import NotFound
+
+    address = parse_address(path)
+    if not address.table:
+        return None
+    with one_line(address.shown, ConfigError):
+        try:
+            table = find_table(address)
+        except NotFound:
+            return []
+        if address.partition is None:
+            return [InputFile(path, table.num_bytes or 0, table.modified.isoformat())]
+        partitioning = table.time_partitioning
+        start = address.partition.strftime(_IDS[partitioning.type_ if partitioning else "DAY"])
+        return _partition_state(address, start)
+
+
+def _partition_state(address: RowsAddress, start: str) -> list[InputFile]:
+    dataset, _, name = address.table.rpartition(".")
+    sql = _PARTITION.format(dataset=dataset, table=name, start=start)
+    client = open_rows_client(address.project)
+    job = client.query(sql, retry=patient(PATIENCE), timeout=REQUEST_SECONDS)
+    [row] = job.result(retry=patient(PATIENCE))
+    changed = row["changed"]
+    return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []
+
+
+# The query that selects the rows of an address, and what is known of them before it runs.
+
+PATIENCE = 60.0
+"""Seconds for which a service that does not answer is asked again before the run."""
+_STARTS = {
+    "DATE": "DATE '{}'",
+    "DATETIME": "DATETIME '{} 00:00:00'",
+    "TIMESTAMP": "TIMESTAMP '{} 00:00:00+00'",
+}
+"""Type of a partition column -> the start of a day."""
+
+
+class RowsQuery(NamedTuple):
+    """A query that was tried.
+
+    Attributes:
+        shown: The address in one line.
+        project: The project that pays for it.
+        sql: The text.
+    """
+
+    shown: str
+    project: str
+    sql: str
+
+
+def prepare_query(path: str, patience: float = PATIENCE) -> RowsQuery:
+    """Returns the query of an address after a dry run, which costs nothing and reads no row.
+
+    Raises:
+        ConfigError: The address, the SQL text or the permissions are wrong, or the service does not answer.
+    """
+    from google.cloud.bigquery import QueryJobConfig
+
+    address = parse_address(path)
+    check_google(address.shown)
+    with one_line(address.shown, ConfigError):
+        client = open_rows_client(address.project)
+        sql = address.query or _sql_of_table(address, patience)
+        tried = client.query(
+            sql,
+            QueryJobConfig(dry_run=True, use_query_cache=False),
+            retry=patient(patience),
+            job_retry=None,
+            timeout=REQUEST_SECONDS,
+        )
+    if tried.statement_type not in (None, "SELECT"):
+        raise ConfigError(f"{address.shown}: is a statement {tried.statement_type}, not one SELECT")
+    return RowsQuery(address.shown, address.project, sql)
+
+
+def _sql_of_table(address: RowsAddress, patience: float) -> str:
+    sql = f"SELECT * FROM `{address.table}`"
+    if address.partition is None:
+        return sql
+    return f"{sql} WHERE {day_condition(find_table(address, patience), address.partition)}"
+
+
+def find_table(address: RowsAddress, patience: float = PATIENCE) -> "Table":
+    """Returns the table of an address; raises errors of Google's libraries."""
+    client = open_rows_client(address.project)
+    return client.get_table(address.table, retry=patient(patience), timeout=REQUEST_SECONDS)
+
+
+def day_condition(table: "Table", day: date) -> str:
+    """Returns the condition that a row is of a day (in UTC), by the table's partition column.
+
+    Raises:
+        ConfigError: The table is not partitioned by time.
+    """
+    partitioning = table.time_partitioning
+    if partitioning is None:
+        raise ConfigError(f"{table.reference}: is not partitioned by time; select the rows by ?query=SQL")
+    column = partitioning.field or "_PARTITIONTIME"
+    kind = next((field.field_type for field in table.schema if field.name == column), "TIMESTAMP")
+    start, end = (_STARTS[kind].format(each) for each in (day, day + timedelta(1)))
+    return f"`{column}` >= {start} AND `{column}` < {end}"
 
 
 PART_ROWS = 20_000
@@ -115,3 +245,59 @@ def query_records(path: str, limit: int) -> Iterator[Record | Failure]:
     """
     for part in result_parts(prepare_query(path)):
         yield from part_records(part, limit)
+
+
+# Clients of BigQuery, and their errors in one line.
+
+REQUEST_SECONDS = 120.0
+"""Seconds after which a request without an answer is sent again."""
+_ROLES = "needed: BigQuery Data Viewer on the data, and BigQuery Job User on the project"
+_LONGEST = 400
+
+
+def open_rows_client(project: str) -> "Client":
+    """Returns a client with the credentials of the process."""
+    from google.cloud.bigquery import Client
+
+    return Client(project=project)
+
+
+def patient(seconds: float) -> Any:
+    """Returns how requests are repeated that the service cannot answer now."""
+    from google.cloud.bigquery import DEFAULT_RETRY
+
+    return DEFAULT_RETRY.with_timeout(seconds)
+
+
+@contextmanager
+def one_line(what: str, kind: type[ConfigError] | type[OSError]) -> Iterator[None]:
+    """Converts errors of Google's libraries to errors of a kind, in one line that begins with `what`.
+
+    Raises:
+        ConfigError: There was one, if this is the kind.
+        OSError: The same.
+    """
+    from google.api_core.exceptions import Forbidden, GoogleAPIError, RetryError, Unauthorized
+    from google.auth.exceptions import GoogleAuthError
+
+    try:
+        yield
+    except (Forbidden, Unauthorized) as error:
+        raise kind(f"{what}: no permission: {told(error)} ({_ROLES})") from None
+    except GoogleAuthError as error:
+        raise kind(f"{what}: no credentials of Google Cloud: {told(error)}") from None
+    except RetryError as error:
+        raise kind(f"{what}: BigQuery does not answer: {told(error.cause or error)}") from None
+    except (GoogleAPIError, WaitError, OSError) as error:
+        raise kind(f"{what}: {told(error)}") from None
+
+
+def told(error: BaseException) -> str:
+    """Returns what an error of Google's libraries says, or those of its job, in one line."""
+    reasons = [
+        str(each.get("message", ""))
+        for each in getattr(error, "errors", None) or ()
+        if isinstance(each, dict)
+    ]
+    said = "; ".join(dict.fromkeys(filter(None, reasons))) or getattr(error, "message", "") or str(error)
+    return " ".join(said.split())[:_LONGEST] or type(error).__name__

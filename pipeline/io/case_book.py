@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.pipeline.io.cases import Cases, case_records, read_cases
-from turnwise.pipeline.io.input_files import list_inputs
+from turnwise.pipeline.io.files import list_inputs
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.case import CaseKey, EvalCase
 from turnwise.schemas.config import CesConfig, ConfigError

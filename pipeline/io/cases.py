@@ -74,8 +74,8 @@ def case_records(
         yield from file_records(path, limit, stage)
     urls = [path for path in dict.fromkeys(paths) if is_store_url(path)]
     if urls:
-        from turnwise.pipeline.store.cases import store_records
-        from turnwise.pipeline.store.engine import try_store
+        from turnwise.pipeline.store.database import try_store
+        from turnwise.pipeline.store.evaluations import store_records
 
         for url in urls:
             try_store(option, url, read_only=True).close()

@@ -3,13 +3,24 @@
 import csv
 import io
 import json
+import os
+import shutil
+import sqlite3
+import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from itertools import groupby
+from json import loads
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import quote
 
-from turnwise.pipeline.io.parquet_files import check_parquet, parquet_texts
-from turnwise.pipeline.io.sqlite_files import SQLITE_MAGIC, check_sessions, session_texts
-from turnwise.schemas.jsonio import JsonValue, dump_json
+import yaml
+
+from turnwise.pipeline.io.sinks.base import plain_row
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
+from turnwise.transforms.formats.adk_sessions import session_record
+from turnwise.transforms.formats.messages.messages_base import OTHER_BRANCHES
 
 Texts: TypeAlias = Iterator[tuple[str, bytes]]
 """Names, each ending in `.json`, and JSON texts: a document or an array each."""
@@ -64,8 +75,6 @@ def _archive(file: Any) -> zipfile.ZipFile:
 
 def _yaml_texts(path: str, file: Any, limit: int) -> Texts:
     import yaml
-
-    from turnwise.pipeline.io.yaml_loader import CheckedLoader
 
     text = file.read(limit + 1)
     if len(text) > limit:
@@ -150,3 +159,283 @@ def _content(archive: zipfile.ZipFile, file: Any, info: zipfile.ZipInfo, limit: 
     header = file.read(_LOCAL_HEADER)
     file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), io.SEEK_CUR)
     return zstandard.ZstdDecompressor().decompressobj().decompress(file.read(info.compress_size))
+
+
+# Loads YAML safely: a key that stands twice in a mapping is an error, and aliases stand for little.
+
+MOST_ALIASED = 100_000
+"""The largest number of values and characters that the aliases of a file stand for."""
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class CheckedLoader(yaml.SafeLoader):
+    """A safe loader that refuses keys that stand twice in a mapping, and aliases that stand for too much."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._size = self._aliased = 0
+        self._sizes: dict[str, int] = {}
+
+    def compose_document(self) -> yaml.Node | None:
+        """Composes a document, which has anchors of its own."""
+        self._sizes.clear()
+        return super().compose_document()
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
+        """Composes a node.
+
+        Raises:
+            yaml.MarkedYAMLError: It is an alias of what it stands in, or aliases stand for too much.
+        """
+        event, before = self.peek_event(), self._size
+        if isinstance(event, yaml.AliasEvent):
+            self._count(event)
+        elif isinstance(event, yaml.ScalarEvent):
+            self._size += 1 + len(event.value)
+        else:
+            self._size += 1
+        node = super().compose_node(parent, index)
+        if not isinstance(event, yaml.AliasEvent) and event.anchor is not None:
+            self._sizes[event.anchor] = self._size - before
+        return node
+
+    def _count(self, event: yaml.AliasEvent) -> None:
+        if event.anchor in self.anchors and event.anchor not in self._sizes:
+            said = f"the alias *{event.anchor[:60]} stands in what it names"
+            raise yaml.MarkedYAMLError(problem=said, problem_mark=event.start_mark)
+        size = self._sizes.get(event.anchor, 0)
+        self._size += size
+        self._aliased += size
+        if self._aliased > MOST_ALIASED:
+            said = f"aliases stand for more than {MOST_ALIASED:,} values and characters: write them out"
+            raise yaml.MarkedYAMLError(problem=said, problem_mark=event.start_mark)
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Composes a mapping.
+
+        Raises:
+            yaml.MarkedYAMLError: A key stands in it twice.
+        """
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                if key.value in seen:
+                    said = f"the key {key.value[:60]!r} stands twice"
+                    raise yaml.MarkedYAMLError(problem=said, problem_mark=key.start_mark)
+                seen.add(key.value)
+        return node
+
+
+# Sessions in the tables of a database: those of google-adk's services, and of the OpenAI Agents SDK.
+
+_NEVER_READ = ("actions",)
+_AGENTS, _BRANCHES = "agent_messages", "message_structure"
+_SESSION_KEYS = ("app_name", "user_id", "id")
+_EVENT_KEYS = ("app_name", "user_id", "session_id")
+_KEYS_OF_STATES: Mapping[str, Sequence[str]] = {"app": ("app_name",), "user": ("app_name", "user_id")}
+
+
+class Database(NamedTuple):
+    """How the tables of a database are read.
+
+    Attributes:
+        tables: Table -> its columns.
+        rows: Yields the rows that a statement selects.
+        place: Column that holds the place of a row in its table; orders rows of one time.
+    """
+
+    tables: Mapping[str, Sequence[str]]
+    rows: Callable[[str], Iterator[JsonObject]]
+    place: str
+
+
+def listed_tables(columns: Iterable[Sequence[str]]) -> dict[str, list[str]]:
+    """Returns the columns of each table, of pairs of a table and a column."""
+    tables: dict[str, list[str]] = {}
+    for table, column in columns:
+        tables.setdefault(table, []).append(column)
+    return tables
+
+
+SessionReader: TypeAlias = Callable[[Database], Iterator[JsonObject]]
+
+
+def session_reader(database: Database) -> SessionReader:
+    """Returns the function that yields the sessions of a database as records, one at a time.
+
+    The column `actions` of older databases holds pickled objects; it is never selected.
+
+    Raises:
+        ValueError: It holds no sessions.
+    """
+    if {"sessions", "events"} <= set(database.tables):
+        if {"session_id", "timestamp"} <= set(database.tables["events"]):
+            return _adk_records
+        shown = ", ".join(database.tables["events"][:8])
+        raise ValueError(f"the database holds a table of events of another form (columns: {shown})")
+    if _AGENTS in database.tables:
+        return _agents_records
+    shown = ", ".join(sorted(database.tables)[:8]) or "none"
+    said = "the database is without sessions of google-adk or the OpenAI Agents SDK"
+    raise ValueError(f"{said} (tables: {shown}); a store is named by its URL in --eval_cases")
+
+
+def _adk_records(database: Database) -> Iterator[JsonObject]:
+    """Yields sessions with their events; both are read in one order, so that memory stays flat."""
+    is_pickled = "actions" in database.tables["events"]
+    groups = groupby(database.rows(_events(database)), lambda row: _key(row, _EVENT_KEYS))
+    key, events = next(groups, (None, None))
+    for session in database.rows(_sessions(database)):
+        own: list[JsonObject] = []
+        if events is not None and key == _key(session, _SESSION_KEYS):
+            own = list(events)
+            key, events = next(groups, (None, None))
+        yield session_record(session, own, is_pickled)
+
+
+def _key(row: JsonObject, names: Sequence[str]) -> tuple[JsonValue, ...]:
+    return tuple(row.get(name) for name in names)
+
+
+def _sessions(database: Database) -> str:
+    joins, chosen = "", _columns(database, "sessions", "s")
+    for kind, keys in _KEYS_OF_STATES.items():
+        if f"{kind}_states" in database.tables:
+            equal = " AND ".join(f"{kind}s.{key} = s.{key}" for key in keys)
+            joins += f" LEFT JOIN {kind}_states AS {kind}s ON {equal}"
+            chosen += f", {kind}s.state AS {kind}_state"
+    return f"SELECT {chosen} FROM sessions AS s{joins} ORDER BY s.app_name, s.user_id, s.id"
+
+
+def _events(database: Database) -> str:
+    pairs = zip(_SESSION_KEYS, _EVENT_KEYS, strict=True)
+    equal = " AND ".join(f"s.{of_session} = e.{of_event}" for of_session, of_event in pairs)
+    order = f"s.app_name, s.user_id, s.id, e.timestamp, e.{database.place}"
+    chosen = _columns(database, "events", "e")
+    return f"SELECT {chosen} FROM events AS e JOIN sessions AS s ON {equal} ORDER BY {order}"
+
+
+def _columns(database: Database, table: str, alias: str) -> str:
+    names = [name for name in database.tables[table] if name not in _NEVER_READ]
+    return ", ".join(f'{alias}."{name}"' for name in names)
+
+
+def _agents_records(database: Database) -> Iterator[JsonObject]:
+    """Yields the items of each session; those of the newest branch, if the SDK divided them into branches."""
+    place = "id" if "id" in database.tables[_AGENTS] else database.place
+    branches = {"message_id", "branch_id", "id"} <= set(database.tables.get(_BRANCHES, ()))
+    chosen = f"SELECT m.session_id, m.message_data, m.{place} AS place"
+    source = f"FROM {_AGENTS} AS m"
+    if branches:
+        chosen += ", b.branch_id, b.id AS branch_place"
+        source += f" LEFT JOIN {_BRANCHES} AS b ON b.message_id = m.{place}"
+    rows = database.rows(f"{chosen} {source} ORDER BY m.session_id, m.{place}")
+    for name, of_session in groupby(rows, lambda row: row.get("session_id")):
+        yield {"conversation_id": str(name), **_items(list(of_session))}
+
+
+def _items(rows: Sequence[JsonObject]) -> JsonObject:
+    newest = max(rows, key=lambda row: row.get("branch_place") or 0).get("branch_id")
+    kept = [row for row in rows if row.get("branch_id") in (None, newest)]
+    places = {row["place"] for row in kept}
+    left = {row["place"]: row for row in rows if row["place"] not in places}
+    found: JsonObject = {"input": [_item(row.get("message_data")) for row in kept]}
+    if left:
+        found[OTHER_BRANCHES] = [_item(row.get("message_data")) for row in left.values()]
+    return found
+
+
+def _item(text: JsonValue) -> JsonValue:
+    try:
+        return loads(text)
+    except (TypeError, ValueError):
+        return text
+
+
+# SQLite files that hold sessions.
+
+SQLITE_MAGIC = b"SQLite format 3\0"
+
+_TABLES = (
+    "SELECT t.name, c.name FROM sqlite_master AS t JOIN pragma_table_info(t.name) AS c WHERE t.type = 'table'"
+)
+
+
+def session_texts(path: str, file: Any, limit: int) -> Iterator[tuple[str, bytes]]:
+    """Yields the sessions of a database, each as JSON.
+
+    Raises:
+        ValueError: It is broken, or no database of sessions.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        local = path
+        if not os.path.isfile(path):
+            local = os.path.join(directory, "copy.db")
+            with open(local, "wb") as copy:
+                shutil.copyfileobj(file, copy)
+        with _opened(local) as database:
+            # Of a damaged page, SQLite may give fewer rows without an error.
+            for row in database.rows("PRAGMA quick_check(1)"):
+                if row["quick_check"] != "ok":
+                    raise ValueError(f"the SQLite database is damaged: {row['quick_check']}")
+            for record in session_reader(database)(database):
+                yield f"{path}.json", dump_json(record)
+
+
+def check_sessions(path: str) -> None:
+    """Raises ValueError if a local database is broken, or holds no sessions."""
+    with _opened(path) as database:
+        session_reader(database)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Database]:
+    try:
+        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as connection:
+            connection.row_factory = sqlite3.Row
+
+            def rows(statement: str) -> Iterator[JsonObject]:
+                return map(dict, connection.execute(statement))
+
+            yield Database(listed_tables(connection.execute(_TABLES)), rows, "rowid")
+    except sqlite3.Error as error:
+        raise ValueError(f"the SQLite database cannot be read: {error}") from None
+
+
+# Reads the rows of Parquet files, some at a time, so that memory does not grow with the file.
+
+_ROWS = 200
+
+
+def parquet_texts(path: str, file: Any, limit: int) -> Iterator[tuple[str, bytes]]:
+    """Yields JSON arrays of a file's rows, under the file's name.
+
+    Maps become objects, times RFC 3339, bytes text or base64. Columns without a value are left out of a row.
+
+    Raises:
+        ValueError: It is no Parquet file, or is broken.
+    """
+    with _opened_parquet_files(file) as table:
+        for batch in table.iter_batches(batch_size=_ROWS):
+            rows = batch.to_pylist(maps_as_pydicts="lossy")
+            yield f"{path}.json", dump_json([plain_row(row) for row in rows])
+
+
+def check_parquet(path: str) -> None:
+    """Raises ValueError if a local file is no Parquet file, or is broken."""
+    with _opened_parquet_files(path):
+        pass
+
+
+@contextmanager
+def _opened_parquet_files(file: Any) -> Iterator[Any]:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(file) as table:
+            yield table
+    except (ArrowException, OSError) as error:
+        raise ValueError(f"the Parquet file cannot be read: {' '.join(str(error).split())[:300]}") from None

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from sqlalchemy import text
 
-from turnwise.pipeline.io.session_tables import Database, listed_tables, session_reader
-from turnwise.pipeline.store.engine import connected
+from turnwise.pipeline.io.containers import Database, listed_tables, session_reader
+from turnwise.pipeline.store.database import connected
 from turnwise.schemas.jsonio import JsonObject, dump_json, shown_url
 
 _TABLES = text(

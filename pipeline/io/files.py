@@ -1,13 +1,18 @@
 """Finds and reads files. Local files need no Beam; other filesystems use Beam's."""
 
 import os
+import re
+import stat
+from collections import Counter, deque
 from collections.abc import Callable, Container, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 from turnwise.pipeline.io.containers import check_container
-from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
-from turnwise.pipeline.io.listing import buffered
+from turnwise.pipeline.io.event_join import EventJoin
+from turnwise.pipeline.io.listing import KIND_BYTES, buffered, check_text
 from turnwise.pipeline.io.records import (
     GZIP_MAGIC,
     OTHER_SUFFIXES,
@@ -17,17 +22,21 @@ from turnwise.pipeline.io.records import (
     split_records,
     unzipped,
 )
-from turnwise.pipeline.io.walking import Unreadable, files_at, look_at, name_problem, shown_path
 from turnwise.pipeline.settings.extras import check_google
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.store.urls import StoreError, shown_place
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local, is_sqlite_url, is_store_url
+from turnwise.schemas.run import InputFile, InputFiles, input_files
 from turnwise.schemas.score import Failure, IncompleteReadError, Stage, record_failure
+from turnwise.transforms.formats.events import ConversationEvent
+from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation, ReadRecord
+from turnwise.transforms.text.cleaning import path_glob_matches
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
+
 
 _BUFFER = 1 << 18
 """Bytes that are read at once; long lines are read several times faster than with Python's own 8 KiB."""
@@ -58,7 +67,7 @@ def file_patterns(option: str, paths: Sequence[str]) -> list[str]:
 
 def _patterns_of(path: str) -> list[str]:
     if is_bigquery(path):
-        from turnwise.pipeline.io.bigquery.query import prepare_query
+        from turnwise.pipeline.io.bigquery_source import prepare_query
 
         prepare_query(path)
         return [path]
@@ -236,3 +245,413 @@ def named_records(
         yield record
     if gave == {False} and isinstance(file, SizedPath) and file.path in named:
         unread()
+
+
+# Lists the input files of a run, with their sizes and times of change.
+
+
+def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
+    """Returns the files and tables that an option names, as they are now; None: there are others.
+
+    Raises:
+        ConfigError: A path does not exist, or cannot be read.
+        OSError: A filesystem does not answer.
+    """
+    tables = [_table_state(path) for path in paths if is_bigquery(path)]
+    if None in tables or any(map(is_store_url, paths)):
+        return None
+    patterns = file_patterns(option, [path for path in paths if not is_bigquery(path)])
+    remote = [pattern for pattern in patterns if not is_local(pattern)]
+    return input_files(
+        [*_local(patterns), *_remote(remote), *(one for table in tables for one in table or ())]
+    )
+
+
+def _table_state(path: str) -> list[InputFile] | None:
+    from turnwise.pipeline.io.bigquery_source import table_state
+
+    return table_state(path)
+
+
+def _local(patterns: Sequence[str]) -> Iterator[InputFile]:
+    for pattern in patterns:
+        for seen in files_at(pattern) if is_local(pattern) else ():
+            if not isinstance(seen, Unreadable):
+                yield InputFile(seen.path, seen.stat.st_size, _time(seen.stat.st_mtime))
+
+
+def _remote(patterns: Sequence[str]) -> Iterator[InputFile]:
+    for file in remote_files(patterns):
+        yield InputFile(file.path, file.size_in_bytes, _time(file.last_updated_in_seconds))
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
+
+
+def names_nothing(path: str) -> bool:
+    """Returns whether a local path or glob names no file."""
+    return is_local(path) and next(files_at(path), None) is None
+
+
+# Reads files of which it is not known whether they hold logs or eval cases; memory stays flat.
+
+
+class OpenedFile(NamedTuple):
+    """A file whose records follow.
+
+    Attributes:
+        path: The file.
+        failure: Why it cannot be read at all; None: its records follow.
+    """
+
+    path: str
+    failure: Failure | None = None
+
+
+class JoinedEvents(NamedTuple):
+    """A conversation that was joined of events, or why they could not be joined.
+
+    Attributes:
+        format: Name of the events' format.
+        found: The conversation, or failures.
+        sources: The files of its events, in order.
+    """
+
+    format: str
+    found: Sequence[LoggedConversation | Failure]
+    sources: Sequence[str]
+
+
+Read: TypeAlias = OpenedFile | ReadRecord | JoinedEvents
+
+
+def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int) -> Iterator[Read]:
+    """Yields every file and what its records hold; at the end what events were joined into.
+
+    Args:
+        option: What the user calls the paths.
+        paths: Files, directories and globs.
+        reader: How records are read.
+        limit: A record of more bytes is a failure.
+
+    Raises:
+        ConfigError: A path names nothing, or cannot be read.
+    """
+    with EventJoin() as joining:
+        for path in matched_files(file_patterns(option, without_configs(paths))):
+            if isinstance(path, Failure):
+                yield OpenedFile(path.source or "", path)
+                continue
+            yield OpenedFile(shown_place(path))
+            for record in file_records(path, limit):
+                read = ReadRecord(None, [record]) if isinstance(record, Failure) else reader.read(record)
+                for one in read.found:
+                    if isinstance(one, ConversationEvent):
+                        joining.add(one)
+                yield read
+        for events, found in joining.joined(Counter()):
+            yield JoinedEvents(events[0].kind, found, _sources(events))
+
+
+def _sources(events: Sequence[ConversationEvent]) -> list[str]:
+    return list(dict.fromkeys(event.record.source for event in events))
+
+
+def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCase | Failure]:
+    """Yields the conversations, cases and failures of what was read, without the files."""
+    for read in reads:
+        if isinstance(read, OpenedFile):
+            if read.failure is not None:
+                yield read.failure
+            continue
+        yield from (one for one in read.found if not isinstance(one, ConversationEvent))
+
+
+# Finds what a folder of an ADK agent holds: recordings, eval sets and the config of `adk eval`.
+
+_ADK, _HISTORY, _SESSIONS = ".adk", "eval_history", "session.db"
+_CASES, _RESULT, _SESSION = (".evalset.json", ".test.json"), ".evalset_result.json", ".session.json"
+_CONFIG = "test_config.json"
+_AGENT = ("agent.py", "root_agent.yaml", "__init__.py")
+
+
+class AgentFolder(NamedTuple):
+    """What the folder of an agent holds, by the names that google-adk gives.
+
+    Attributes:
+        logs: Eval results and stored sessions.
+        cases: Eval sets.
+        configs: `test_config.json` beside eval sets, or in the folder.
+        not_read: Recordings in a form that is not read.
+    """
+
+    logs: list[str]
+    cases: list[str]
+    configs: list[str]
+    not_read: list[str]
+
+
+class AgentInputs(NamedTuple):
+    """Inputs of a run, with agent folders in place of their paths.
+
+    Attributes:
+        logs: Paths of logs.
+        cases: Paths of eval cases.
+        config: Path of the config; None: none is named or found.
+        not_read: Recordings in a form that is not read.
+    """
+
+    logs: list[str]
+    cases: list[str]
+    config: str | None
+    not_read: list[str]
+
+
+def agent_folder(path: str) -> AgentFolder | None:
+    """Returns what the folder of an agent holds; None: the path is none.
+
+    It is one if it holds `.adk`, or the agent's code and an eval set.
+    """
+    if not is_local(path) or not os.path.isdir(path):
+        return None
+    place = Path(path)
+    is_agent = (place / _ADK).is_dir() or any((place / name).is_file() for name in _AGENT)
+    if not is_agent:
+        return None
+    below = sorted(str(file) for file in place.rglob("*.json") if file.is_file())
+    cases = [name for name in below if name.endswith(_CASES)]
+    logs = [name for name in below if name.endswith(_SESSION)]
+    logs += [str(file) for file in sorted((place / _ADK / _HISTORY).glob(f"*{_RESULT}"))]
+    stored = [str(file) for file in (place / _ADK / _SESSIONS,) if file.is_file()]
+    logs += [name for name in stored if name.endswith(SUFFIXES)]
+    if not (place / _ADK).is_dir() and not any(name.endswith(_CASES[0]) for name in cases):
+        return None
+    homes = dict.fromkeys([*(os.path.dirname(name) for name in cases), path])
+    configs = [str(file) for home in homes if (file := Path(home) / _CONFIG).is_file()]
+    return AgentFolder(logs, cases, configs, [name for name in stored if not name.endswith(SUFFIXES)])
+
+
+def agent_inputs(logs: Sequence[str], cases: Sequence[str], config: str | None) -> AgentInputs:
+    """Returns the inputs of a run: of agent folders among the logs what they hold.
+
+    Eval sets of a folder are cases, unless cases are named; its `test_config.json` is the config, unless one
+    is named, as in `adk eval`.
+
+    Raises:
+        ConfigError: A folder holds no recording, or several configs.
+    """
+    found = AgentInputs([], [*cases], config, [])
+    configs: list[str] = []
+    for path in logs:
+        folder = agent_folder(path)
+        if folder is None:
+            found.logs.append(path)
+            continue
+        found.not_read.extend(folder.not_read)
+        if not folder.logs:
+            raise ConfigError(_no_recording(path, folder))
+        found.logs.extend(folder.logs)
+        found.cases.extend(() if cases else folder.cases)
+        configs += folder.configs
+    if config is None and len(set(configs)) > 1:
+        raise ConfigError(
+            f"several configs are found, name one with --config: {', '.join(sorted(set(configs)))}"
+        )
+    return found._replace(config=config or next(iter(configs), None))
+
+
+def _no_recording(path: str, folder: AgentFolder) -> str:
+    also = f"; {', '.join(folder.not_read)} is not read" if folder.not_read else ""
+    where = f"{_ADK}/{_HISTORY}/*{_RESULT} and *{_SESSION}"
+    return (
+        f"--input {path}: the folder of an ADK agent without a recording ({where}); run adk eval first{also}"
+    )
+
+
+def without_configs(paths: Sequence[str]) -> list[str]:
+    """Returns paths with the files of agent folders, but for their configs, in place of the folders."""
+    opened: list[str] = []
+    for path in paths:
+        if agent_folder(path) is None:
+            opened.append(path)
+        else:
+            opened += [seen.path for seen in files_at(path) if os.path.basename(seen.path) != _CONFIG]
+    return opened
+
+
+# Finds local files and reports unreadable ones.
+
+_KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a directory",
+}
+_FILES = (*SUFFIXES, *OTHER_SUFFIXES)
+
+
+class FoundFile(NamedTuple):
+    """A regular file; links are followed."""
+
+    path: str
+    stat: os.stat_result
+
+
+class Unreadable(NamedTuple):
+    """A file or directory that cannot be read."""
+
+    path: str
+    error: Exception
+
+
+Seen: TypeAlias = FoundFile | Unreadable
+
+
+def walk(directory: str, is_wanted: Callable[[str], bool], enters: Callable[[str], bool]) -> Iterator[Seen]:
+    """Yields the files below a directory. Visits each directory once, even if several links lead to it.
+
+    Args:
+        directory: Where to start.
+        is_wanted: Returns by its path whether a file is yielded.
+        enters: Returns by its path whether a directory is visited.
+    """
+    waiting, visited = deque([directory]), set[tuple[int, int]]()
+    while waiting:
+        place = waiting.popleft()
+        try:
+            entries = _entries(place, visited)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield Unreadable(place, error)
+            continue
+        for entry in entries:
+            if not _is_directory(entry):
+                if is_wanted(entry.path) or (_is_broken(entry) and enters(entry.path)):
+                    yield from look_at(entry.path)
+            elif enters(entry.path):
+                # Links last: a directory is found under its own path before a link to it.
+                (waiting.append if entry.is_symlink() else waiting.appendleft)(entry.path)
+
+
+def _entries(directory: str, visited: set[tuple[int, int]]) -> list["os.DirEntry[str]"]:
+    about = os.stat(directory)
+    identity = (about.st_dev, about.st_ino)
+    if identity in visited:
+        return []
+    visited.add(identity)
+    with os.scandir(directory) as entries:
+        return list(entries)
+
+
+def _is_directory(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_broken(entry: "os.DirEntry[str]") -> bool:
+    """Returns whether an entry is a broken link that may have led to a directory."""
+    return entry.is_symlink() and not entry.name.endswith(_FILES) and not os.path.exists(entry.path)
+
+
+def look_at(path: str) -> Iterator[Seen]:
+    """Yields a file, or why it cannot be read; nothing if it does not exist."""
+    try:
+        about = os.stat(path)
+    except FileNotFoundError:
+        if os.path.islink(path):
+            yield Unreadable(path, FileNotFoundError("is a link to a path that does not exist"))
+        return
+    except OSError as error:
+        yield Unreadable(path, error)
+        return
+    problem = other_kind(about) or name_problem(path)
+    yield Unreadable(path, ValueError(problem)) if problem else FoundFile(path, about)
+
+
+def other_kind(about: os.stat_result) -> str | None:
+    """Returns the problem of a path that is no regular file; None if it is one."""
+    if stat.S_ISREG(about.st_mode):
+        return None
+    return f"is {_KINDS.get(stat.S_IFMT(about.st_mode), 'no file')}; only regular files are read"
+
+
+def name_problem(path: str) -> str | None:
+    """Returns the problem of a path that is not UTF-8; None if there is none."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return "the path is not UTF-8; rename it"
+    return None
+
+
+def shown_path(path: str) -> str:
+    r"""Returns a path as UTF-8 text; other bytes are escaped as `\xNN`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def files_at(path: str) -> Iterator[Seen]:
+    """Yields the files of a local path: a directory (supported suffixes only), a file, or a glob."""
+    if os.path.isdir(path):
+        return walk(path, lambda name: name.endswith(SUFFIXES), lambda _: True)
+    return look_at(path) if os.path.lexists(path) else matches(path)
+
+
+def _is_other(path: str) -> bool:
+    return not path.endswith(SUFFIXES) and not os.path.basename(path).startswith(".")
+
+
+def other_files(paths: Sequence[str]) -> list[str]:
+    """Returns the files of local directories that are not read because of their names, as shown.
+
+    Files that another one of the paths names are left out: they are read. So are hidden files.
+    """
+    local = [path for path in paths if is_local(path)]
+    named = (seen for path in local if not os.path.isdir(path) for seen in files_at(path))
+    read = {os.path.realpath(seen.path) for seen in named}
+    others = (
+        seen.path
+        for path in local
+        if os.path.isdir(path)
+        for seen in walk(path, _is_other, lambda _: True)
+        if isinstance(seen, FoundFile) and os.path.realpath(seen.path) not in read
+    )
+    return sorted(set(map(shown_path, others)))
+
+
+def matches(pattern: str) -> Iterator[Seen]:
+    """Yields the files that a glob matches: `*` within a name, `**` over any number of directories.
+
+    Raises:
+        ConfigError: The glob has a wrong range of characters; one line.
+    """
+    root = glob_root(pattern)
+    prefix = "" if root else f"{os.curdir}{os.sep}"
+    pattern = prefix + pattern
+    try:
+        path_glob_matches(pattern, "")
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    for seen in walk(
+        root or os.curdir, partial(path_glob_matches, pattern), lambda path: _may_hold(pattern, path)
+    ):
+        yield seen._replace(path=seen.path.removeprefix(prefix))
+
+
+def glob_root(pattern: str) -> str:
+    """Returns the directory below which a glob can match; empty for the current one."""
+    fixed = re.match(r"[^[*?]*", pattern)
+    return os.path.dirname(fixed.group(0)) if fixed else ""
+
+
+def _may_hold(pattern: str, directory: str) -> bool:
+    """Returns whether a glob can match a file below a directory."""
+    parts, depth = pattern.split(os.sep), directory.count(os.sep) + 1
+    start = parts[:depth]
+    if any("**" in part for part in start):
+        return True
+    return depth < len(parts) and path_glob_matches(os.sep.join(start), directory)

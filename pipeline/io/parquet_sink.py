@@ -17,13 +17,13 @@ from turnwise.pipeline.io.staging import (
     lost_rows,
     make_folder,
     matching,
+    partition,
     remove_earlier,
     remove_folder,
     run_stem,
     staging_folder,
 )
-from turnwise.pipeline.io.warehouse.hive import partition
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.rows import DATE, WAREHOUSE_TABLES

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from turnwise.pipeline.io.arrays import ArrayFault, array_elements
 from turnwise.pipeline.io.containers import Texts, container
-from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
+from turnwise.pipeline.io.listing import KIND_BYTES, check_text
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, IncompleteReadError, record_failure

@@ -1,22 +1,22 @@
 """Reads the output directory of a finished run: `run.json` and the rows of its tables."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import msgspec
 
 from turnwise.pipeline.io.listing import (
     RUN_FOLDER,
+    FolderFile,
     join_path,
     list_files,
     list_run_folders,
     open_path,
     path_exists,
 )
-from turnwise.pipeline.io.row_counts import stated_rows, with_all_scores
-from turnwise.pipeline.io.run_tables import SHARD, table_files
 from turnwise.pipeline.io.sinks.base import file_formats, table_rows
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
@@ -31,7 +31,8 @@ from turnwise.schemas.rows import (
     ResultRow,
     ScoreRow,
 )
-from turnwise.schemas.run import RUN_FILE, RunDocument
+from turnwise.schemas.run import RUN_FILE, RunDocument, RunFile
+from turnwise.transforms.scoring.evaluate import STATUS
 
 REPORT_FILE = "report.html"
 CALIBRATION_FILE = "calibration.json"
@@ -245,3 +246,198 @@ def is_file_of_run(name: str) -> bool:
 def _tables_begun(names: Iterable[str]) -> bool:
     found = (SHARD.fullmatch(name) for name in names)
     return any(match is not None and match[1] in _TABLES for match in found)
+
+
+# Finds the files of a run's tables: those that `run.json` names, or those that are there.
+
+SHARD = re.compile(r"([a-z_]+?)(?:-(\d{5})(?:-of-(\d{5}))?)?\.([a-z0-9]+)")
+"""The name of a file of a table: table, number, number of all, suffix."""
+_AGAIN = "copy the directory again, or score the logs again"
+
+
+def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
+    """Returns table -> paths of its files; raises ConfigError where files or rows are missing."""
+    place = directory if document.folder == "." else join_path(directory, document.folder)
+    try:
+        listed = {file.name: file for file in list_files(place)}
+    except OSError as error:
+        raise ConfigError(f"{place}: {' '.join(str(error).split())}") from None
+    if document.files is None:
+        return _found_tables(place, listed, document.output_format)
+    _check_named(directory, place, document.files, listed)
+    for table, files in document.files.items():
+        for name, stated in files.items():
+            if listed[name].size != stated.bytes:
+                _check_changed(join_path(place, name), table, document.output_format, stated)
+    return {table: [join_path(place, name) for name in files] for table, files in document.files.items()}
+
+
+def _check_named(
+    directory: str,
+    place: str,
+    files: Mapping[str, Mapping[str, RunFile]],
+    listed: Mapping[str, FolderFile],
+) -> None:
+    """Raises ConfigError unless every file that `run.json` names is there."""
+    names = [name for own in files.values() for name in own]
+    missing = [name for name in names if name not in listed]
+    if missing:
+        raise ConfigError(
+            f"{directory}: {len(missing)} of {len(names)} files that run.json names are missing, such as "
+            f"{join_path(place, missing[0])}; {_AGAIN}"
+        )
+
+
+def _found_tables(directory: str, names: Iterable[str], suffix: str) -> dict[str, list[str]]:
+    """Returns the paths of every table, where `run.json` does not name them.
+
+    The files of a batch state how many there are (`scores-00000-of-00002`). Those of a stream do not, and
+    their numbers have gaps: a file that was rewritten without replaced rows got the next number.
+
+    Raises:
+        ConfigError: Files of a batch are missing.
+    """
+    shards: dict[str, dict[int, str]] = {}
+    totals: dict[str, set[int]] = {}
+    for name in names:
+        match = SHARD.fullmatch(name)
+        if match is None or match[4] != suffix:
+            continue
+        table, number, total = match[1], int(match[2] or 0), match[3]
+        shards.setdefault(table, {})[number] = name
+        totals.setdefault(table, set()).add(int(total) if total else 0)
+    if any(map(any, totals.values())):
+        for table, numbers in shards.items():
+            _check_complete(directory, table, numbers, totals[table])
+    return {
+        table: [join_path(directory, numbers[i]) for i in sorted(numbers)]
+        for table, numbers in shards.items()
+    }
+
+
+def _check_complete(directory: str, table: str, numbers: Mapping[int, str], totals: set[int]) -> None:
+    total = max(totals) or max(numbers) + 1
+    missing = total - len(numbers)
+    if len(totals) > 1 or missing:
+        what = f"{missing} of {total} files of {table} are missing" if missing else f"{table} is of two runs"
+        raise ConfigError(f"{directory}: {what}")
+
+
+def _check_changed(path: str, table: str, output_format: str, stated: RunFile) -> None:
+    """Counts the rows of a file of another size than `run.json` states.
+
+    Raises:
+        ConfigError: It cannot be read, has another number of rows, or is no table.
+    """
+    if table not in TABLES:
+        raise ConfigError(f"{path}: has not the {stated.bytes} bytes that run.json states; {_AGAIN}")
+    try:
+        with open_path(path) as file:
+            number = sum(1 for _ in table_rows(file, table, output_format))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    if number != stated.rows:
+        raise ConfigError(f"{path}: holds {number} rows, and run.json counts {stated.rows}; {_AGAIN}")
+
+
+# Holds the rows of a run's tables against the numbers that the run counted.
+
+
+def with_all_scores(
+    directory: str, rows: Iterator[ScoreRow], metrics: Iterator[MetricsByAppVersionRow]
+) -> Iterator[ScoreRow]:
+    """Yields the score rows of a run.
+
+    Args:
+        directory: The output directory.
+        rows: The rows of `scores-*`.
+        metrics: The rows of `metrics_by_app_version`.
+
+    Raises:
+        ConfigError: There are fewer scores of turns, or of whole conversations, than the metrics count.
+    """
+    found = {"turn": 0, "conversation": 0}
+    for row in rows:
+        found["conversation" if row["turn_index"] is None else "turn"] += 1
+        yield row
+    stated = _stated_scores(metrics)
+    for level, number in found.items():
+        if number < stated[level]:
+            raise ConfigError(
+                f"{directory}: files of scores hold {number} scores of {level}s, and its metrics count "
+                f"{stated[level]}; copy the directory again, or score the logs again"
+            )
+
+
+def _stated_scores(metrics: Iterable[MetricsByAppVersionRow]) -> Counter[str]:
+    """Returns how many scores the metrics count by level; in a stream, by the newest row of each window."""
+    newest: dict[tuple[str | None, ...], MetricsByAppVersionRow] = {}
+    for row in metrics:
+        key = (row["window_start"], row["app_version"], row["criterion"], row["level"])
+        known = newest.get(key)
+        if row["criterion"] != STATUS and (not known or (known["revision"] or 0) < (row["revision"] or 0)):
+            newest[key] = row
+    stated: Counter[str] = Counter()
+    for row in newest.values():
+        stated[row["level"]] += row["count"]
+    return stated
+
+
+def stated_rows(counts: JsonObject, table: str) -> int:
+    """Returns how many rows a table has at least, by the counts; a stream adds revisions."""
+    if table in ("results", "conversations"):
+        return int(counts.get("results") or 0)
+    if table == "metrics_by_app_version":
+        return min(1, int(counts.get("results") or 0))
+    if table == "failures":
+        return sum((counts.get("failures") or {}).values()) + sum((counts.get("findings") or {}).values())
+    return 0
+
+
+# What reports and comparisons read of a finished run, wherever it is kept.
+
+
+class FinishedRun(Protocol):
+    """A finished run: its document and its rows."""
+
+    @property
+    def directory(self) -> str:
+        """Where it is kept, as texts name it."""
+        ...
+
+    @property
+    def document(self) -> RunDocument:
+        """Content of `run.json`."""
+        ...
+
+    def has(self, table: str) -> bool:
+        """Returns whether it has a table."""
+        ...
+
+    def rows(self, table: str) -> Iterable[JsonObject]:
+        """Returns the rows of a table."""
+        ...
+
+    def scores(self) -> Iterator[ScoreRow]:
+        """Yields the score rows."""
+        ...
+
+    def results(self) -> Iterator[ResultRow]:
+        """Yields the results."""
+        ...
+
+    def failures(self) -> Iterator[FailureRow]:
+        """Yields failures and findings."""
+        ...
+
+    def metrics_by_app_version(self) -> Iterator[MetricsByAppVersionRow]:
+        """Yields the metrics of the app versions."""
+        ...
+
+    def calibration(self) -> Calibration | None:
+        """Returns what `turnwise calibrate` wrote; None: it wrote nothing."""
+        ...
+
+    def check_results(self) -> None:
+        """Raises ConfigError if results are missing."""
+        ...

@@ -4,21 +4,30 @@ import fcntl
 import json
 import logging
 import os
+import pickle
 import re
 import secrets
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from errno import EAGAIN, EDQUOT, EFBIG, EINVAL, ENOLCK, ENOSPC, ENOSYS, ENOTSUP, EOPNOTSUPP
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from shutil import disk_usage
 from socket import gethostname
 from tempfile import gettempdir
-from typing import NamedTuple, TextIO
+from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO
 from uuid import uuid4
 
+import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.pvalue import AsSingleton, PCollection
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
+from msgspec import Struct
 
 from turnwise.pipeline.io.listing import (
     RUN_FOLDER,
@@ -30,10 +39,21 @@ from turnwise.pipeline.io.listing import (
     path_exists,
 )
 from turnwise.pipeline.io.run_reader import REPORT_DATA
-from turnwise.pipeline.io.sinks.base import document_content, file_formats
+from turnwise.pipeline.io.sinks.base import (
+    RowWriter,
+    TableSink,
+    document_content,
+    file_formats,
+    row_writer,
+    table_content,
+)
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject, is_local
+from turnwise.schemas.rows import TABLES, ConversationRow, MetricsByAppVersionRow, plain_rows
 from turnwise.schemas.run import RUN_FILE, RunInfo
+from turnwise.transforms.beam.steps import OF_RUN, InspectedDoFn
+from turnwise.transforms.review.problems import ReadingList
 
 SINGLE_FILES = ("metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
 AGGREGATED = "aggregated_metrics"
@@ -374,3 +394,399 @@ def _is_dead(owner: Owner) -> bool:
     except OSError:
         return False
     return False
+
+
+# The last steps of a run: its files get their names, then `run.json` names them.
+
+BY_VERSION = SINGLE_FILES[0]
+STORED = "stored"
+_PUBLISHED = "published"
+_FASTEST = 1
+
+
+class Finished(NamedTuple):
+    """What is known of a run when its tables are written.
+
+    Attributes:
+        counts: Numbers by name.
+        to_read: The conversations to read first, in order.
+        versions: Rows of `metrics_by_app_version`.
+        tables: `folder` and `files` of `run.json`: where its tables are.
+        stored: Elements of the collections that the service returned.
+    """
+
+    counts: dict[str, int]
+    to_read: Sequence[ConversationRow]
+    versions: Sequence[MetricsByAppVersionRow]
+    tables: JsonObject
+    stored: Sequence[Any] = ()
+
+
+Conclude = Callable[[Finished], JsonObject]
+"""Returns the content of `run.json`; the tables of the run can be read."""
+
+
+class Written(NamedTuple):
+    """Output of one bundle for a table: a file, or, for a small table, the rows.
+
+    Attributes:
+        table: Name of the table or document.
+        shard: Path of the file; None: there is none.
+        row_count: Number of rows.
+        rows: The rows, where there is no file.
+        packed: Rows that this program encoded and compressed, in place of `rows`.
+    """
+
+    table: str
+    shard: str | None
+    row_count: int
+    rows: Sequence[Any] = ()
+    packed: bytes = b""
+
+    def all_rows(self) -> Sequence[Any]:
+        """Returns the rows."""
+        rows: Sequence[Any] = pickle.loads(zlib.decompress(self.packed)) if self.packed else self.rows
+        return rows
+
+
+def kept_rows(table: str, rows: Sequence[Any]) -> Written:
+    """Returns rows of a small table that are kept; there may be thousands of app versions and slices."""
+    packed = zlib.compress(pickle.dumps(rows, pickle.HIGHEST_PROTOCOL), _FASTEST)
+    return Written(table, None, len(rows), packed=packed)
+
+
+class _NamedFile(NamedTuple):
+    """A file of a run, with its final name; `content` if it is not written yet."""
+
+    table: str
+    folder: str
+    name: str
+    row_count: int
+    shard: str | None
+    content: bytes = b""
+
+
+Told = dict[str, int] | list[ConversationRow] | Written | str
+"""What a step tells of its part of a run: counts, conversations to read first, what was written, a folder."""
+
+
+class _AllTold:
+    """Everything that was told of a run."""
+
+    def __init__(self, told: Iterable[Told]) -> None:
+        self.counts, self.written = Counter[str](), list[Written]()
+        to_read = ReadingList()
+        for one in told:
+            if isinstance(one, dict):
+                self.counts.update(one)
+            elif isinstance(one, Written):
+                self.written.append(one)
+            elif isinstance(one, list):
+                to_read.add(one)
+        self.to_read = to_read.rows()
+
+    def rows(self, table: str) -> list[Any]:
+        """Returns the rows of a small table."""
+        return [row for part in self._parts(table) for row in part.all_rows()]
+
+    def _parts(self, table: str) -> Iterator[Written]:
+        return (part for part in self.written if part.table == table)
+
+    def files(self, folder: str, output_format: str) -> Iterator[_NamedFile]:
+        """Yields all files with their final names."""
+        for table in TABLES:
+            yield from self._files_of(table, folder, output_format)
+        content = document_content(next(iter(self.rows(AGGREGATED)), {}))
+        yield _NamedFile(AGGREGATED, folder, f"{AGGREGATED}.json", 1, None, content)
+
+    def _files_of(self, table: str, folder: str, suffix: str) -> list[_NamedFile]:
+        parts = sorted(part[:3] for part in self._parts(table))
+        if table in SINGLE_FILES or not parts:
+            name = table if table in SINGLE_FILES else f"{table}-00000-of-00001"
+            content = table_content((part.all_rows() for part in self._parts(table)), table, suffix)
+            row_count = sum(row_count for _, _, row_count in parts)
+            return [_NamedFile(table, folder, f"{name}.{suffix}", row_count, None, content)]
+        return [
+            _NamedFile(table, folder, f"{table}-{i:05}-of-{len(parts):05}.{suffix}", row_count, shard)
+            for i, (_, shard, row_count) in enumerate(parts)
+        ]
+
+
+class NameFilesFn(InspectedDoFn):
+    """Yields all files of a run with their final names, each under a key of its own."""
+
+    def __init__(self, output_format: str) -> None:
+        self._format = output_format
+
+    def process(
+        self, element: tuple[str, Iterable[Told]], folder: tuple[str, str]
+    ) -> Iterator[tuple[str, _NamedFile]]:
+        """Yields name -> file, of everything that was written or is kept."""
+        for file in _AllTold(element[1]).files(folder[1], self._format):
+            yield file.name, file
+
+
+class PublishFn(InspectedDoFn):
+    """Gives files their final names."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    def process(self, element: tuple[str, Iterable[_NamedFile]]) -> Iterator[Any]:
+        """Renames a file, or writes it; yields it under the key of the run."""
+        file = _published(self._directory, next(iter(element[1])))
+        yield OF_RUN, Written(_PUBLISHED, None, 1, [file])
+
+
+def _published(directory: str, file: _NamedFile) -> _NamedFile:
+    """Renames a file, or writes it; returns it without its content."""
+    folder = join_path(directory, file.folder)
+    publish(folder, [(file.shard or write_partial(folder, file.table, file.content), file.name)])
+    return file._replace(content=b"")
+
+
+class ConcludeFn(InspectedDoFn):
+    """Replaces `run.json`, and removes what is not current any more; names the files, where no step did."""
+
+    def __init__(
+        self,
+        directory: str,
+        output_format: str,
+        conclude: Conclude,
+        discard: Callable[[], None] | None = None,
+    ) -> None:
+        self._directory, self._format = directory, output_format
+        self._conclude, self._discard = conclude, discard
+
+    def process(self, element: tuple[str, Iterable[Told]], begun: tuple[str, str]) -> None:
+        """Writes `run.json` of everything that was published, once, also if a runner repeats it."""
+        _, folder = begun
+        replaced = current_folder(self._directory)
+        if replaced != folder:
+            told = _AllTold(element[1])
+            files = self._files(told, folder)
+            document = self._conclude(self._finished(told, folder, files))
+            write_run_file(self._directory, document, folder)
+            clear_replaced(self._directory, folder, {file.name for file in files}, replaced)
+        if self._discard:
+            self._discard()
+
+    def _files(self, told: _AllTold, folder: str) -> list[_NamedFile]:
+        published = told.rows(_PUBLISHED)
+        if not published:
+            published = [_published(self._directory, file) for file in told.files(folder, self._format)]
+        return sorted(published)
+
+    def _finished(self, told: _AllTold, folder: str, files: Sequence[_NamedFile]) -> Finished:
+        versions, stored = told.rows(BY_VERSION), told.rows(STORED)
+        return Finished(dict(told.counts), told.to_read, versions, self._tables(folder, files), stored)
+
+    def _tables(self, folder: str, files: Sequence[_NamedFile]) -> JsonObject:
+        """Returns what `run.json` says of the files; raises OSError if one is not there."""
+        place = join_path(self._directory, folder)
+        sizes = {file.name: file.size for file in list_files(place)}
+        named: dict[str, JsonObject] = {}
+        for file in files:
+            if file.name not in sizes:
+                raise OSError(f"{join_path(place, file.name)}: is gone: another program removed it")
+            stated = {"rows": file.row_count, "bytes": sizes[file.name]}
+            named.setdefault(file.table, {})[file.name] = stated
+        return {"folder": folder, "files": named}
+
+
+# Writes the tables of a run as files, all of them or none, and in the end its `run.json`.
+
+TableRows = tuple[str, Sequence[Any]]
+"""Name of a table, and some of its rows."""
+_TOLD = beam.typehints.KV[str, Any]
+"""One type, because some runners flatten only collections of one coder."""
+_SMALL = frozenset((*SINGLE_FILES, AGGREGATED))
+
+
+class RowsSink(Protocol):
+    """Writes tables."""
+
+    def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
+        """Adds the steps that write lists of rows of some tables; `part` distinguishes several writers."""
+
+
+class Sink(RowsSink, Protocol):
+    """Writes the tables of a run, and ends it."""
+
+    def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
+        """Adds the steps that run after everything is written, given what the other steps told."""
+
+
+class NullSink:
+    """Writes nothing, for runs that only count."""
+
+    def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
+        """Discards the rows."""
+
+    def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
+        """Does nothing."""
+
+
+class ShardSink:
+    """Writes tables as shards into a folder of a directory; a service may take them as well.
+
+    Attributes:
+        folder_name: Name of the folder; None: it is chosen when the pipeline runs.
+        written: What was written, and what the service returned if the end of the run needs it.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        output_format: str,
+        service: TableSink | None = None,
+        *,
+        folder: str | None = None,
+        number: int | None = None,
+        keeps_stored: bool = False,
+    ) -> None:
+        """Creates the sink.
+
+        Args:
+            directory: Output directory.
+            output_format: Format of the tables.
+            service: Takes the tables as well.
+            folder: Name of the folder in it; None: it is chosen when the pipeline runs, so that no two
+                executions write into the same one.
+            number: Shards of a lower number come first, in all tables alike.
+            keeps_stored: Whether the end of the run needs what the service returns.
+        """
+        self._directory, self._format, self._service = directory, output_format, service
+        self._keep_stored = _kept_stored if keeps_stored else _nothing
+        self._chosen: PCollection[Any] | None = None
+        self._write = _WriteRowsFn(directory, output_format, number)
+        self.folder_name = folder
+        self.written: list[PCollection[Any]] = []
+
+    def write_tables(self, rows: "PCollection[TableRows]", tables: Sequence[str], part: str = "") -> None:
+        """Writes `TABLE-*.SUFFIX`; keeps small tables, which are one file each, for the end of the run."""
+        if self._service:
+            self._store(rows, self._service, tables, part)
+        folder = AsSingleton(self.begun(rows.pipeline))
+        self.written.append(rows | f"Write_{tables[0]}{part}" >> beam.ParDo(self._write, folder))
+
+    def _store(
+        self, rows: "PCollection[TableRows]", service: TableSink, tables: Sequence[str], part: str
+    ) -> None:
+        for table in tables:
+            own = rows | f"Rows_{table}{part}" >> beam.FlatMap(_of_table, table)
+            stored = service.write_table(own, table, part)
+            if stored is not None:
+                self.written.append(stored | f"Stored_{table}{part}" >> beam.FlatMap(self._keep_stored))
+
+    def begun(self, root: beam.Pipeline) -> "PCollection[Any]":
+        """Returns the folder of the run, as the first that is told of it."""
+        if self._chosen is None:
+            choose = partial(_choose_folder, stated=self.folder_name)
+            self._chosen = root | "Write_Start" >> beam.Impulse() | "Write_Folder" >> beam.Map(choose)
+        return self._chosen
+
+
+class RunSink(ShardSink):
+    """Files in a folder of a directory, on any filesystem of Beam, all of them or none.
+
+    Tables are written as shards under names of their own. When every table is complete, all files get their
+    final names. Then `run.json`, which names the folder and its files, is replaced, whatever process runs the
+    step.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        output_format: str,
+        conclude: Conclude,
+        service: TableSink | None = None,
+        *,
+        discard: Callable[[], None] | None = None,
+        folder: str | None = None,
+    ) -> None:
+        super().__init__(directory, output_format, service, folder=folder, keeps_stored=discard is not None)
+        self._conclude, self._discard = conclude, discard
+
+    def finish(self, root: beam.Pipeline, told: "Sequence[PCollection[tuple[str, Told]]]") -> None:
+        """Gives all files their final names, and writes `run.json`.
+
+        Elsewhere than on a local disk, the workers share the renaming.
+        """
+        begun = self.begun(root)
+        parts, folder = [*self.written, *told, begun], AsSingleton(begun)  # there may be nothing else
+        if not is_local(self._directory):
+            named = (
+                gathered(parts, "Write_All", "Write_Gather")
+                | "Write_Name" >> beam.ParDo(NameFilesFn(self._format), folder)
+                | "Write_Spread" >> beam.GroupByKey()
+            )
+            publish = beam.ParDo(PublishFn(self._directory)).with_output_types(_TOLD)
+            parts.append(named | "Write_Publish" >> publish)
+        conclude = ConcludeFn(self._directory, self._format, self._conclude, self._discard)
+        over = gathered(parts, "Write_Told", "Write_End")
+        _ = over | "Write_Run" >> beam.ParDo(conclude, folder).with_output_types(Any)
+
+
+def gathered(parts: "Sequence[PCollection[Any]]", flatten: str, group: str) -> "PCollection[Any]":
+    """Adds two steps, so named, that gather what was told of a run under its key."""
+    for part in parts:
+        part.element_type = _TOLD
+    return parts | flatten >> beam.Flatten() | group >> beam.GroupByKey()
+
+
+def _choose_folder(_: bytes, stated: str | None) -> tuple[str, str]:
+    return OF_RUN, stated or folder_name()
+
+
+def _of_table(rows: TableRows, table: str) -> Iterator[Sequence[Any]]:
+    if rows[0] == table:
+        yield plain_rows(rows[1])
+
+
+def _nothing(_: object) -> Iterator[tuple[str, Written]]:
+    return iter(())
+
+
+def _kept_stored(element: Any) -> Iterator[tuple[str, Written]]:
+    yield OF_RUN, Written(STORED, None, 1, [element])
+
+
+class _WriteRowsFn(InspectedDoFn):
+    """Writes the rows of a bundle into a separate file of each table; rows of small tables are kept."""
+
+    def __init__(self, directory: str, output_format: str, number: int | None) -> None:
+        self._directory, self._format, self._number = directory, output_format, number
+
+    def start_bundle(self) -> None:
+        self._files: dict[str, _Shard] = {}
+
+    def process(self, element: TableRows, folder: tuple[str, str]) -> list[tuple[str, Written]]:
+        table, rows = element
+        if table in _SMALL:
+            return [(OF_RUN, kept_rows(table, rows))]
+        if table not in self._files:
+            path = partial_path(join_path(self._directory, folder[1]), table, self._number)
+            file = FileSystems.create(path)
+            self._files[table] = _Shard(path, file, row_writer(file, table, self._format))
+        self._files[table].write(rows if self._format == DEFAULT_OUTPUT_FORMAT else plain_rows(rows))
+        return []
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        for table, shard in self._files.items():
+            shard.writer.finish()
+            shard.file.close()
+            yield GlobalWindows.windowed_value((OF_RUN, Written(table, shard.path, shard.row_count)))
+
+
+class _Shard(Struct):
+    """An open file of a table."""
+
+    path: str
+    file: BinaryIO
+    writer: RowWriter
+    row_count: int = 0
+
+    def write(self, rows: Sequence[Any]) -> None:
+        self.writer.write(rows)
+        self.row_count += len(rows)

@@ -2,35 +2,191 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from itertools import groupby, pairwise
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import apache_beam as beam
 from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.core import RestrictionProvider
+from msgspec import Struct
 
+from turnwise.pipeline.io.bigquery_source import RowsPart, RowsQuery, part_records, result_parts
 from turnwise.pipeline.io.files import (
     READ_PART,
+    SHORTENED,
     UNREAD_FILES,
     UNREAD_PART,
     WORKER,
     SizedPath,
     listed_files,
     named_records,
+    opened,
+    unread_rest,
 )
-from turnwise.pipeline.io.ranges import (
-    FileRange,
-    MeasuredRange,
-    file_ranges,
-    measure,
-    number_lines,
-    range_records,
-)
+from turnwise.pipeline.io.records import holds_lines, line_records, named_as_lines
 from turnwise.schemas.conversation import Record
-from turnwise.schemas.score import Failure
+from turnwise.schemas.jsonio import is_local
+from turnwise.schemas.score import Failure, IncompleteReadError
 from turnwise.transforms.beam.steps import COUNTS, FAILURES, CountingDoFn
+
+# Divides files of JSON Lines into ranges of bytes, so that several workers read one file.
+
+_RANGES = 64
+"""Number of ranges into which the files of a run on other machines are divided."""
+_SHORTEST, _LONGEST = 1 << 20, 1 << 26
+_BLOCK = 1 << 20
+
+
+class FileRange(NamedTuple):
+    """The lines of a file that begin in a range of its bytes.
+
+    Attributes:
+        path: The file.
+        start: Offset of the first byte.
+        stop: Offset behind the last byte; 0: the file is read as a whole, whatever it holds.
+        lines: Number of line ends before `start`.
+    """
+
+    path: str
+    start: int = 0
+    stop: int = 0
+    lines: int = 0
+
+
+class MeasuredRange(NamedTuple):
+    """A range and the number of line ends in it; None: the file must be read as a whole."""
+
+    part: FileRange
+    line_ends: int | None
+
+
+def file_ranges(patterns: list[str]) -> list[FileRange | Failure]:
+    """Returns the files that paths and globs name, large ones in ranges, and failures of unreadable paths.
+
+    The more there is to read, the longer is a range: 1 to 64 MiB. Nothing is opened here, so a range may
+    turn out to lie in a file that must be read as a whole.
+    """
+    return divided_files(listed_files(patterns), _RANGES)
+
+
+def divided_files(listed: Sequence[SizedPath | Failure], number: int) -> list[FileRange | Failure]:
+    """Returns files in about so many ranges together, each of 1 to 64 MiB, and failures as they are."""
+    total = sum(one.size for one in listed if isinstance(one, SizedPath))
+    length = min(max(total // number, _SHORTEST), _LONGEST)
+    ranges: list[FileRange | Failure] = []
+    for one in listed:
+        ranges += [one] if isinstance(one, Failure) else _ranges(one, length)
+    return ranges
+
+
+def _ranges(file: SizedPath, length: int) -> Iterator[FileRange]:
+    number = round(file.size / length)
+    if number < 2 or not named_as_lines(file.path):
+        yield FileRange(file.path)
+        return
+    bounds = [file.size * i // number for i in range(number + 1)]
+    for start, stop in pairwise(bounds):
+        yield FileRange(file.path, start, stop)
+
+
+def measure(part: FileRange, limit: int) -> MeasuredRange:
+    """Counts the line ends of a range. What cannot be read here is reported where the file is read."""
+    if not part.stop:
+        return MeasuredRange(part, None)
+    try:
+        with opened(part.path) as file:
+            if part.start == 0 and not holds_lines(part.path, file, limit):
+                return MeasuredRange(part, None)
+            return MeasuredRange(part, _line_ends(file, part.start, part.stop))
+    except Exception:
+        return MeasuredRange(part, None)
+
+
+def number_lines(path: str, measured: Iterable[MeasuredRange]) -> Iterator[FileRange]:
+    """Yields the ranges of one file with the number of lines before each, or the file as a whole."""
+    lines, ranges = 0, []
+    for part, line_ends in sorted(measured, key=lambda one: one.part.start):
+        if line_ends is None:
+            yield FileRange(path)
+            return
+        ranges.append(part._replace(lines=lines))
+        lines += line_ends
+    yield from ranges
+
+
+def range_records(
+    part: FileRange, start: int, limit: int, claim: Callable[[int], bool]
+) -> Iterator[Record | Failure]:
+    """Yields the records whose lines begin in a range, at `start` or after it.
+
+    Args:
+        part: The range.
+        start: Offset of a byte in it; a line that begins before is not read.
+        limit: A line of more bytes is a failure.
+        claim: Called with the offset of each line, and once with an offset behind the range or behind what
+            is left of it; returns whether the line belongs to what is to be read.
+    """
+    try:
+        with opened(part.path) as file:
+            before = part.lines + _line_ends(file, part.start, start)
+            offset, passed = _first_line(file, start)
+            lines = _ClaimedLines(file, offset, claim)
+            yield from line_records(part.path, lines, limit, before + passed)
+    except Exception as error:
+        yield unread_rest("read", error, part.path)
+        claim(part.stop)
+
+
+def _line_ends(file: BinaryIO, start: int, stop: int) -> int:
+    file.seek(start)
+    found = 0
+    while start < stop and (block := file.read(min(_BLOCK, stop - start))):
+        found += block.count(b"\n")
+        start += len(block)
+    return found
+
+
+def _first_line(file: BinaryIO, start: int) -> tuple[int, int]:
+    """Moves to the first line that begins at `start` or after it.
+
+    Returns:
+        The offset of the line, and 1 if the end of the line before it was passed, else 0.
+    """
+    file.seek(max(0, start - 1))
+    if start == 0 or file.read(1) == b"\n":
+        return start, 0
+    offset = start
+    while piece := file.readline(_BLOCK):
+        offset += len(piece)
+        if piece.endswith(b"\n"):
+            return offset, 1
+    return offset, 0
+
+
+class _ClaimedLines:
+    """The lines of an open file, each claimed before it is read."""
+
+    def __init__(self, file: BinaryIO, offset: int, claim: Callable[[int], bool]) -> None:
+        self._file, self._offset, self._claim = file, offset, claim
+        self._begins, self._is_over = True, False
+
+    def readline(self, size: int, /) -> bytes:
+        if self._is_over or (self._begins and not self._claim(self._offset)):
+            self._is_over = True
+            return b""
+        piece = self._file.readline(size)
+        if not piece:
+            self._is_over = True
+            if self._begins or self._claim(self._offset):
+                raise IncompleteReadError(SHORTENED)
+        self._offset += len(piece)
+        self._begins = piece.endswith(b"\n")
+        return piece
 
 
 class ReadRecords(NamedTuple):
@@ -208,3 +364,199 @@ def _numbered(file: tuple[str, Iterable[MeasuredRange | Failure]]) -> Iterator[F
             measured.append(one)
     if measured:
         yield from number_lines(file[0], measured)
+
+
+# Divides files into shards, which worker processes of this machine take from a queue.
+#
+# The queue is a pipe whose entries are read one by one: a worker that is done with a shard takes the next.
+
+_ENTRY = struct.Struct("=qqq")
+_OVER, _WHOLE = -1, -1
+_SHARDS_EACH = 32
+
+
+class Stopping(Struct):
+    """Whether this process shall read no further record, because nothing of this attempt is kept."""
+
+    is_asked: bool = False
+
+
+STOPPING = Stopping()
+
+
+class Shards(NamedTuple):
+    """The files of a source, in parts.
+
+    Attributes:
+        files: The source.
+        parts: Ranges of local files of JSON Lines, whole files, and failures of unreadable paths.
+    """
+
+    files: FileSource
+    parts: Sequence[FileRange | Failure]
+
+
+def find_shards(files: FileSource, workers: int) -> Shards:
+    """Lists and divides the files of a source."""
+    return Shards(files, divided_among(listed_files(files.patterns), workers))
+
+
+def divided_among(files: Sequence[SizedPath | Failure], workers: int) -> list[FileRange | Failure]:
+    """Returns the shards of files, those of the largest first, so that workers end at about the same time.
+
+    Files on other machines are read as a whole, because to divide one, its lines must be counted.
+    """
+    listed = sorted(files, key=lambda one: -one.size if isinstance(one, SizedPath) else 0)
+    local = [one for one in listed if isinstance(one, Failure) or is_local(one.path)]
+    remote = [one.path for one in listed if isinstance(one, SizedPath) and not is_local(one.path)]
+    return [*map(FileRange, remote), *divided_files(local, _SHARDS_EACH * workers)]
+
+
+def put_shards(queue: int, shards: Shards, workers: int) -> None:
+    """Writes all shards into a pipe, and what tells each worker that there are no more.
+
+    Lines are counted meanwhile: the number of lines before a range is part of its entry. It ends when no
+    worker is left.
+    """
+    with suppress(BrokenPipeError):
+        for entry in _numbered_shards(shards):
+            os.write(queue, _ENTRY.pack(*entry))
+        for _ in range(workers):
+            os.write(queue, _ENTRY.pack(_OVER, 0, 0))
+
+
+def _numbered_shards(shards: Shards) -> Iterator[tuple[int, int, int]]:
+    """Yields indexes of parts: the first and last of a shard, with the number of lines before it.
+
+    -1 lines: the file as a whole. Behind a range whose lines cannot be counted, those of the file are one.
+    """
+    for _, group in groupby(enumerate(shards.parts), key=lambda entry: getattr(entry[1], "path", "")):
+        parts, lines = list(group), 0
+        for index, part in parts:
+            if isinstance(part, Failure) or not part.stop:
+                yield index, index, _WHOLE
+                continue
+            line_ends = measure(part, shards.files.limit).line_ends
+            if line_ends is None:
+                yield index, parts[-1][0], lines if part.start else _WHOLE
+                break
+            yield index, index, lines
+            lines += line_ends
+
+
+def take_shards(queue: int, parts: Sequence[FileRange | Failure]) -> Iterator[FileRange | Failure]:
+    """Yields the parts that no other worker has taken; each is taken when it is asked for."""
+    while (entry := _ENTRY.unpack(os.read(queue, _ENTRY.size)))[0] != _OVER:
+        index, end, lines = entry
+        part, last = parts[index], parts[end]
+        if isinstance(part, FileRange) and isinstance(last, FileRange):
+            is_whole = lines == _WHOLE
+            part = FileRange(part.path) if is_whole else part._replace(stop=last.stop, lines=lines)
+        yield part
+
+
+class _ReadShardsFn(ReadingRangesFn):
+    """Takes and reads shards as long as there are some."""
+
+    def __init__(self, shards: Shards, queue: int) -> None:
+        files = shards.files
+        super().__init__(files.limit, files.lost, frozenset(files.patterns))
+        self._parts, self._queue = shards.parts, queue
+
+    def process(self, start: bytes) -> Iterator[Any]:
+        for part in take_shards(self._queue, self._parts):
+            first, stop = (part.start, part.stop) if isinstance(part, FileRange) else (0, 0)
+            for found in self.read(part, first, _before(stop) if stop else _always):
+                if STOPPING.is_asked:
+                    return
+                yield found
+
+
+def _before(stop: int) -> Callable[[int], bool]:
+    return lambda offset: offset < stop
+
+
+def _always(offset: int) -> bool:
+    return True
+
+
+class ShardSource:
+    """Reads shards as long as there are some."""
+
+    def __init__(self, shards: Shards, queue: int) -> None:
+        """Creates a source.
+
+        Args:
+            shards: All shards of the run.
+            queue: File descriptor of the pipe that `put_shards` writes into.
+        """
+        self._read = _ReadShardsFn(shards, queue)
+
+    def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
+        """Adds the reading steps to a pipeline."""
+        start = root | f"{name}Start" >> beam.Impulse()
+        outputs = start | f"{name}Read" >> beam.ParDo(self._read).with_outputs(
+            FAILURES, COUNTS, main="records"
+        )
+        return ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
+
+
+# Reads the rows of BigQuery in a pipeline: workers run the query and read its pages.
+
+
+class _QueryFn(beam.DoFn):
+    def process(self, query: RowsQuery) -> Iterator[RowsPart]:
+        yield from result_parts(query)
+
+
+class _ReadPartFn(CountingDoFn):
+    def __init__(self, max_record_bytes: int, lost: str) -> None:
+        super().__init__()
+        self._limit, self._lost = max_record_bytes, lost
+
+    def process(self, part: RowsPart) -> Iterator[Any]:
+        for record in part_records(part, self._limit):
+            if isinstance(record, Failure):
+                self.count(self._lost)
+                yield beam.pvalue.TaggedOutput(FAILURES, record)
+            else:
+                yield record
+
+
+class BigQuerySource:
+    """Reads the rows of queries, and the records of another source."""
+
+    def __init__(
+        self,
+        queries: Sequence[RowsQuery],
+        other: Source | None,
+        max_record_bytes: int,
+        lost: str,
+        is_distributed: bool = False,
+    ) -> None:
+        """Creates a source.
+
+        Args:
+            queries: The queries; only their text becomes part of the pipeline.
+            other: Another source to read.
+            max_record_bytes: A larger row is a failure.
+            lost: Name of the counter of rows that could not be read.
+            is_distributed: Distribute the parts of the results over the workers.
+        """
+        self._queries, self._other, self._limit = list(queries), other, max_record_bytes
+        self._lost, self._is_distributed = lost, is_distributed
+
+    def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
+        """Adds the steps that run the queries and read their results."""
+        queries = root | f"{name}Queries" >> beam.Create(self._queries, reshuffle=False)
+        parts = queries | f"{name}RunQueries" >> beam.ParDo(_QueryFn())
+        if self._is_distributed:
+            parts = parts | f"{name}SpreadParts" >> beam.Reshuffle()
+        read = _ReadPartFn(self._limit, self._lost)
+        outputs = parts | f"{name}ReadRows" >> beam.ParDo(read).with_outputs(FAILURES, COUNTS, main="records")
+        found = ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
+        if self._other is None:
+            return found
+        files = self._other.read(root, name)
+        pairs = zip(ReadRecords._fields, found, files, strict=True)
+        return ReadRecords(*((a, b) | f"{name}All_{field}" >> beam.Flatten() for field, a, b in pairs))

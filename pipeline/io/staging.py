@@ -16,7 +16,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.jsonio import JsonObject, is_local
 from turnwise.schemas.rows import (
     DATE,
@@ -192,3 +192,22 @@ def remove_earlier(directory: str, place: SinkPlace) -> None:
 def matching(pattern: str) -> list[str]:
     """Returns the files that a pattern matches."""
     return [file.path for match in FileSystems.match([pattern]) for file in match.metadata_list]
+
+
+# Names of hive partitions.
+
+_SPECIAL = re.compile(r'[\x00-\x1f"#%\'*/:=?\\\x7f{\[\]^]')
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def partition(column: str, value: str | None) -> str:
+    """Returns the name of a partition's folder, escaped as Hive does; null and "" have Hive's default name.
+
+    >>> partition("app_version", "agents/v=1"), partition("app_version", None)
+    ('app_version=agents%2Fv%3D1', 'app_version=__HIVE_DEFAULT_PARTITION__')
+    """
+    return f"{column}={_SPECIAL.sub(_escaped, value) if value else _NULL}"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02X}"

@@ -1,7 +1,7 @@
 """Writes the rows of a run to a store, in addition to files, and how the run stands."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from time import time_ns
 from typing import Any
@@ -10,30 +10,41 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 from sqlalchemy import Connection
 
+from turnwise.pipeline.io.sources import ReadRecords, Source
 from turnwise.pipeline.io.terminal import printable
-from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.store.engine import Store, close_shared_stores, open_store, shared_store, try_store
-from turnwise.pipeline.store.executions import (
+from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.store.database import (
+    LOCAL_APP,
+    Store,
+    close_shared_stores,
+    open_store,
+    shared_store,
+    try_store,
+)
+from turnwise.pipeline.store.evaluations import store_records
+from turnwise.pipeline.store.lost import ROW_TABLES
+from turnwise.pipeline.store.rows import write_replaced
+from turnwise.pipeline.store.runs import (
     Execution,
     begin,
     break_off,
     complete,
+    count_results,
+    count_run_rows,
     delete_superseded,
     delete_unread,
+    is_current,
     own_names,
     touch,
     write_rows,
 )
-from turnwise.pipeline.store.failures import write_replaced
-from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.row_tables import ROW_TABLES
-from turnwise.pipeline.store.run_rows import count_results, count_run_rows, is_current
-from turnwise.pipeline.store.states import Broken
 from turnwise.pipeline.store.summaries import keep_summaries
-from turnwise.pipeline.store.urls import StoreError
+from turnwise.pipeline.store.urls import Broken, StoreError
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import JsonObject, is_store_url
 from turnwise.schemas.proto.scalars import timestamp_nanos
 
 _LOG = logging.getLogger(__name__)
@@ -179,3 +190,49 @@ def replaced_in_store(place: SinkPlace, results: int) -> int | None:
         return shared_store(place.url).write(work)
     except (ConfigError, StoreError):
         return None
+
+
+# Reads the evaluations of a store as eval cases.
+
+
+class _ReadStoreFn(beam.DoFn):
+    def __init__(self, app: str) -> None:
+        self._app = app
+
+    def process(self, url: str) -> Iterator[Record]:
+        yield from store_records(url, self._app)
+
+
+class StoreSource:
+    """Reads the evaluations of stores, each in one transaction, and the records of another source."""
+
+    def __init__(self, urls: Sequence[str], app: str, other: Source | None) -> None:
+        """Creates a source.
+
+        Args:
+            urls: URLs of the stores.
+            app: Read only the evaluations of this app; "": of all apps.
+            other: Another source to read.
+        """
+        self._urls, self._app, self._other = list(urls), app, other
+
+    def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
+        """Adds the reading steps to a pipeline."""
+        urls = root | f"{name}Stores" >> beam.Create(self._urls, reshuffle=False)
+        records = urls | f"{name}ReadStores" >> beam.ParDo(_ReadStoreFn(self._app))
+        if self._other is None:
+            nothing = [root | f"{name}No{what}" >> beam.Create([]) for what in ("Failures", "Counts")]
+            return ReadRecords(records, *nothing)
+        others = self._other.read(root, name)
+        return others._replace(records=(records, others.records) | f"{name}OfAllKinds" >> beam.Flatten())
+
+
+def with_stores(files: Source | None, settings: RunSettings) -> Source:
+    """Returns the source of all eval cases of a run; raises ConfigError if a store cannot be opened."""
+    urls = list(dict.fromkeys(path for path in settings.eval_cases if is_store_url(path)))
+    for url in urls:
+        try:
+            open_store(url, read_only=True).close()
+        except (ConfigError, StoreError) as error:
+            raise ConfigError(f"--eval_cases: {error}") from None
+    return StoreSource(urls, settings.store_app, files)

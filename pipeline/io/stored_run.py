@@ -8,10 +8,10 @@ from typing import Any, cast
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Table, func, select
 
-from turnwise.pipeline.io.row_counts import stated_rows
+from turnwise.pipeline.io.run_reader import stated_rows
 from turnwise.pipeline.store.database import CONVERSATIONS, FAILURES, METRICS, RUNS, SCORES, key_text
-from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.states import COMPLETED
+from turnwise.pipeline.store.rows import version_id
+from turnwise.pipeline.store.urls import COMPLETED
 from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject

@@ -17,8 +17,7 @@ from turnwise.pipeline.gating.report import (
     status_of,
 )
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run, written_run
-from turnwise.pipeline.settings.config_file import read_config
-from turnwise.pipeline.settings.run import RunSettings
+from turnwise.pipeline.settings.run import RunSettings, read_config
 from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import AllPassRule, ConfigError, GateConfig, NotWorseRule
 from turnwise.schemas.gate import GATE_PROBLEM, GateReport

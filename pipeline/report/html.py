@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from turnwise.pipeline.io.finished_run import FinishedRun
-from turnwise.pipeline.io.run_reader import REPORT_DATA
+from turnwise.pipeline.io.run_reader import REPORT_DATA, FinishedRun
 from turnwise.pipeline.report_html.page import chunk_script, packed, page
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.report import Report

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from turnwise.pipeline.comparison.sides import VersionSides, read_versions
-from turnwise.pipeline.io.finished_run import FinishedRun
+from turnwise.pipeline.io.run_reader import FinishedRun
 from turnwise.schemas.comparison import Comparison
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.decisions.report.collect import VersionKey, display_order, short_names

@@ -11,7 +11,7 @@ from turnwise.pipeline.service.lists import read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import ComparedPair
 from turnwise.pipeline.store.database import EVALUATIONS, key_text
-from turnwise.pipeline.store.results import EvaluationFigures, version_id
+from turnwise.pipeline.store.rows import EvaluationFigures, version_id
 from turnwise.pipeline.store.summaries import Summaries
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest

@@ -6,10 +6,10 @@ from threading import Lock
 from sqlalchemy import Connection
 
 from turnwise.pipeline.store.evaluations import StoredEvaluation
-from turnwise.pipeline.store.figures import figures_of
-from turnwise.pipeline.store.results import (
+from turnwise.pipeline.store.rows import (
     EvaluationFigures,
     evaluations_with_results,
+    figures_of,
     last_completed,
     newest_results,
     read_figures,

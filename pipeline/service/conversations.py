@@ -4,11 +4,8 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.service.errors import field_errors, invalid, not_found
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.database import key_text
-from turnwise.pipeline.store.executions import run_key
+from turnwise.pipeline.store.database import LOCAL_APP, key_text, run_name
 from turnwise.pipeline.store.lost import last_run, lost_of_runs
-from turnwise.pipeline.store.naming import LOCAL_APP, run_name
-from turnwise.pipeline.store.results import version_id
 from turnwise.pipeline.store.rows import (
     RunPart,
     conversations_to_read,
@@ -16,8 +13,9 @@ from turnwise.pipeline.store.rows import (
     names_of,
     scores_of,
     verdict_counts,
+    version_id,
 )
-from turnwise.pipeline.store.runs import run_state, run_states, unread_runs
+from turnwise.pipeline.store.runs import run_key, run_state, run_states, unread_runs
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import (
     ConversationBrief,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from turnwise.pipeline.service.lists import Paging, next_token
-from turnwise.pipeline.store.pages import Position
+from turnwise.pipeline.store.database import Position
 from turnwise.schemas.jsonio import JsonObject
 
 _RANKS: dict[str, int] = {"REGRESSED": 1, "IMPROVED": 2}

@@ -9,9 +9,8 @@ from turnwise.pipeline.service.errors import field_errors, invalid, not_found
 from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conditions import Sql, evaluation_fields, of_runs, run_fields
-from turnwise.pipeline.store.database import EVALUATIONS
+from turnwise.pipeline.store.database import EVALUATIONS, Listing, read_page
 from turnwise.pipeline.store.evaluations import COLUMNS, find_evaluation, stored_evaluation
-from turnwise.pipeline.store.pages import Listing, read_page
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.resources import ListEvaluationsRequest
 from turnwise.schemas.jsonio import JsonObject

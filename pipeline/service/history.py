@@ -5,8 +5,8 @@ from sqlalchemy import Connection
 from turnwise.pipeline.service.errors import field_errors, not_found
 from turnwise.pipeline.service.lists import next_token, read_paging
 from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.store.database import Position
 from turnwise.pipeline.store.evaluations import StoredRevision, read_revisions
-from turnwise.pipeline.store.pages import Position
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import ListEvaluationRevisionsRequest
 from turnwise.schemas.jsonio import JsonObject

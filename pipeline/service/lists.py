@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 
 from turnwise.pipeline.service.errors import field_errors, invalid
 from turnwise.pipeline.store.conditions import Field, Sql, condition_of
-from turnwise.pipeline.store.pages import OrderBy, Position
+from turnwise.pipeline.store.database import OrderBy, Position
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.proto.masks import parse_filter
 from turnwise.schemas.proto.scalars import shown

@@ -13,8 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from turnwise.pipeline.batch.collector import calm_collector
-from turnwise.pipeline.batch.process import leave_signals
+from turnwise.pipeline.batch.process import calm_collector, leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
 from turnwise.pipeline.service.http import AuthMiddleware
 from turnwise.pipeline.service.http.health import Health
@@ -27,8 +26,8 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.token import Tokens, read_token_file
 from turnwise.pipeline.service.validation import MAX_BYTES
 from turnwise.pipeline.service.web.app import web_routes
-from turnwise.pipeline.settings.user import current_user
-from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.settings.options import current_user
+from turnwise.pipeline.store.database import Store, open_store
 from turnwise.transforms.criteria.base import CRITERIA
 
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")

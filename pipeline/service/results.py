@@ -8,10 +8,9 @@ from turnwise.pipeline.service.errors import field_errors, not_found
 from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conditions import failure_fields, result_fields
-from turnwise.pipeline.store.database import FAILURES, RESULTS
+from turnwise.pipeline.store.database import FAILURES, RESULTS, Listing, read_page
 from turnwise.pipeline.store.evaluations import find_evaluation
-from turnwise.pipeline.store.pages import Listing, read_page
-from turnwise.pipeline.store.results import find_result, has_results
+from turnwise.pipeline.store.rows import find_result, has_results
 from turnwise.schemas.ces.names import ANY, app_of, checked_name
 from turnwise.schemas.ces.resources import ListEvaluationResultsRequest
 from turnwise.schemas.ces.tools import GetFailuresRequest, RunFailure

@@ -13,9 +13,7 @@ from turnwise.pipeline.service.runs import find_run, run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import ComparedPair
 from turnwise.pipeline.store.database import EVALUATIONS
-from turnwise.pipeline.store.executions import run_key
-from turnwise.pipeline.store.run_counts import count_by_evaluation
-from turnwise.pipeline.store.runs import RunState
+from turnwise.pipeline.store.runs import RunState, count_by_evaluation, run_key
 from turnwise.pipeline.store.summaries import Summaries
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import CompareEvaluationRunsRequest

@@ -10,12 +10,10 @@ from turnwise.pipeline.service.errors import field_errors, not_found
 from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.conditions import runs_table_fields
-from turnwise.pipeline.store.database import RESULTS, RUNS, key_text
+from turnwise.pipeline.store.database import RESULTS, RUNS, Listing, key_text, read_page
 from turnwise.pipeline.store.lost import lost_of_runs
-from turnwise.pipeline.store.pages import Listing, read_page
-from turnwise.pipeline.store.run_counts import count_by_evaluation, count_rows
-from turnwise.pipeline.store.runs import RunState
-from turnwise.pipeline.store.states import Broken
+from turnwise.pipeline.store.runs import RunState, count_by_evaluation, count_rows
+from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import ListEvaluationRunsRequest, RunSummary
 from turnwise.schemas.jsonio import JsonObject

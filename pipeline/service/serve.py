@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from turnwise.pipeline.service.token import TOKEN
-from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.options import OptionParser
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_store_url, shown_url

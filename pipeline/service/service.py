@@ -5,7 +5,7 @@ from copy import copy
 from turnwise.pipeline.service.computed_fields import FiguresCache
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.version_verdict import VerdictCache
-from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.database import Store
 from turnwise.pipeline.store.summaries import keep_summaries
 
 

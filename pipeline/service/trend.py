@@ -12,11 +12,8 @@ from turnwise.pipeline.service.runs import RUN_COLUMNS, run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend_points import gap_point, trend_point
 from turnwise.pipeline.store.conditions import runs_table_fields
-from turnwise.pipeline.store.database import RESULTS, RUNS, key_text
-from turnwise.pipeline.store.metrics import VersionMetric, measured_names, version_metrics
-from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.pages import Listing, read_page
-from turnwise.pipeline.store.results import version_id
+from turnwise.pipeline.store.database import LOCAL_APP, RESULTS, RUNS, Listing, key_text, read_page
+from turnwise.pipeline.store.rows import VersionMetric, measured_names, version_id, version_metrics
 from turnwise.pipeline.store.runs import RunState, is_empty
 from turnwise.schemas.ces.names import checked_name
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest

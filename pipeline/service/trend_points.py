@@ -1,6 +1,6 @@
 """Tells the figures of a criterion in a run, or why there are none."""
 
-from turnwise.pipeline.store.metrics import VersionMetric
+from turnwise.pipeline.store.rows import VersionMetric
 from turnwise.schemas.ces.tools import TrendPoint
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.statistics.tests import Interval, SampleMoments, mean_interval

@@ -8,12 +8,10 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.comparison.ruler import nothing_common, ruler_problem
 from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.store.comparison import read_sides
-from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.comparison import SideKind, SideName, read_sides
+from turnwise.pipeline.store.database import LOCAL_APP
 from turnwise.pipeline.store.runs import RunsStamp, runs_stamp
 from turnwise.pipeline.store.summaries import Summaries, UnsummarisedError
-from turnwise.pipeline.store_comparison.rows import SideKind
-from turnwise.pipeline.store_comparison.side_records import SideName
 from turnwise.schemas.comparison import Comparison, CriterionComparison, Side, Undecided
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject

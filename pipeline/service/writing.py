@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.engine import ConflictError
+from turnwise.pipeline.store.database import ConflictError
 from turnwise.pipeline.store.evaluations import EvaluationChange, find_by_display_name
 from turnwise.schemas.ces.names import app_of
 from turnwise.schemas.jsonio import JsonObject

@@ -1,11 +1,19 @@
 """Addresses of rows in BigQuery. Does not import Google's libraries."""
 
+import argparse
+import getpass
 import re
+from collections.abc import Sequence
 from datetime import date
+from math import inf
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.run import StreamRules
 
 FORMS = "bigquery://PROJECT/DATASET/TABLE[?partition=DATE], bigquery://PROJECT?query=SQL, bigquery://PROJECT?file=FILE.sql"
 _SCHEME = "bigquery://"
@@ -82,3 +90,173 @@ def shown_address(path: str) -> str:
     line = " ".join(path.split())
     start, mark, query = line.partition("?query=")
     return f"{start}{mark}{query[:_SHOWN]}{'...' if len(query) > _SHOWN else ''}"
+
+
+# The name of the user of this process.
+
+
+def current_user() -> str:
+    """Returns the name; `unknown` if the system knows none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+# Checks the options of a stream and converts them to settings.
+
+
+class StreamSettings(Struct, frozen=True):
+    """The settings of a stream.
+
+    Attributes:
+        rules: Rules for sessions and windows.
+        max_run_time: Seconds after which it ends; None: no limit.
+        stop_after: Conversations after which it ends; None: no limit.
+        alerts: URI of the sink for alerts; None: a file in the output directory.
+        timestamp_attribute: Attribute of Pub/Sub messages that holds the event time.
+        refresh_cases: Seconds between two looks for changed eval cases.
+    """
+
+    rules: StreamRules = field(default_factory=StreamRules)
+    max_run_time: float | None = None
+    stop_after: int | None = None
+    alerts: str | None = None
+    timestamp_attribute: str | None = None
+    refresh_cases: float = 60.0
+
+
+class RawStreamOptions(Struct, frozen=True):
+    """The options of a stream as parsed from the command line; None: not given."""
+
+    session_gap: float | None
+    window: float | None
+    allowed_lateness: float | None
+    pane_every: int | None
+    max_run_time: float | None
+    stop_after: int | None
+    alerts: str | None
+    timestamp_attribute: str | None
+    refresh_cases: float | None
+
+
+_LENGTHS = ("session_gap", "window", "allowed_lateness", "pane_every")
+_BOUNDED = (*_LENGTHS, "refresh_cases")
+_SHORTEST, _LONGEST = 0.1, 1e9
+_ZERO_ALLOWED = ("allowed_lateness",)
+
+
+def check_stream(options: RawStreamOptions, is_streaming: bool, slots: int | None) -> StreamSettings:
+    """Converts the options of a stream to settings.
+
+    Args:
+        options: The options.
+        is_streaming: Whether this is a stream; if not, no option may be given.
+        slots: As in StreamRules.
+
+    Raises:
+        ConfigError: The first error.
+    """
+    given = {name: value for name, value in asdict(options).items() if value is not None}
+    if given and not is_streaming:
+        raise ConfigError(f"--{next(iter(given))} is an option of a stream; add --streaming")
+    for name, value in given.items():
+        if isinstance(value, str):
+            continue
+        if not (0 < value < inf or (value == 0 and name in _ZERO_ALLOWED)):
+            raise ConfigError(f"--{name} must be a number above 0, not {value}")
+        if (name in _BOUNDED and not (name in _ZERO_ALLOWED or value >= _SHORTEST)) or value > _LONGEST:
+            raise ConfigError(f"--{name} must lie between {_SHORTEST:g} and {_LONGEST:g}, not {value:g}")
+    lengths = {name: given.pop(name) for name in _LENGTHS if name in given}
+    return StreamSettings(StreamRules(**lengths, slots=slots), **given)
+
+
+# Options of a run as the command line gave them.
+
+
+class RawJudgeOptions(Struct, frozen=True, kw_only=True):
+    """What is said of the judge beside the config."""
+
+    judge: str | None = None
+    judge_model: str | None = None
+    judge_concurrency: int = 64
+    judge_cache: str | None = None
+    sample_rate: float = 1.0
+    estimate: bool = False
+
+
+class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
+    """turnwise's own options as the command line gave them."""
+
+    input: list[str] | None
+    input_format: str
+    eval_cases: list[str] | None
+    config: str | None
+    max_record_mb: float
+    output: str | None
+    output_format: str
+    overwrite: bool
+    run_id: str | None
+    max_failure_ratio: float | None
+    fail_on: list[str] | None
+    baseline: str | None
+    store: str | None
+    store_app: str | None
+    no_transcripts: bool = False
+    verbose: bool = False
+    date: str | None = None
+    lookback: int | None = None
+    plugin: Sequence[str] = ()
+    workers: int | None = None
+
+
+# A command-line parser that raises ConfigError.
+
+
+class HelpShown(SystemExit):
+    """`--help` was printed, so that there is nothing left to do."""
+
+
+class OptionParser(argparse.ArgumentParser):
+    """Raises ConfigError for a wrong option instead of printing the usage."""
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Ends the command after its help; `error` handles errors.
+
+        Raises:
+            HelpShown: Always.
+        """
+        raise HelpShown(status)
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """Raises ConfigError."""
+        raise ConfigError(message)
+
+
+# Where a run writes to, and in which format.
+
+DEFAULT_OUTPUT_FORMAT = "jsonl"
+
+
+class SinkPlace(NamedTuple):
+    """Where a run writes to, beside its files.
+
+    Attributes:
+        url: The address.
+        app: `--store_app`; "": not given.
+        run_id: Name of the run.
+        create_time: When it was started, as RFC 3339 text.
+        date: Its date, or else the day of its start, as ISO text.
+        output: `--output`, which every worker reaches.
+        is_streaming: Whether the run is a stream.
+        is_new: Whether a stream begins, which no earlier process has begun.
+    """
+
+    url: str
+    app: str
+    run_id: str
+    create_time: str
+    date: str
+    output: str
+    is_streaming: bool = False
+    is_new: bool = False

@@ -1,7 +1,12 @@
 """Checks that workers on other machines get turnwise: as a package, by requirements, or in an image."""
 
+import os
 import re
-from collections.abc import Sequence
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, SetupOptions, WorkerOptions
@@ -9,6 +14,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 from turnwise.pipeline.settings.extras import check_extra
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
+from turnwise.transforms.judging.backends.base import one_line
 
 _SETUP_FILES = ("setup.py", "pyproject.toml")
 _BESIDE = ("setup.py", "setup.cfg", "pyproject.toml", "requirements*.txt", "requirements*.in")
@@ -93,3 +99,104 @@ def _requirements_bring(path: str) -> bool:
 
 def _without_comments(file: Path) -> str:
     return _COMMENT.sub("", file.read_text(encoding="utf-8", errors="replace"))
+
+
+# Tries what Beam will do to stage packages for workers, before anything is paid or removed.
+
+_ERROR = re.compile(r"ERROR:|[\w.]*(?:Error|Exception)\b")
+_OF_BEAM = "apache-beam"
+_NO_CACHE = "skip"
+
+
+def try_staging(options: PipelineOptions) -> None:
+    """Builds the package of `--setup_file` and downloads those of `--requirements_file`, as Beam will do.
+
+    Raises:
+        ConfigError: One cannot be built or downloaded.
+    """
+    setup = options.view_as(SetupOptions)
+    if setup.setup_file is not None and find_spec("build") is not None:  # else Beam uses setup.py itself
+        build = ("build", "--no-isolation", "--sdist", str(Path(setup.setup_file).parent), "--outdir")
+        _try(build, f"--setup_file {setup.setup_file}: cannot be built: ")
+    if setup.requirements_file is not None and setup.requirements_cache != _NO_CACHE:
+        sources = ("--no-binary", ":all:") if setup.requirements_cache_only_sources else ()
+        for line in _requirements(setup.requirements_file):
+            download = (
+                "pip",
+                "download",
+                "--disable-pip-version-check",
+                "--no-deps",
+                *sources,
+                line,
+                "--dest",
+            )
+            _try(download, f"--requirements_file {setup.requirements_file}: Beam cannot download {line}: ")
+
+
+def _requirements(path: str) -> list[str]:
+    """Returns the lines that Beam gives to pip, one by one; it leaves out itself."""
+    lines = map(str.strip, Path(path).read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line and not line.startswith(("#", _OF_BEAM))]
+
+
+def _try(module: Sequence[str], what: str) -> None:
+    """Runs a module of Python, which writes into a folder that is its last argument.
+
+    Raises:
+        ConfigError: It failed. Beam would show a traceback and all that the module says.
+    """
+    with tempfile.TemporaryDirectory(prefix="turnwise-staging-") as place:
+        done = subprocess.run([sys.executable, "-m", *module, place], capture_output=True, text=True)
+    if done.returncode:
+        raise ConfigError(what + _reason(done.stderr))
+
+
+def _reason(output: str) -> str:
+    """Returns the last error of a program's output."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR.match(line)]
+    return one_line((errors or lines or ["no reason is given"])[-1])
+
+
+# Finds how many processors this process may use.
+
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
+
+
+def usable_cores(groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
+    """Returns the number of processors that this process may use: at least 1, whole ones.
+
+    The limits of its control groups count, which containers have, and the processors it is bound to.
+
+    Args:
+        groups: Where control groups are.
+        own: File that names those of this process.
+    """
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([bound, *(int(limit) for limit in _limits(groups, own))]))
+
+
+def _limits(groups: Path, own: Path) -> Iterator[float]:
+    """Yields processors by the limits of the control groups, of versions 2 and 1."""
+    for folder in _folders(groups, own):
+        for quota, period in (("cpu.max", None), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+            words = [word for name in (quota, period) if name for word in _words(folder / name)]
+            if len(words) == 2 and all(word.isdecimal() for word in words) and int(words[1]):
+                yield int(words[0]) / int(words[1])
+
+
+def _folders(groups: Path, own: Path) -> Iterator[Path]:
+    """Yields the folders of the control groups of this process and of those that hold them."""
+    yield from (groups, groups / "cpu")
+    for line in _words(own):
+        place = Path(line.rpartition(":")[2].lstrip("/"))
+        for part in (place, *place.parents):
+            yield from (groups / part, groups / "cpu" / part)
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").split()
+    except OSError:
+        return []

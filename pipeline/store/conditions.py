@@ -16,7 +16,7 @@ from turnwise.pipeline.store.database import (
     key_text,
     plain_text,
 )
-from turnwise.pipeline.store.states import STATES
+from turnwise.pipeline.store.urls import STATES
 from turnwise.schemas.ces.names import id_of
 from turnwise.schemas.ces.result import EvaluationOutcome
 from turnwise.schemas.ces.results import ExecutionState

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.database import Store
 from turnwise.pipeline.store.urls import StoreError
 from turnwise.schemas.config import ConfigError
 

@@ -1,27 +1,46 @@
 """The tables and views of a store, and how they are made and written."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from random import uniform
+from threading import Lock
+from time import monotonic, sleep
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from sqlalchemy import (
     DOUBLE_PRECISION,
+    URL,
     BigInteger,
     Column,
+    ColumnElement,
     Connection,
+    Engine,
     ForeignKey,
     Index,
     MetaData,
+    Row,
     Table,
     Text,
     UniqueConstraint,
+    create_engine,
+    event,
     inspect,
+    literal,
+    make_url,
+    select,
     text,
+    tuple_,
 )
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 
-from turnwise.schemas.jsonio import JsonObject
+from turnwise.pipeline.store.urls import StoreError, driver_url
+from turnwise.schemas.ces.names import app_in, evaluation_id, id_of, is_name
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import JsonObject, shown_url
+from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow
 
 SCHEMA_VERSION = 18
 """Increase it with every change of a table, view or index: a store of another version is refused."""
@@ -205,7 +224,7 @@ RUN_SUMMARIES = _table(
     key="name execution",
     indexes={"by_run": "evaluation_run execution"},
 )
-"""What comparisons and figures read of runs that count; see `turnwise.pipeline.store_comparison.run_summary`.
+"""What comparisons and figures read of runs that count; see `turnwise.pipeline.store.summaries`.
 
 A summary is in force while its `update_nanos` is that of the run. `content` is "": the rows must be read.
 """
@@ -315,7 +334,7 @@ _GUARDS = {
     ),
 }
 _VERSIONS = "turnwise_store_version"
-_LOCK = 7_210_436_119
+_DATABASE_LOCK = 7_210_436_119
 
 
 def stored_version(connection: Connection) -> int:
@@ -328,7 +347,7 @@ def stored_version(connection: Connection) -> int:
 def create_tables(connection: Connection) -> None:
     """Makes the tables, views and triggers of an empty store, once if several ask at the same time."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _DATABASE_LOCK})
     if stored_version(connection):
         return
     # A table of another program that has the name of one of ours is an error.
@@ -393,3 +412,392 @@ def insert_new(connection: Connection, table: Table, rows: Sequence[JsonObject])
     """Inserts the rows whose key is not there yet."""
     dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
     connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows)
+
+
+# Opens stores (SQLite files and PostgreSQL databases), and other PostgreSQL databases for reading.
+
+T = TypeVar("T")
+
+READERS, WRITERS = 8, 4
+"""Numbers of requests of a process that can read from, and write to, a store at once."""
+
+# One more connection says whether the store answers.
+_CONNECTIONS = READERS + WRITERS + 1
+
+_LOCK_SECONDS = 60
+_LONGEST_PAUSE = 0.2
+_PASSING = ("40001", "40P01", "55P03")
+
+
+class ConflictError(StoreError):
+    """A unique name is already in use."""
+
+
+class Store:
+    """A store, safe for concurrent use by threads and processes.
+
+    Attributes:
+        url: URL without the password.
+        is_sqlite: Whether it is a SQLite file.
+        read_only: Whether writing is refused.
+    """
+
+    def __init__(self, engine: Engine, url: str, read_only: bool) -> None:
+        self.url = url
+        self.read_only = read_only
+        self._writer = engine.execution_options(turnwise_writes=True)
+        self._reader = engine
+        # Threads that wait for SQLite's lock poll with sleeps; a Lock wakes them in turn.
+        self.is_sqlite = engine.dialect.name == "sqlite"
+        self._turn: AbstractContextManager[Any] = Lock() if self.is_sqlite else nullcontext()
+        if engine.dialect.name == "postgresql":
+            self._reader = _reader(engine)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` in a read transaction and returns its result; raises StoreError."""
+        return self._run(self._reader, work)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` in a write transaction, repeated after conflicts.
+
+        Raises:
+            StoreError: The store is read-only, or does not answer.
+        """
+        if self.read_only:
+            raise StoreError(f"the store {self.url}: is open read-only")
+        with self._turn:
+            return self._run(self._writer, work)
+
+    def alone(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` outside of a transaction and returns its result.
+
+        Raises:
+            StoreError: The store is read-only, or does not answer.
+        """
+        if self.read_only:
+            raise StoreError(f"the store {self.url}: is open read-only")
+        options: dict[str, Any] = {"turnwise_alone": True}
+        if self._writer.dialect.name == "postgresql":
+            options["isolation_level"] = "AUTOCOMMIT"
+        return self._run(self._writer.execution_options(**options), work)
+
+    def undone(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` in a write transaction that is undone and returns its result; raises StoreError."""
+
+        def undoing(connection: Connection) -> T:
+            with connection.begin_nested() as transaction:
+                result = work(connection)
+                transaction.rollback()
+            return result
+
+        return self._run(self._writer, undoing)
+
+    def close(self) -> None:
+        """Closes all connections; a SQLite file then holds all that no reader keeps in its log."""
+        if self.is_sqlite and not self.read_only:
+            with suppress(StoreError):  # what cannot be moved stays in the -wal file
+                self.alone(_move_log)
+        self._writer.dispose()
+
+    def _run(self, engine: Engine, work: Callable[[Connection], T]) -> T:
+        deadline = monotonic() + _LOCK_SECONDS
+        with _one_line_errors(f"the store {self.url}"):
+            while True:
+                try:
+                    with engine.begin() as connection:
+                        return work(connection)
+                except DBAPIError as error:
+                    if not _passes(error) or monotonic() > deadline:
+                        raise
+                    sleep(uniform(0, _LONGEST_PAUSE))
+
+
+def _move_log(connection: Connection) -> None:
+    """Moves what is in the write-ahead log into the file, without waiting for others."""
+    connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+
+
+def _passes(error: DBAPIError) -> bool:
+    """Returns whether a repeated attempt may succeed."""
+    return getattr(error.orig, "sqlstate", None) in _PASSING or "database is locked" in str(error.orig)
+
+
+@contextmanager
+def _one_line_errors(what: str) -> Iterator[None]:
+    try:
+        yield
+    except SQLAlchemyError as error:
+        cause = error.orig if isinstance(error, DBAPIError) else None
+        lines = str(cause or type(error).__name__).strip().splitlines() or [type(cause).__name__]
+        kind = ConflictError if isinstance(error, IntegrityError) else StoreError
+        raise kind(f"{what}: {lines[0]}") from None
+    except UnicodeError as error:
+        raise StoreError(f"{what}: {' '.join(str(error).split())}") from None
+
+
+def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:
+    """Opens a store, and makes its tables if it is empty.
+
+    Args:
+        url: `sqlite:///FILE` or `postgresql://...`.
+        create: Create a SQLite file that does not exist.
+        read_only: Change nothing, not even the tables.
+
+    Raises:
+        ConfigError: The URL is wrong, the file does not exist, the driver is not installed, or the tables are
+            those of another version of turnwise.
+        StoreError: The store does not answer, or (read-only) is empty.
+    """
+    shown = shown_url(url)
+    with _url_errors(shown):
+        address = make_url(driver_url(url))
+        if address.get_backend_name() == "sqlite":
+            _check_file(address, create and not read_only)
+        engine = _engine(address, read_only)
+    store = Store(engine, shown, read_only)
+    if not read_only and not store.read(stored_version):
+        store.write(create_tables)
+    version = store.read(stored_version)
+    if not version:
+        raise StoreError("the store is empty; run turnwise serve to create its tables")
+    if version != SCHEMA_VERSION:
+        store.close()
+        raise ConfigError(
+            f"the store {shown} has tables of version {version}, and this turnwise uses {SCHEMA_VERSION}: "
+            "read it with the turnwise that wrote it, or score the logs again into a new store"
+        )
+    return store
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Connection]:
+    """Opens the database of a URL for reading: all that is read is of one time.
+
+    Raises:
+        ConfigError: The URL is wrong, or the driver is not installed.
+        StoreError: The database does not answer.
+    """
+    shown = shown_url(url)
+    with _url_errors(shown):
+        engine = _engine(make_url(driver_url(url)), read_only=True)
+    try:
+        with _one_line_errors(f"the database {shown}"), _reader(engine).begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _reader(engine: Engine) -> Engine:
+    """Returns an engine whose transactions read one state of a PostgreSQL database."""
+    return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+
+@contextmanager
+def _url_errors(shown: str) -> Iterator[None]:
+    try:
+        yield
+    except ConfigError:
+        raise
+    except (ArgumentError, ValueError):
+        raise ConfigError(f"{shown}: is no URL of a store (sqlite:///FILE, postgresql://...)") from None
+    except ImportError:
+        raise ConfigError(f"{shown}: the driver is missing: pip install turnwise[postgres]") from None
+
+
+def _check_file(address: URL, create: bool) -> None:
+    path = address.database
+    if address.query or address.host:
+        raise ConfigError(f"sqlite:///{path}: must name a file, without host or parameters")
+    if not path or path == ":memory:" or path.startswith("file:"):
+        raise ConfigError("a store in memory would be lost: name a file (sqlite:///FILE)")
+    if not Path(path).is_file() and not (create and Path(path).absolute().parent.is_dir()):
+        what = "no such directory" if create else "no such store"
+        raise ConfigError(f"sqlite:///{path}: {what}")
+
+
+def _engine(address: URL, read_only: bool) -> Engine:
+    if address.get_backend_name() == "sqlite":
+        engine = create_engine(
+            address,
+            pool_size=_CONNECTIONS,
+            max_overflow=0,
+            hide_parameters=True,
+            connect_args={"timeout": _LOCK_SECONDS},
+        )
+        _set_up_sqlite(engine, read_only)
+        return engine
+    return create_engine(
+        address,
+        pool_size=_CONNECTIONS,
+        max_overflow=0,
+        hide_parameters=True,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": _LOCK_SECONDS // 4},
+    )
+
+
+def _set_up_sqlite(engine: Engine, read_only: bool) -> None:
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, _: object) -> None:
+        # The driver would begin its transactions too late and without a lock.
+        connection.isolation_level = None
+        connection.execute("PRAGMA foreign_keys = ON")
+        # What is deleted is overwritten.
+        connection.execute("PRAGMA secure_delete = ON")
+        if read_only:
+            connection.execute("PRAGMA query_only = ON")
+        elif connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            connection.execute("PRAGMA journal_mode = WAL")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        if not options.get("turnwise_alone"):
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("turnwise_writes") else "BEGIN")
+
+
+_LOCK = Lock()
+_OPEN: dict[tuple[str, bool], Store] = {}
+
+
+def shared_store(url: str, *, read_only: bool = False) -> Store:
+    """Returns the store of a URL, shared by all steps in this process. Raises ConfigError or StoreError."""
+    with _LOCK:
+        if (url, read_only) not in _OPEN:
+            _OPEN[url, read_only] = open_store(url, create=True, read_only=read_only)
+        return _OPEN[url, read_only]
+
+
+def close_shared_stores() -> None:
+    """Closes the stores that are shared in this process, before a fork and at the end of a run."""
+    with _LOCK:
+        for store in _OPEN.values():
+            store.close()
+        _OPEN.clear()
+
+
+def try_store(option: str, url: str, *, read_only: bool = False) -> Store:
+    """Opens a store before a run starts.
+
+    Raises:
+        ConfigError: That fails.
+    """
+    try:
+        return open_store(url, create=True, read_only=read_only)
+    except (ConfigError, StoreError) as error:
+        raise ConfigError(f"{option}: {error}") from None
+
+
+# Reads pages of a table by keyset pagination.
+
+OrderBy = Literal["name", "create_time", "update_time"]
+"""Times are sorted newest first, names alphabetically."""
+
+_COLUMNS = {"create_time": "create_nanos", "update_time": "update_nanos"}
+
+
+class Position(NamedTuple):
+    """The last row of a page: its time (0 if ordered by name) and its name."""
+
+    nanos: int
+    name: str
+
+
+class Page(NamedTuple):
+    """Rows of a page, and the position after which the next page starts (None: last page)."""
+
+    rows: Sequence[Row[Any]]
+    end: Position | None
+
+
+class Listing(NamedTuple):
+    """A query: rows of a table that meet all conditions.
+
+    Attributes:
+        columns: Names of the columns to read, beside those of the order.
+    """
+
+    table: Table
+    columns: Sequence[str]
+    conditions: Sequence[ColumnElement[bool]]
+    order_by: OrderBy
+
+
+def read_page(connection: Connection, listing: Listing, after: Position | None, size: int) -> Page:
+    """Returns at most `size` rows after a position (None: from the start)."""
+    table = listing.table
+    time = None if listing.order_by == "name" else table.c[_COLUMNS[listing.order_by]]
+    wanted = dict.fromkeys(("name", *listing.columns, *(() if time is None else (time.name,))))
+    query = select(*(table.c[name] for name in wanted)).where(*listing.conditions)
+    # Both columns have the same direction, so that an index can be read backwards.
+    query = query.order_by(*([table.c.name] if time is None else [time.desc(), table.c.name.desc()]))
+    if after is not None:
+        place = tuple_(literal(after.nanos), literal(after.name))
+        query = query.where(table.c.name > after.name if time is None else tuple_(time, table.c.name) < place)
+    rows = connection.execute(query.limit(size + 1)).all()
+    if len(rows) <= size:
+        return Page(rows, None)
+    last = rows[size - 1]
+    return Page(rows[:size], Position(0 if time is None else getattr(last, time.name), last.name))
+
+
+# Builds full resource names from the short names of a run.
+
+LOCAL_APP = "projects/local/locations/local/apps/default"
+"""Default app of results and failures that name none."""
+
+UNASSIGNED = "unassigned"
+"""Evaluation id in the names of results without an evaluation."""
+
+
+def run_name(app: str, run_id: str) -> str:
+    """Returns the name of a run."""
+    return f"{app}/evaluationRuns/{id_of(run_id)}"
+
+
+def evaluation_name(app: str, eval_id: str | None, eval_set_id: str | None = None) -> str:
+    """Returns the name of an evaluation: its id if that is a full name, otherwise a name in the app."""
+    if eval_id is None:
+        return f"{app}/evaluations/{UNASSIGNED}"
+    if is_name("evaluation", eval_id):
+        return eval_id
+    return f"{app}/evaluations/{id_of(evaluation_id(eval_id, eval_set_id))}"
+
+
+def app_of_row(row: ResultRow | FailureRow | ConversationRow | ScoreRow, default: str) -> str:
+    """Returns the app that a row's eval case, conversation or app version names, otherwise the default."""
+    case = row.get("eval_id")
+    names = case if isinstance(case, str) else None, row["conversation_id"], row["app_version"]
+    return app_in(*names) or default
+
+
+def marked(name: str, *texts: str) -> str:
+    """Returns a name with a digest of other texts as suffix."""
+    text = "\0".join(texts).encode("utf-8", "replace")
+    return f"{name}-{sha256(text).hexdigest()[:16]}"
+
+
+def full_result(row: ResultRow, app: str) -> JsonObject:
+    """Returns the EvaluationResult of a row with full names of the result and its run.
+
+    The name and the display name differ from those of results of the same conversation and case in other runs
+    and app versions.
+
+    Args:
+        row: The row; it is not changed.
+        app: Default app, if neither case nor conversation nor app version names one.
+    """
+    result = row["result"]
+    app = app_of_row(row, app)
+    parent = evaluation_name(app, row["eval_id"], row["eval_set_id"])
+    run = ""
+    if "evaluationRun" in result:
+        own_app = parent.partition("/evaluations/")[0]
+        run = run_name(own_app, result["evaluationRun"].removeprefix("evaluationRuns/"))
+        result = {**result, "evaluationRun": run}
+    short, version = result["name"].rsplit("/", 1)[-1], result.get("appVersion", "")
+    result = {**result, "name": marked(f"{parent}/results/{short}", run, version)}
+    scored = ", ".join(text.rsplit("/", 1)[-1] for text in (run, version) if text)
+    if scored and "displayName" in result:
+        result["displayName"] += f" ({scored})"
+    return result

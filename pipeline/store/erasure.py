@@ -21,11 +21,11 @@ from turnwise.pipeline.store.database import (
     RUN_SUMMARIES,
     SCORE_ROWS,
     TAGS,
+    Store,
     key_text,
     unguarded_history,
 )
-from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.removed_rows import note_removed, read_document, removed_rows, summed
+from turnwise.pipeline.store.runs import note_removed, read_document, removed_rows, summed
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import dump_json
 

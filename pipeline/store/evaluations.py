@@ -1,14 +1,16 @@
 """Reads and writes evaluations and their history."""
 
 import json
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from turnwise.pipeline.store.database import EVALUATIONS, HISTORY, TAGS, key_text
+from turnwise.pipeline.store.database import EVALUATIONS, HISTORY, TAGS, key_text, shared_store
 from turnwise.schemas.ces.names import app_of
-from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import JsonObject, dump_json, shown_url
 
 
 class StoredEvaluation(NamedTuple):
@@ -163,3 +165,24 @@ def _add_to_history(
             content=dump_json(made.content).decode(),
         )
     )
+
+
+# Reads the evaluations of a store as records of eval cases.
+
+
+def store_records(url: str, app: str) -> Iterator[Record]:
+    """Yields the evaluations of a store by name, with their etags.
+
+    Args:
+        url: URL of the store.
+        app: Only those of this app; "": of all apps.
+    """
+    values = shared_store(url, read_only=True).read(lambda connection: _cases(connection, app))
+    for position, value in enumerate(values, 1):
+        yield Record(shown_url(url), position, dump_json(value))
+
+
+def _cases(connection: Connection, app: str) -> list[JsonObject]:
+    query = select(EVALUATIONS.c.content, EVALUATIONS.c.etag).order_by(EVALUATIONS.c.name)
+    rows = connection.execute(query.where(EVALUATIONS.c.app == app) if app else query).all()
+    return [{**json.loads(row.content), "etag": row.etag} for row in rows]

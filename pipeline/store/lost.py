@@ -1,17 +1,37 @@
 """Reads the records and conversations that runs lost."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, or_, select
 
-from turnwise.pipeline.store.database import CONVERSATIONS, EXECUTIONS, FAILURES, RUNS, key_text
-from turnwise.pipeline.store.executions import run_key
-from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.results import version_id
-from turnwise.pipeline.store.run_counts import is_loss, lost_by, replaced_text
-from turnwise.pipeline.store.runs import runs_with_rows
+from turnwise.pipeline.store.database import (
+    CONVERSATION_ROWS,
+    CONVERSATIONS,
+    EXECUTIONS,
+    FAILURE_ROWS,
+    FAILURES,
+    LOCAL_APP,
+    METRIC_ROWS,
+    RESULT_ROWS,
+    RUNS,
+    SCORE_ROWS,
+    app_of_row,
+    full_result,
+    key_text,
+)
+from turnwise.pipeline.store.rows import (
+    ScoredAgainst,
+    conversation_columns,
+    failure_columns,
+    metric_columns,
+    result_columns,
+    score_columns,
+    version_id,
+)
+from turnwise.pipeline.store.runs import Execution, is_loss, lost_by, replaced_text, run_key, runs_with_rows
+from turnwise.schemas.jsonio import JsonObject
 
 
 class RunLoss(NamedTuple):
@@ -111,3 +131,34 @@ def last_run(connection: Connection, app: str) -> str | None:
         last = max(lost, key=lambda own: own.nanos)
         return f"{app}/evaluationRuns/{last.run}"
     return run
+
+
+# Which table of the store takes the rows of which table of a run.
+
+
+def _result(row: Any, execution: Execution, nanos: int) -> JsonObject:
+    against = ScoredAgainst(row["case_etag"], row["case_digest"])
+    return result_columns(full_result(row, execution.app), row["conversation_id"], nanos, against)
+
+
+def _failure(row: Any, execution: Execution, nanos: int) -> JsonObject:
+    return failure_columns(row, app_of_row(row, execution.app), nanos)
+
+
+def _score(row: Any, execution: Execution, nanos: int) -> JsonObject:
+    return score_columns(row, execution.app, nanos, execution.day)
+
+
+def _conversation(row: Any, execution: Execution, nanos: int) -> JsonObject:
+    return conversation_columns(row, execution.app, nanos)
+
+
+ROW_TABLES: dict[str, tuple[Table, Callable[[Any, Execution, int], JsonObject]]] = {
+    "results": (RESULT_ROWS, _result),
+    "failures": (FAILURE_ROWS, _failure),
+    "scores": (SCORE_ROWS, _score),
+    "conversations": (CONVERSATION_ROWS, _conversation),
+    "metrics_by_app_version": (METRIC_ROWS, metric_columns),
+    "metrics_by_turn": (METRIC_ROWS, metric_columns),
+}
+"""Table of a run -> table of the store, and what makes its columns of a row, the execution and a time."""

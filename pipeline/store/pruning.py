@@ -1,21 +1,36 @@
 """Deletes runs of a store: old ones, or one by its id."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, RowMapping, func, or_, select
 
-from turnwise.pipeline.store.database import DELETED_TABLES, EXECUTIONS, RUN_TABLES, key_text
-from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.executions import (
+from turnwise.pipeline.store.database import (
+    CURRENT,
+    DELETED_TABLES,
+    EXECUTIONS,
+    RUN_TABLES,
+    RUNS,
+    Store,
+    key_text,
+)
+from turnwise.pipeline.store.lost import lost_of_runs
+from turnwise.pipeline.store.runs import (
     RECENT_NANOS,
+    REMOVED,
+    count_rows,
     delete_forgotten,
     forget_run,
     lock_executions,
+    read_document,
     runs_since,
 )
+from turnwise.pipeline.store.urls import COMPLETED, StoreError
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.proto.scalars import nanos_timestamp
 
 
 class OldRun(NamedTuple):
@@ -141,3 +156,112 @@ def count_rows_of(connection: Connection, runs: Sequence[str]) -> dict[str, int]
         each = (connection.execute(query.where(table.c.evaluation_run == run)).scalar_one() for run in runs)
         counts[table.name] = sum(each)
     return counts
+
+
+# Says what is wrong with a store.
+
+_CHECKING_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures", "lost")
+
+
+def problems_of(store: Store) -> dict[str, list[str]]:
+    """Returns check -> what it found, one line each; a check that cannot be made says so."""
+    checks = {"pages of the file": _pages} if store.is_sqlite else {}
+    checks |= {"rows and their runs": _lost_rows, "counts of runs": _counts}
+    return {name: _found(store, check) for name, check in checks.items()}
+
+
+def _found(store: Store, check: Callable[[Connection], Iterator[str]]) -> list[str]:
+    try:
+        return store.read(lambda connection: list(check(connection)))
+    except (StoreError, ValueError, TypeError, LookupError) as error:  # damage can put anything into a row
+        return [f"could not be checked: {error}"]
+
+
+def _pages(connection: Connection) -> Iterator[str]:
+    for line in connection.exec_driver_sql("PRAGMA integrity_check").scalars():
+        if line != "ok":
+            yield str(line)
+    for table, _row, parent, _key in connection.exec_driver_sql("PRAGMA foreign_key_check"):
+        yield f"a row of {table} refers to a row of {parent} that is not there"
+
+
+def _lost_rows(connection: Connection) -> Iterator[str]:
+    for run, count in orphans(connection).items():
+        yield f"{run}: {count} rows belong to no execution; turnwise store prune deletes them"
+    is_it = EXECUTIONS.c.name == CURRENT.c.name, EXECUTIONS.c.execution == CURRENT.c.execution
+    lost = select(CURRENT.c.name).where(~select(EXECUTIONS.c.name).where(*is_it).exists())
+    for name in connection.execute(lost).scalars():
+        yield f"{name}: the execution that is read is not there"
+
+
+def _counts(connection: Connection) -> Iterator[str]:
+    """Yields which complete executions have other numbers of rows than they counted at their end."""
+    complete = select(EXECUTIONS).where(EXECUTIONS.c.state == COMPLETED)
+    for row in connection.execute(complete).mappings().all():
+        document = read_document(row["content"])
+        if document is None:
+            yield f"{row['name']}: its run.json cannot be read"
+            continue
+        there = count_rows(connection, row["name"], row["execution"])
+        for name in _CHECKING_COUNTS:
+            total = there[name] + document.get(REMOVED, {}).get(name, 0)
+            if row[name] != total:
+                yield f"{row['name']}: counted {row[name]} {name}, but {total} are there or were deleted"
+
+
+# Lists the runs of a store for a person.
+
+_COUNTS = ("conversations", "results", "passes", "fails", "undecided", "failures")
+
+
+class ListedRun(NamedTuple):
+    """A run of an app, as `evaluation_runs` has it.
+
+    Attributes:
+        update_time: When something of it was last written.
+        cost: Cost of the judge over all apps; None: not known.
+    """
+
+    name: str
+    app: str
+    run_id: str
+    state: str
+    day: str | None
+    update_time: str
+    app_versions: list[str]
+    conversations: int
+    results: int
+    passes: int
+    fails: int
+    undecided: int
+    failures: int
+    lost: int
+    cost: float | None
+    exit_status: int | None
+    error: str | None
+
+
+def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
+    """Returns the runs of an app ("": of all apps), by app, the newest first."""
+    query = select(RUNS).order_by(RUNS.c.app, RUNS.c.create_nanos.desc(), RUNS.c.name)
+    query = query.where(RUNS.c.app == app) if app else query
+    rows = connection.execute(query).mappings().all()
+    found = []
+    for own, of_app in groupby(rows, lambda row: row["app"]):
+        of_own = list(of_app)
+        lost = lost_of_runs(connection, own, [row["name"] for row in of_own])
+        found += [_listed(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in of_own]
+    return found
+
+
+def _listed(connection: Connection, row: RowMapping, lost: int) -> ListedRun:
+    # A run that has not ended has the counts of its rows as they are now.
+    counts = row if row["results"] is not None else count_rows(connection, row["name"], row["execution"])
+    return ListedRun(
+        **{name: row[name] for name in ("name", "app", "run_id", "state", "cost", "exit_status", "error")},
+        **{name: counts[name] for name in _COUNTS},
+        lost=lost,
+        day=row["day"],
+        update_time=nanos_timestamp(row["update_nanos"]),
+        app_versions=json.loads(counts["app_versions"]),
+    )

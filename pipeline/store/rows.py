@@ -1,20 +1,40 @@
 """Reads and writes the conversations of runs and their scores."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Select, func, select
+import msgspec
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from turnwise.pipeline.store.database import CONVERSATIONS, SCORES, key_text, plain_text
-from turnwise.pipeline.store.executions import run_key
-from turnwise.pipeline.store.naming import app_of_row, run_name
-from turnwise.pipeline.store.results import version_id
+from turnwise.pipeline.store.database import (
+    CONVERSATIONS,
+    EVALUATIONS,
+    FAILURE_ROWS,
+    METRICS,
+    RESULT_ROWS,
+    RESULTS,
+    SCORES,
+    app_of_row,
+    key_nanos,
+    key_text,
+    marked,
+    plain_text,
+    run_name,
+)
+from turnwise.pipeline.store.runs import REPLACED, Execution, is_counted, run_key, write_rows
+from turnwise.schemas.ces.names import app_in, app_of, parent_of
 from turnwise.schemas.jsonio import JsonObject, dump_json
-from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
-from turnwise.schemas.rows import ConversationRow, ScoreRow
+from turnwise.schemas.proto.scalars import duration_nanos, nanos_timestamp, timestamp_nanos
+from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
+from turnwise.transforms.ces.judgements import VersionSums
+from turnwise.transforms.decisions.comparison.sentences import Integers
+from turnwise.transforms.decisions.comparison.sides import coded
+from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 from turnwise.transforms.review.problems import MOST_OF_A_CLUSTER, MOST_READ, to_read
 
 _MOST_CONSIDERED = 10_000
@@ -178,3 +198,526 @@ def scores_of(connection: Connection, name: str) -> list[JsonObject]:
     order = (SCORES.c.turn_index.is_(None), SCORES.c.turn_index, SCORES.c.criterion, SCORES.c.score_id)
     found = connection.execute(select(*columns).where(SCORES.c.conversation == name).order_by(*order))
     return [{**row._mapping, **json.loads(row.content)} for row in found]
+
+
+# Makes the columns of the metrics of runs in a store, and reads them.
+
+_COPIED = (
+    *("level", "unit", "count", "scored", "unscored", "errors", "mean", "mean_low", "mean_high", "stddev"),
+    *("pass_count", "fail_count", "pass_rate", "pass_rate_low", "pass_rate_high", "p50", "p90", "p99"),
+)
+
+
+def metric_columns(row: Any, execution: Execution, nanos: int) -> JsonObject:
+    """Returns the columns of a row of `metrics_by_app_version` or `metrics_by_turn`.
+
+    Args:
+        row: The row. Its app is the one that the app version names, else the execution's.
+        execution: The execution.
+        nanos: Time of writing, nanoseconds since 1970.
+    """
+    app = app_in(row["app_version"]) or execution.app
+    turn = row.get("turn_index")
+    key = dump_json([row["app_version"], row["criterion"], row["level"], turn]).decode()
+    return {
+        **{name: row[name] for name in _COPIED},
+        "name": marked(f"{run_name(app, row['run_id'])}/metrics/m", key),
+        "app": app,
+        "evaluation_run": run_key(app, row["run_id"]),
+        "version_id": key_text(version_id(row["app_version"] or "")),
+        "criterion": key_text(row["criterion"]),
+        "turn_index": turn,
+        "day": execution.day,
+        "conversations": row.get("conversations"),
+        "turns": row.get("turns"),
+        "update_nanos": nanos,
+    }
+
+
+class VersionMetric(NamedTuple):
+    """The figures of a criterion over an app version in one run, as `MetricsByAppVersionRow` has them.
+
+    `scores` is its `count`.
+    """
+
+    evaluation_run: str
+    criterion: str
+    version_id: str
+    level: str
+    unit: str
+    scores: int
+    scored: int
+    unscored: int
+    errors: int
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
+    stddev: float | None
+    pass_count: int
+    fail_count: int
+    pass_rate: float | None
+    pass_rate_low: float | None
+    pass_rate_high: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    conversations: int | None
+    turns: int | None
+
+
+def version_metrics(connection: Connection, runs: Collection[str]) -> dict[str, list[VersionMetric]]:
+    """Returns name of a run -> its metrics of whole app versions, by criterion, version and level."""
+    columns = [METRICS.c["count" if name == "scores" else name] for name in VersionMetric._fields]
+    is_theirs = METRICS.c.evaluation_run.in_(list(runs)), METRICS.c.turn_index.is_(None)
+    found: dict[str, list[VersionMetric]] = {}
+    read = (VersionMetric(*row) for row in connection.execute(select(*columns).where(*is_theirs)))
+    for metric in sorted(read, key=lambda metric: metric[:4]):
+        found.setdefault(metric.evaluation_run, []).append(metric)
+    return found
+
+
+def measured_names(connection: Connection, app: str, column: Literal["criterion", "version_id"]) -> list[str]:
+    """Returns the names of the criteria, or the ids of the app versions, that the runs of an app measured."""
+    query = select(METRICS.c[column]).where(METRICS.c.app == app).distinct()
+    return sorted(connection.execute(query).scalars())
+
+
+# Reads and writes evaluation results and their sums.
+
+COMPLETED = "COMPLETED"
+TEXTS = {
+    "display_name": "displayName",
+    "app_version": "appVersion",
+    "app_version_display_name": "appVersionDisplayName",
+    "evaluation_status": "evaluationStatus",
+    "execution_state": "executionState",
+    "evaluation_run": "evaluationRun",
+    "initiated_by": "initiatedBy",
+}
+
+
+class ScoredAgainst(NamedTuple):
+    """What a result was scored against; null: not known.
+
+    Attributes:
+        etag: Etag of the evaluation.
+        case_digest: Digest of what is expected.
+    """
+
+    etag: str | None = None
+    case_digest: str | None = None
+
+
+_UNKNOWN = ScoredAgainst()
+
+
+def result_columns(
+    result: JsonObject, conversation_id: str, nanos: int, against: ScoredAgainst = _UNKNOWN
+) -> JsonObject:
+    """Returns the columns of an EvaluationResult with a full name.
+
+    Args:
+        result: The result in canonical proto3 JSON.
+        conversation_id: Id of the conversation.
+        nanos: Time of writing, nanoseconds since 1970.
+        against: What it was scored against.
+    """
+    name: str = result["name"]
+    texts = {column: key_text(str(result.get(field, ""))) for column, field in TEXTS.items()}
+    created = result.get("createTime")
+    return {
+        **texts,
+        "name": name,
+        "app": app_of(name),
+        "evaluation": parent_of(name),
+        "version_id": key_text(version_id(str(result.get("appVersion", "")))),
+        "conversation_id": key_text(conversation_id),
+        "create_nanos": key_nanos(timestamp_nanos(created)) if created else nanos,
+        "update_nanos": nanos,
+        "evaluation_etag": against.etag,
+        "case_digest": against.case_digest,
+        "parts": dump_json(result_parts(result)).decode(),
+        "content": dump_json(result).decode(),
+    }
+
+
+def version_id(app_version: str) -> str:
+    """Returns the last part of an app version's name; "" is the draft."""
+    return app_version.rsplit("/", 1)[-1]
+
+
+def find_result(connection: Connection, name: str) -> JsonObject | None:
+    """Returns a result by its name, or None."""
+    text = connection.execute(select(RESULTS.c.content).where(RESULTS.c.name == name)).scalar()
+    return None if text is None else json.loads(text)
+
+
+def newest_results(connection: Connection, evaluation: str, count: int) -> list[JsonObject]:
+    """Returns the `count` newest results of an evaluation from runs that count, newest first."""
+    query = _newest_first(RESULT_ROWS.c.evaluation == evaluation).limit(count)
+    return [json.loads(text) for text in connection.execute(query).scalars()]
+
+
+def last_completed(connection: Connection, evaluations: Collection[str]) -> dict[str, JsonObject]:
+    """Returns evaluation -> its newest completed result from runs that count, of those that have one."""
+    own = EVALUATIONS.c.name
+    is_its = RESULT_ROWS.c.evaluation == own, RESULT_ROWS.c.execution_state == COMPLETED
+    newest = _newest_first(*is_its).limit(1).correlate(EVALUATIONS).scalar_subquery()
+    rows = connection.execute(select(own, newest).where(own.in_(list(evaluations))))
+    return {name: json.loads(text) for name, text in rows if text is not None}
+
+
+def _newest_first(*conditions: ColumnElement[bool]) -> Select[Any]:
+    newest = RESULT_ROWS.c.create_nanos.desc(), RESULT_ROWS.c.name.desc()
+    return select(RESULT_ROWS.c.content).where(*conditions, is_counted(RESULT_ROWS)).order_by(*newest)
+
+
+def has_results(connection: Connection, evaluation: str) -> bool:
+    """Returns whether an evaluation has any result."""
+    query = select(RESULTS.c.name).where(RESULTS.c.evaluation == evaluation).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def evaluations_with_results(connection: Connection, app: str) -> list[str]:
+    """Returns the names of the evaluations of an app that an execution gave results, in order."""
+    query = select(RESULT_ROWS.c.evaluation).where(RESULT_ROWS.c.app == app).distinct()
+    return sorted(connection.execute(query).scalars())
+
+
+class EvaluationFigures(NamedTuple):
+    """Sums over the results of an evaluation from runs that count.
+
+    Attributes:
+        versions: App version id ("": the draft) -> sums over completed results; of each conversation, only
+            those of the last run.
+        undecided: App version id -> number of such results without a verdict.
+        runs: Names of these runs.
+    """
+
+    versions: dict[str, VersionSums]
+    undecided: dict[str, int]
+    runs: list[str]
+
+
+def read_figures(connection: Connection, evaluation: str) -> EvaluationFigures:
+    """Returns the sums over the results of an evaluation; each conversation counts in its last run only."""
+    columns = (RESULTS.c.version_id, RESULTS.c.evaluation_status, RESULTS.c.evaluation_run, RESULTS.c.parts)
+    query = select(*columns, RESULTS.c.execution_state, RESULTS.c.conversation_id)
+    newest_first = (RESULTS.c.update_nanos.desc(), RESULTS.c.name.desc())
+    counts: dict[str, list[int]] = {}
+    sums: dict[str, Sums] = {}
+    last_runs: dict[tuple[str, str], str] = {}
+    runs = set()
+    of_evaluation = RESULTS.c.evaluation == evaluation
+    rows = connection.execute(query.where(of_evaluation, is_counted(RESULTS)).order_by(*newest_first))
+    for version, status, run, parts, state, conversation in rows:
+        runs.add(run)
+        if last_runs.setdefault((version, conversation), run) != run or state != COMPLETED:
+            continue
+        counted = counts.setdefault(version, [0, 0, 0])
+        counted[("PASS", "FAIL").index(status) if status in ("PASS", "FAIL") else 2] += 1
+        add_parts(
+            sums.setdefault(version, {}),
+            (((turn, kind, tool), first, second) for (turn, kind, tool), first, second in json.loads(parts)),
+        )
+    versions = {v: VersionSums(passes, fails, sums[v]) for v, (passes, fails, _) in counts.items()}
+    undecided = {v: count for v, (_, _, count) in counts.items() if count}
+    return EvaluationFigures(versions, undecided, sorted(runs - {""}))
+
+
+# Sums over the results of one run, and of several runs together.
+
+_COLUMNS = (
+    *("evaluation", "version_id", "conversation_id", "update_nanos"),
+    *("evaluation_status", "execution_state", "parts"),
+)
+
+
+class ResultGroup(msgspec.Struct, array_like=True, gc=False):
+    """The results of one evaluation and app version in one run.
+
+    Attributes:
+        results: Number of results.
+        oldest: When the first one was written, nanoseconds since 1970; `newest`: the last one.
+        completed: Number of completed results; the other numbers are of these.
+        sums: Number of their sums.
+    """
+
+    evaluation: str
+    version: str
+    results: int
+    oldest: int
+    newest: int
+    completed: int = 0
+    passes: int = 0
+    fails: int = 0
+    sums: int = 0
+
+
+class RunFigures(msgspec.Struct, frozen=True, array_like=True):
+    """The results of a run, by evaluation and app version.
+
+    Attributes:
+        groups: The groups.
+        members: Numbers of the conversations of the results, those of a group together.
+        parts: Turn, kind and tool of sums.
+        summed: Place in `parts` of every sum of a group, those of a group together.
+        firsts: The first number of each sum; `seconds`: the second one.
+    """
+
+    groups: list[ResultGroup]
+    members: Integers
+    parts: list[tuple[int | None, str, str]]
+    summed: Integers
+    firsts: list[int]
+    seconds: list[int]
+
+    def by_group(self) -> Iterator["GroupFigures"]:
+        """Yields the groups with what is theirs."""
+        members = sums = 0
+        places = self.summed.tolist()
+        for group in self.groups:
+            own, of_sums = slice(members, members + group.results), slice(sums, sums + group.sums)
+            parts = [self.parts[place] for place in places[of_sums]]
+            pairs = [*zip(parts, self.firsts[of_sums], self.seconds[of_sums], strict=True)]
+            yield GroupFigures(group, self.members[own], pairs)
+            members, sums = own.stop, of_sums.stop
+
+
+class GroupFigures(NamedTuple):
+    """A group, the numbers of its conversations, and its sums."""
+
+    group: ResultGroup
+    members: Integers
+    sums: list[SumPart]
+
+
+def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) -> RunFigures:
+    """Returns the results of a run.
+
+    Args:
+        connection: Connection to the store.
+        run: Name of the run.
+        numbers: The number of every conversation id.
+    """
+    query = select(*(RESULTS.c[name] for name in _COLUMNS)).where(RESULTS.c.evaluation_run == run)
+    groups: dict[tuple[str, str], ResultGroup] = {}
+    members: dict[tuple[str, str], list[int]] = {}
+    sums: dict[tuple[str, str], Sums] = {}
+    for evaluation, version, conversation, nanos, status, state, parts in connection.execute(query):
+        key = evaluation, version
+        own = groups.setdefault(key, ResultGroup(evaluation, version, 0, nanos, nanos))
+        members.setdefault(key, []).append(numbers[conversation])
+        own.results += 1
+        own.oldest, own.newest = min(nanos, own.oldest), max(nanos, own.newest)
+        if state == COMPLETED:
+            own.completed += 1
+            own.passes += status == "PASS"
+            own.fails += status == "FAIL"
+            read = (((turn, kind, tool), a, b) for (turn, kind, tool), a, b in json.loads(parts))
+            add_parts(sums.setdefault(key, {}), read)
+    for key, found in sums.items():
+        groups[key].sums = len(found)
+    parts = coded(part for key in groups for part in sums.get(key, ()))
+    pairs = [pair for key in groups for pair in sums.get(key, {}).values()]
+    listed = np.asarray([*chain.from_iterable(members.values())], np.int64)
+    firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
+    return RunFigures([*groups.values()], listed, parts.values, parts.places, firsts, seconds)
+
+
+def figures_of(runs: Mapping[str, RunFigures]) -> dict[str, EvaluationFigures | None]:
+    """Returns evaluation -> sums over the results of several runs, as `read_figures` does.
+
+    Args:
+        runs: Name of a run -> its results; a conversation has the same number in all of them.
+
+    Returns:
+        The sums; None: some results of a group do not count, so that the rows must be read.
+    """
+    by_evaluation: dict[str, dict[str, list[GroupFigures]]] = {}
+    names: dict[str, list[str]] = {}
+    for run, figures in runs.items():
+        for own in figures.by_group():
+            by_evaluation.setdefault(own.group.evaluation, {}).setdefault(own.group.version, []).append(own)
+            names.setdefault(own.group.evaluation, []).append(run)
+    has_again = _has_again(runs.values())
+    return {name: _figures(names[name], versions, has_again) for name, versions in by_evaluation.items()}
+
+
+def _has_again(runs: Iterable[RunFigures]) -> bool:
+    """Returns whether a conversation is in several runs."""
+    members = [own.members for own in runs]
+    found = np.zeros(1 + max((int(own.max(initial=0)) for own in members), default=0), np.int64)
+    for own in members:
+        found[own] += 1  # once, also where a number is repeated
+    return bool((found > 1).any())
+
+
+def _figures(
+    runs: Sequence[str], versions: Mapping[str, list[GroupFigures]], has_again: bool
+) -> EvaluationFigures | None:
+    found: dict[str, VersionSums] = {}
+    undecided: dict[str, int] = {}
+    for version, groups in versions.items():
+        counted = _counted(groups) if has_again else groups
+        if counted is None:
+            return None
+        if any(own.group.completed for own in counted):
+            found[version] = _summed(counted)
+            left = sum(own.group.completed for own in counted) - found[version].passes - found[version].fails
+            undecided |= {version: left} if left else {}
+    return EvaluationFigures(found, undecided, sorted({*runs} - {""}))
+
+
+def _counted(groups: list[GroupFigures]) -> list[GroupFigures] | None:
+    """Returns the groups that count: each conversation only in its last run; None: parts of groups do."""
+    if len(groups) == 1:
+        return groups
+    seen: set[int] = set()
+    found, oldest = [], None
+    for own in sorted(groups, key=lambda one: one.group.newest, reverse=True):
+        conversations = {*own.members.tolist()}
+        again = conversations & seen
+        if again and (len(again) < len(conversations) or oldest is None or own.group.newest >= oldest):
+            return None
+        if not again:
+            found.append(own)
+        seen |= conversations
+        oldest = own.group.oldest if oldest is None else min(oldest, own.group.oldest)
+    return found
+
+
+def _summed(groups: Iterable[GroupFigures]) -> VersionSums:
+    sums: Sums = {}
+    passes = fails = 0
+    for own, _, own_sums in groups:
+        passes, fails = passes + own.passes, fails + own.fails
+        add_parts(sums, own_sums)
+    return VersionSums(passes, fails, sums)
+
+
+# What an EvaluationResult adds to the sums of its evaluation, read from the JSON that a store was given.
+
+_PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
+
+
+def result_parts(result: JsonObject) -> list[SumPart]:
+    """Returns what one EvaluationResult (canonical JSON) adds; nothing if it did not complete."""
+    if result.get("executionState") != "COMPLETED":
+        return []
+    if "goldenResult" in result:
+        turns = result["goldenResult"].get("turnReplayResults", ())
+        return [part for index, turn in enumerate(turns) for part in _turn_parts(index, turn)]
+    return list(_scenario_parts(result.get("scenarioResult", {})))
+
+
+def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
+    parts: list[SumPart] = []
+    for outcome in turn.get("expectationOutcome", ()):
+        place = _PLACES.get(outcome.get("outcome"))
+        if place is not None:
+            expectation = outcome.get("expectation")
+            call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
+            if call is not None:
+                parts.append(((index, "tool", _tool_name(call)), place[0], place[1]))
+    if "semanticSimilarityResult" in turn:
+        parts += _score_parts(index, "semantic", turn["semanticSimilarityResult"])
+    if "hallucinationResult" in turn:
+        parts += _score_parts(index, "hallucination", turn["hallucinationResult"])
+    if "toolCallLatencies" in turn:
+        parts += _latency_parts(index, turn["toolCallLatencies"])
+    if "turnLatency" in turn:
+        parts.append(((index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])))
+    return parts
+
+
+def _scenario_parts(scenario: JsonObject) -> Iterator[SumPart]:
+    yield from _latency_parts(None, scenario.get("toolCallLatencies", ()))
+    for index, judged in enumerate(scenario.get("hallucinationResult", ())):
+        yield from _score_parts(index, "hallucination", judged)
+
+
+def _tool_name(call: JsonObject) -> str:
+    toolset = call.get("toolsetTool")
+    if toolset is None:
+        return str(call.get("tool", ""))
+    return f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
+
+
+def _score_parts(turn: int, kind: str, judged: JsonObject) -> tuple[SumPart, ...]:
+    if judged.get("score", -1) < 0:
+        return ()
+    return (((turn, kind, ""), 1, judged["score"]),)
+
+
+def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> list[SumPart]:
+    return [
+        (
+            (turn, "tool_latency", latency.get("tool", "")),
+            1,
+            duration_nanos(latency.get("executionLatency", "0s")),
+        )
+        for latency in latencies
+    ]
+
+
+# Makes the columns of failures of runs in a store.
+
+# A record can have several failures at these stages, which differ only in the message.
+_SEVERAL_A_RECORD = ("parse", "parse_case")
+
+
+def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
+    """Returns the columns of a failure, with a name that is the same when its run is repeated.
+
+    Args:
+        row: The failure.
+        app: App in the store.
+        nanos: Time of writing, nanoseconds since 1970.
+    """
+    run = run_name(app, row["run_id"])
+    place = [
+        row["stage"],
+        row["source"],
+        row["position"],
+        row["conversation_id"],
+        row["criterion"],
+        row["turn_index"],
+        row["message"] if row["stage"] in _SEVERAL_A_RECORD else None,
+    ]
+    texts = ("stage", "error_type", "conversation_id", "app_version", "criterion", "source")
+    return {
+        **{name: key_text(row[name] or "") for name in texts},  # type: ignore[literal-required]
+        "name": marked(f"{app}/failures/f-{sha256(dump_json(place)).hexdigest()[:32]}", run),
+        "app": app,
+        "evaluation_run": run_key(app, row["run_id"]),
+        "update_nanos": nanos,
+        "content": dump_json(row).decode(),
+    }
+
+
+def write_replaced(connection: Connection, execution: Execution, number: int, nanos: int) -> None:
+    """Writes how many results of an execution others of the same one replaced.
+
+    Args:
+        connection: Connection to the store.
+        execution: The execution.
+        number: Number of replaced results, 1 or more.
+        nanos: Time of writing, nanoseconds since 1970.
+    """
+    row = FailureRow(
+        run_id=execution.run_id,
+        stage="write",
+        error_type=REPLACED,
+        message=f"{number} results were replaced by others of the same conversation, case and app version",
+        source=None,
+        position=None,
+        record=None,
+        conversation_id=None,
+        criterion=None,
+        app_version=None,
+        turn_index=None,
+    )
+    content = dump_json({**row, "replaced": number}).decode()
+    columns = failure_columns(row, execution.app, nanos) | {"content": content}
+    write_rows(connection, execution, FAILURE_ROWS, [columns], nanos)

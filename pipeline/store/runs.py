@@ -1,23 +1,47 @@
 """Reads how the runs of a store stand."""
 
-from collections.abc import Collection
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Delete,
+    Table,
+    case,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
     CONVERSATIONS,
     CURRENT,
+    DELETED_TABLES,
     EXECUTIONS,
+    FAILURE_ROWS,
+    LOCAL_APP,
+    METRIC_ROWS,
     RESULT_ROWS,
     RESULTS,
     RUNS,
+    Store,
+    insert_new,
     key_text,
+    plain_text,
+    run_name,
+    upsert,
 )
-from turnwise.pipeline.store.executions import run_key
-from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.states import COMPLETED, RUNNING
+from turnwise.pipeline.store.urls import COMPLETED, RUNNING, Broken, StoreError
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp
 
 
@@ -154,3 +178,470 @@ RunsStamp = tuple[RunState, ...]
 def runs_stamp(connection: Connection, apps: Collection[str]) -> RunsStamp:
     """Returns the stamp of apps."""
     return tuple(run_states(connection, apps).values())
+
+
+# Writes executions of runs: their rows, how they stand, and which one of a run is read.
+#
+# Each execution of a run writes rows of its own. The first one is read at once; a later one when it is
+# complete, instead of the earlier one, in one transaction.
+
+_PIECE = 2_000
+_SECOND = 10**9
+RECENT_NANOS = 24 * 3600 * _SECOND
+"""A run that wrote within this time, and has not ended, may still write."""
+
+
+class Execution(NamedTuple):
+    """One execution of a run.
+
+    Attributes:
+        run_id: Id of the run.
+        number: Its start, nanoseconds since 1970: the same for all of its workers, another one for each
+            execution of the run.
+        app: App of what names none.
+        day: Day of the run, as ISO text.
+    """
+
+    run_id: str
+    number: int
+    app: str
+    day: str
+
+    @property
+    def home(self) -> str:
+        """Name of the run in the app of what names none."""
+        return run_key(self.app, self.run_id)
+
+
+def run_key(app: str, run_id: str) -> str:
+    """Returns the name of a run as the columns of all tables have it."""
+    return key_text(run_name(app, run_id))
+
+
+def begin(connection: Connection, execution: Execution, document: JsonObject, nanos: int) -> None:
+    """Writes that an execution runs; `document` is what is known of its `run.json`."""
+    stated = stated_columns(document) | {"create_nanos": execution.number}
+    upsert(connection, EXECUTIONS, [_new(execution, nanos) | stated])
+    insert_new(connection, CURRENT, [{"name": execution.home, "execution": execution.number}])
+
+
+def write_rows(
+    connection: Connection, execution: Execution, table: Table, rows: Sequence[JsonObject], nanos: int
+) -> None:
+    """Writes rows of an execution; each replaces one of the same name, if it wrote one.
+
+    Args:
+        connection: Connection to the store.
+        execution: The execution.
+        table: One of `RUN_TABLES`.
+        rows: The rows, without their execution.
+        nanos: Time of writing, nanoseconds since 1970.
+    """
+    _add_places(connection, execution, {(row["evaluation_run"], row["app"]) for row in rows}, nanos)
+    upsert(connection, table, [{**row, "execution": execution.number} for row in rows])
+
+
+def touch(connection: Connection, execution: Execution, nanos: int) -> None:
+    """Writes when an execution that runs wrote last, at most once a second."""
+    is_running = *_is_own(execution), EXECUTIONS.c.state == RUNNING
+    is_due = EXECUTIONS.c.update_nanos < nanos - _SECOND
+    connection.execute(update(EXECUTIONS).where(*is_running, is_due).values(update_nanos=nanos))
+
+
+def complete(connection: Connection, execution: Execution, document: JsonObject, nanos: int) -> None:
+    """Writes how an execution ended, and lets it be read instead of earlier ones, in every app of those.
+
+    Args:
+        connection: Connection to the store.
+        execution: The execution.
+        document: Its `run.json`.
+        nanos: Its end, nanoseconds since 1970.
+
+    Raises:
+        StoreError: A later execution of the run was complete before.
+    """
+    places = {(execution.home, execution.app), *_earlier_places(connection, execution)}
+    _add_places(connection, execution, places, nanos)
+    place_in_only_app(connection, execution.home, execution.number)
+    ended = {"state": COMPLETED, "error": None, "update_nanos": nanos, "end_nanos": nanos}
+    for name in own_names(connection, execution):
+        counts = count_rows(connection, name, execution.number)
+        is_it = EXECUTIONS.c.name == name, EXECUTIONS.c.execution == execution.number
+        connection.execute(
+            update(EXECUTIONS).where(*is_it).values(**ended, **stated_columns(document), **counts)
+        )
+        _make_current(connection, name, execution)
+
+
+def break_off(connection: Connection, execution: Execution, state: Broken, why: str, nanos: int) -> None:
+    """Writes that an execution broke off; one that is complete stays so: it alone has rows to read.
+
+    Args:
+        connection: Connection to the store.
+        execution: The execution.
+        state: ERROR or CANCELLED.
+        why: The reason, in one line.
+        nanos: Its end, nanoseconds since 1970.
+    """
+    is_it = *_is_own(execution), EXECUTIONS.c.state == RUNNING
+    ended = {"state": state, "error": plain_text(why), "update_nanos": nanos, "end_nanos": nanos}
+    connection.execute(update(EXECUTIONS).where(*is_it).values(**ended))
+
+
+def delete_superseded(store: Store, execution: Execution) -> None:
+    """Deletes the rows of earlier executions of a complete one, which nothing reads."""
+    names = store.read(lambda connection: own_names(connection, execution))
+    for name in names:
+        delete_rows(store, name, execution.number)
+    old = delete(EXECUTIONS).where(EXECUTIONS.c.name.in_(names), EXECUTIONS.c.execution < execution.number)
+    store.write(lambda connection: connection.execute(old))
+
+
+def delete_unread(store: Store, execution: Execution) -> None:
+    """Deletes the rows of an execution of a run of which a later one is read: nothing will read them."""
+    names = store.read(lambda connection: own_names(connection, execution))
+    later = select(CURRENT.c.name).where(CURRENT.c.name.in_(names), CURRENT.c.execution > execution.number)
+    for name in store.read(lambda connection: list(connection.execute(later).scalars())):
+        for table in DELETED_TABLES:
+            _delete_rows(store, table, name, table.c.execution == execution.number)
+
+
+def lock_executions(connection: Connection) -> None:
+    """Lets no execution begin, write or end until the transaction ends, as SQLite always does."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"LOCK TABLE {EXECUTIONS.name} IN SHARE ROW EXCLUSIVE MODE")
+
+
+def runs_since(connection: Connection, name: str, nanos: int) -> bool:
+    """Returns whether an execution of a run, in any app, is RUNNING and wrote after a time."""
+    homes = select(EXECUTIONS.c.home).where(EXECUTIONS.c.name == name)
+    is_live = EXECUTIONS.c.state == RUNNING, EXECUTIONS.c.update_nanos > nanos
+    query = select(EXECUTIONS.c.name).where(EXECUTIONS.c.home.in_(homes), *is_live).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def forget_run(connection: Connection, name: str) -> None:
+    """Removes a run, so that nothing reads its rows."""
+    connection.execute(delete(CURRENT).where(CURRENT.c.name == name))
+    connection.execute(delete(EXECUTIONS).where(EXECUTIONS.c.name == name))
+
+
+def delete_forgotten(store: Store, name: str) -> None:
+    """Deletes the rows of a run that was forgotten; those of an execution that began since stay."""
+    known = select(EXECUTIONS.c.execution).where(EXECUTIONS.c.name == name)
+    for table in DELETED_TABLES:
+        _delete_rows(store, table, name, table.c.execution.not_in(known))
+
+
+def delete_rows(store: Store, name: str, before: int) -> None:
+    """Deletes rows of a run that nothing reads.
+
+    Args:
+        store: The store.
+        name: Name of the run.
+        before: Delete the rows of executions with a smaller number.
+    """
+    for table in DELETED_TABLES:
+        _delete_rows(store, table, name, table.c.execution < before)
+
+
+def _delete_rows(store: Store, table: Table, name: str, is_old: ColumnElement[bool]) -> None:
+    """Deletes rows in small pieces."""
+    keys = select(table.c.name, table.c.execution).where(table.c.evaluation_run == name, is_old)
+    piece = tuple_(table.c.name, table.c.execution).in_(keys.limit(_PIECE))
+    _delete_all(store, delete(table).where(piece))
+
+
+def _delete_all(store: Store, piece: Delete) -> None:
+    while store.write(lambda connection: connection.execute(piece).rowcount):
+        pass
+
+
+def own_names(connection: Connection, execution: Execution) -> list[str]:
+    """Returns the names of an execution's run: one in every app that it wrote rows of or was complete in."""
+    query = select(EXECUTIONS.c.name).where(*_is_own(execution)).order_by(EXECUTIONS.c.name)
+    return list(connection.execute(query).scalars())
+
+
+def _is_own(execution: Execution) -> tuple[ColumnElement[bool], ...]:
+    return EXECUTIONS.c.home == execution.home, EXECUTIONS.c.execution == execution.number
+
+
+def _earlier_places(connection: Connection, execution: Execution) -> list[tuple[str, str]]:
+    """Returns name and app of the run where an earlier execution of it is read."""
+    is_earlier = RUNS.c.home == execution.home, RUNS.c.execution < execution.number
+    query = select(RUNS.c.name, RUNS.c.app).where(*is_earlier)
+    return [(row.name, row.app) for row in connection.execute(query)]
+
+
+def _make_current(connection: Connection, name: str, execution: Execution) -> None:
+    is_earlier = CURRENT.c.name == name, CURRENT.c.execution <= execution.number
+    changed = connection.execute(update(CURRENT).where(*is_earlier).values(execution=execution.number))
+    if not changed.rowcount:
+        raise StoreError(
+            f"run {execution.run_id} was started again later, and that execution is complete: "
+            "the store keeps nothing of this one"
+        )
+
+
+def _add_places(
+    connection: Connection, execution: Execution, places: Iterable[tuple[str, str]], nanos: int
+) -> None:
+    """Adds a row of the run in each app that has none yet: a copy of the one in its default app."""
+    names = set(own_names(connection, execution))
+    new = sorted({place for place in places if place[0] not in names})
+    if not new:
+        return
+    query = select(EXECUTIONS).where(*_is_own(execution), EXECUTIONS.c.name == execution.home)
+    begun = connection.execute(query).mappings().first()
+    known = dict(begun) if begun else _new(execution, nanos)
+    insert_new(connection, EXECUTIONS, [{**known, "name": name, "app": app} for name, app in new])
+    insert_new(connection, CURRENT, [{"name": name, "execution": execution.number} for name, _ in new])
+
+
+def _new(execution: Execution, nanos: int) -> JsonObject:
+    empty: JsonObject = dict.fromkeys(EXECUTIONS.c.keys())
+    return empty | {
+        "name": execution.home,
+        "execution": execution.number,
+        "home": execution.home,
+        "app": execution.app,
+        "run_id": key_text(execution.run_id),
+        "state": RUNNING,
+        "day": execution.day,
+        "create_nanos": execution.number,
+        "update_nanos": nanos,
+    }
+
+
+def stated_columns(document: JsonObject) -> JsonObject:
+    """Returns the columns that `run.json` states, as far as it is known."""
+    judge = document["judge"]
+    return {
+        "config_digest": _config_digest(document["config"]),
+        "judge": judge["backend"],
+        "judge_model": judge.get("model"),
+        "cost": judge.get("cost"),
+        "criteria": dump_json(sorted(document["criteria"])).decode(),
+        "exit_status": document.get("exit_status"),
+        "content": dump_json(document).decode(),
+    }
+
+
+def _config_digest(config: JsonObject) -> str:
+    """Returns 16 hexadecimal digits that are the same for equal configs; paths of caches do not count."""
+    counted = {**config, "judge": {**config["judge"], "cache": None}}
+    return sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16]
+
+
+# Counts the rows of one execution of a run in a store.
+
+
+def count_run_rows(connection: Connection, execution: Execution) -> int:
+    """Returns the number of results and failures of an execution in all apps."""
+    return sum(_count(connection, table, execution) for table in (RESULT_ROWS, FAILURE_ROWS))
+
+
+def count_results(connection: Connection, execution: Execution) -> int:
+    """Returns the number of results of an execution in all apps."""
+    return _count(connection, RESULT_ROWS, execution)
+
+
+def is_current(connection: Connection, execution: Execution) -> bool:
+    """Returns whether an execution is the one of its run that is read."""
+    query = select(CURRENT.c.execution).where(CURRENT.c.name == execution.home)
+    return connection.execute(query).scalar() == execution.number
+
+
+def _count(connection: Connection, table: Table, execution: Execution) -> int:
+    names = own_names(connection, execution)
+    is_own = table.c.evaluation_run.in_(names), table.c.execution == execution.number
+    return int(connection.execute(select(func.count()).select_from(table).where(*is_own)).scalar_one())
+
+
+# Counts the rows of one execution of a run.
+
+LOSING = ("read", "parse", "parse_case", "assemble", "match", "score")
+"""Stages at which a failure without a criterion is a lost record, case or conversation."""
+REPLACED = "ReplacedResult"
+"""Error type of the row that says how many results of a run others of the same run replaced."""
+_FINDING = "check"
+_VERDICTS = ("PASS", "FAIL")
+
+
+def count_rows(connection: Connection, run: str, execution: int) -> JsonObject:
+    """Returns the counts and app versions of an execution in one app, by column of `run_executions`."""
+    table = RESULT_ROWS
+    is_own = table.c.evaluation_run == run, table.c.execution == execution
+    columns = table.c.version_id, table.c.evaluation_status
+    found = connection.execute(select(*columns, func.count()).where(*is_own).group_by(*columns)).all()
+    statuses = [(status, count) for _, status, count in found]
+    versions = sorted({version for version, _, _ in found})
+    return {
+        "results": sum(count for _, count in statuses),
+        "passes": sum(count for status, count in statuses if status == "PASS"),
+        "fails": sum(count for status, count in statuses if status == "FAIL"),
+        "undecided": sum(count for status, count in statuses if status not in _VERDICTS),
+        "app_versions": json.dumps(versions, ensure_ascii=False),
+        "conversations": _conversations(connection, run, execution),
+        **_failures(connection, run, execution),
+    }
+
+
+def count_by_evaluation(connection: Connection, run: str, execution: int) -> dict[str, dict[str, int]]:
+    """Returns evaluation -> counts of its results by verdict, by name in an EvaluationRunSummary."""
+    table = RESULT_ROWS
+    columns = table.c.evaluation, table.c.evaluation_status
+    is_own = table.c.evaluation_run == run, table.c.execution == execution
+    found: dict[str, dict[str, int]] = {}
+    query = select(*columns, func.count()).where(*is_own).group_by(*columns)
+    for evaluation, status, count in connection.execute(query):
+        name = {"PASS": "passedCount", "FAIL": "failedCount"}.get(status)
+        found.setdefault(evaluation, {}).update({name: count} if name else {})
+    return found
+
+
+def _conversations(connection: Connection, run: str, execution: int) -> int:
+    table = CONVERSATION_ROWS
+    query = select(func.count()).where(table.c.evaluation_run == run, table.c.execution == execution)
+    return int(connection.execute(query).scalar_one())
+
+
+def _failures(connection: Connection, run: str, execution: int) -> dict[str, int]:
+    table = FAILURE_ROWS
+    is_own = table.c.evaluation_run == run, table.c.execution == execution
+    is_failure = table.c.stage != _FINDING
+    failures = connection.execute(select(func.count()).where(*is_own, is_failure)).scalar_one()
+    told = replaced_text(table).label("told")
+    losses = select(told, func.count()).where(*is_own, is_loss(table)).group_by("told")
+    lost = sum(lost_by(text) * count for text, count in connection.execute(losses))
+    return {"failures": failures, "lost": lost}
+
+
+def is_loss(table: Table) -> ColumnElement[bool]:
+    """Returns the condition that a failure is a loss: of a record, case or conversation, or of results."""
+    return or_(table.c.stage.in_(LOSING) & (table.c.criterion == ""), table.c.error_type == REPLACED)
+
+
+def replaced_text(table: Table) -> ColumnElement[str]:
+    """Returns the JSON of a failure that says how many results were replaced; "" of another one."""
+    return case((table.c.error_type == REPLACED, table.c.content), else_="")
+
+
+def lost_by(text: str) -> int:
+    """Returns how many were lost; `text` is that of `replaced_text`."""
+    return int(json.loads(text)["replaced"]) if text else 1
+
+
+# Notes in the document of an execution how many rows, which its counts count, were deleted since its end.
+
+REMOVED = "removed_rows"
+"""Key of the document: column of `run_executions` -> number of rows."""
+
+_BY_STATUS = {"PASS": "passes", "FAIL": "fails"}
+
+
+class ExecutionPlace(NamedTuple):
+    """An execution of a run in an app."""
+
+    run: str
+    execution: int
+
+
+Removed = dict[ExecutionPlace, Counter[str]]
+"""Execution -> column of `run_executions` -> number of rows."""
+
+
+_KINDS = {"config": dict, REMOVED: dict, "to_read": list}
+
+
+def read_document(text: str | None) -> JsonObject | None:
+    """Returns the document of an execution, or another JSON object; None: it cannot be read, or is none."""
+    try:
+        found = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
+    is_sound = isinstance(found, dict) and all(isinstance(found.get(k, v()), v) for k, v in _KINDS.items())
+    return found if is_sound else None
+
+
+def counted_columns(table: Table, status: str) -> tuple[str, ...]:
+    """Returns the columns of `run_executions` that count a row of a table; `status` is that of a result."""
+    if table is CONVERSATION_ROWS:
+        return ("conversations",)
+    return ("results", _BY_STATUS.get(status, "undecided")) if table is RESULT_ROWS else ()
+
+
+def removed_rows(connection: Connection, table: Table, condition: ColumnElement[bool]) -> Removed:
+    """Returns what is missing in the counts of executions when the rows of a condition are deleted."""
+    if table not in (CONVERSATION_ROWS, RESULT_ROWS):
+        return {}
+    status = [RESULT_ROWS.c.evaluation_status] if table is RESULT_ROWS else []
+    columns = table.c.evaluation_run, table.c.execution, *status
+    query = select(func.count(), *columns).where(condition).group_by(*columns)
+    found: Removed = {}
+    for count, run, execution, *own in connection.execute(query):
+        for column in counted_columns(table, *(own or [""])):
+            found.setdefault(ExecutionPlace(run, execution), Counter())[column] += count
+    return found
+
+
+def summed(parts: Iterable[Removed]) -> Removed:
+    """Returns the sum of several."""
+    found: Removed = {}
+    for part in parts:
+        for place, counts in part.items():
+            found.setdefault(place, Counter()).update(counts)
+    return found
+
+
+def note_removed(connection: Connection, removed: Removed) -> None:
+    """Adds numbers of deleted rows to the documents of their executions, if these can be read."""
+    for place, counts in removed.items():
+        is_it = EXECUTIONS.c.name == place.run, EXECUTIONS.c.execution == place.execution
+        document = read_document(connection.execute(select(EXECUTIONS.c.content).where(*is_it)).scalar())
+        if document is not None:
+            changed = with_removed(document, counts)
+            values = {"content": dump_json(changed).decode()}
+            connection.execute(update(EXECUTIONS).where(*is_it).values(values))
+
+
+def with_removed(document: JsonObject, counts: Mapping[str, int]) -> JsonObject:
+    """Returns the document of an execution of which rows were deleted."""
+    total = Counter(document.get(REMOVED, {})) + Counter(counts)
+    return {**document, REMOVED: dict(sorted(total.items()))}
+
+
+# Places the rows of a run that name no app where all of its conversations are.
+
+
+def place_in_only_app(connection: Connection, home: str, number: int) -> None:
+    """Moves metrics and failures of an execution to the app that all of its conversations and results are of.
+
+    They stay in the default app if several apps have conversations or results of it, or none has.
+
+    Args:
+        connection: Connection to the store.
+        home: Name of the run in its default app.
+        number: Number of the execution.
+    """
+    own = select(EXECUTIONS.c.name, EXECUTIONS.c.app)
+    is_own = EXECUTIONS.c.home == home, EXECUTIONS.c.execution == number
+    apps: dict[str, str] = {name: app for name, app in connection.execute(own.where(*is_own))}
+    used = [name for name in apps if _has_rows_only_app(connection, name, number)]
+    if len(used) != 1 or used == [home] or home not in apps:
+        return
+    (other,) = used
+    for table in (METRIC_ROWS, FAILURE_ROWS):
+        name = func.replace(table.c.name, f"{apps[home]}/", f"{apps[other]}/")
+        moved = {"app": apps[other], "evaluation_run": other, "name": name}
+        is_here = table.c.evaluation_run == home, table.c.execution == number
+        connection.execute(update(table).where(*is_here).values(moved))
+
+
+def _has_rows_only_app(connection: Connection, name: str, number: int) -> bool:
+    for table in (CONVERSATION_ROWS, RESULT_ROWS):
+        is_of_it = table.c.evaluation_run == name, table.c.execution == number
+        if connection.execute(select(table.c.name).where(*is_of_it).limit(1)).first():
+            return True
+    return False

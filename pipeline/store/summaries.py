@@ -1,35 +1,156 @@
 """Keeps the summaries of the runs of a store, and reads sides of comparisons and figures of them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
-from typing import NamedTuple
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any, Generic, NamedTuple, TypeVar, get_origin
+from zlib import crc32
 
+import msgspec
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 from sqlalchemy import Connection, select
 
-from turnwise.pipeline.store.database import CURRENT, EXECUTIONS, RUN_SUMMARIES, upsert
-from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.figures import RunFigures
-from turnwise.pipeline.store.states import COMPLETED
-from turnwise.pipeline.store_comparison.records import RecordColumns
-from turnwise.pipeline.store_comparison.rows import SideKind
-from turnwise.pipeline.store_comparison.run_summary import StoredSummary, SummaryCriterion, read_summary
-from turnwise.pipeline.store_comparison.summarising import summary_text
+from turnwise.pipeline.store.comparison import (
+    ComparedRecord,
+    RecordColumns,
+    SideKind,
+    record_scores,
+    record_summary,
+    stored_records,
+)
+from turnwise.pipeline.store.database import CURRENT, EXECUTIONS, RUN_SUMMARIES, Store, upsert
+from turnwise.pipeline.store.rows import RunFigures, run_figures
+from turnwise.pipeline.store.urls import COMPLETED
+from turnwise.schemas.rows import ScoreRow
+from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, collect, ruler_of
 from turnwise.transforms.decisions.comparison.sentences import Bools, Integers
 from turnwise.transforms.decisions.comparison.sides import (
     CodedColumn,
     ConversationColumns,
     CriterionColumn,
+    ScoreKind,
     chosen,
     coded,
     constant,
     empty_column,
+    kind_of,
     stacked,
     stacked_criteria,
 )
 from turnwise.transforms.scoring.evaluate import STATUS
+from turnwise.transforms.statistics.resampling import Numbers
+
+# The summary of a run: all that comparisons of its outcomes and figures read of it, in one text.
+#
+# Where a summary is in force, no score and no result of its run has to be read.
+
+_KINDS = ("|u1", "<u2", "<u4")
+"""How NumPy calls unsigned integers of 1, 2 and 4 bytes."""
+_FLOATS = "<f8"
+_DIGITS = 8
+"""Digits of a checksum."""
+
+
+class SummaryCriterion(msgspec.Struct, frozen=True, array_like=True):
+    """What a criterion gave conversations; see `CriterionColumn`.
+
+    Attributes:
+        criterion: Its name.
+        values: Its different values; 0 where there is none.
+        places: Place in `values`, for every conversation.
+        kinds: The rest of its scores.
+    """
+
+    criterion: str
+    values: Numbers
+    places: Integers
+    kinds: CodedColumn[ScoreKind | None]
+
+
+class SummaryTraits(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What was left out of a conversation, and who judged it; see `ComparedConversation`.
+
+    Attributes:
+        rulers: Criterion and judge of the scores that a judge gave.
+    """
+
+    skipped: tuple[str, ...]
+    sampled_out: tuple[str, ...]
+    rulers: tuple[tuple[str, str], ...]
+
+
+class StoredSummary(msgspec.Struct, frozen=True, array_like=True):
+    """The conversations of a run, and its results without one; see `ComparedRecord`.
+
+    Attributes:
+        revisions: Highest revision of their scores; -1: they have none.
+        criteria: What criteria gave them, by name.
+        figures: Figures of its results; their conversations are places in the values of `conversations`.
+    """
+
+    conversations: CodedColumn[str]
+    versions: CodedColumn[str]
+    cases: CodedColumn[str]
+    evaluations: CodedColumn[str]
+    digests: CodedColumn[str | None]
+    nanos: CodedColumn[int]
+    is_result: CodedColumn[bool]
+    revisions: CodedColumn[int]
+    traits: CodedColumn[SummaryTraits]
+    criteria: list[SummaryCriterion]
+    figures: RunFigures
+
+
+COLUMNS = tuple(own.name for own in fields(StoredSummary) if get_origin(own.type) is CodedColumn)
+"""Names of the columns of a summary."""
+
+
+def _stored_numbers(numbers: Any) -> tuple[str, str]:
+    """Returns numbers as JSON holds them: their kind, and their bytes in base64."""
+    kind = _FLOATS
+    if numbers.dtype == np.int64:
+        kind = next(kind for kind in _KINDS if numbers.max(initial=0) <= np.iinfo(kind).max)
+    return kind, b64encode(numbers.astype(kind).tobytes()).decode()
+
+
+def _read_numbers(wanted: Any, stored: Any) -> Integers | Numbers:
+    kind, text = stored
+    if kind not in ((_FLOATS,) if wanted == Numbers else _KINDS):
+        raise ValueError("numbers in a summary are of another kind")
+    numbers = np.frombuffer(b64decode(text, validate=True), kind)
+    return numbers.astype(np.float64) if kind == _FLOATS else numbers.astype(np.int64)
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_stored_numbers)
+_DECODER = msgspec.json.Decoder(StoredSummary, dec_hook=_read_numbers)
+
+
+def text_of(summary: StoredSummary) -> str:
+    """Returns a summary as it is stored: a checksum, and JSON."""
+    content = _ENCODER.encode(summary)
+    return f"{_checksum(content)}{content.decode()}"
+
+
+def read_summary(text: str) -> StoredSummary:
+    """Returns the summary of its text.
+
+    Raises:
+        ValueError: It was changed, or has the form of another version.
+    """
+    content = text[_DIGITS:].encode()
+    if text[:_DIGITS] != _checksum(content):
+        raise ValueError("a summary has another checksum than it states")
+    try:
+        return _DECODER.decode(content)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from None
+
+
+def _checksum(content: bytes) -> str:
+    return f"{crc32(content):0{_DIGITS}x}"
 
 
 class RunKey(NamedTuple):
@@ -233,3 +354,92 @@ def _column(given: SummaryCriterion | None, rows: Integers) -> CriterionColumn:
     if given is None:
         return empty_column(len(rows))
     return CriterionColumn(given.values[given.places[rows]], given.kinds.at(rows))
+
+
+# Makes the summary of a run of its rows.
+
+_Listed = TypeVar("_Listed")
+_NO_TRAITS = SummaryTraits((), (), ())
+
+
+class _Places(dict[_Listed, int], Generic[_Listed]):
+    """The place of every value in a list of different ones."""
+
+    def __missing__(self, value: _Listed) -> int:
+        self[value] = len(self)
+        return self[value]
+
+
+class _Given:
+    """What a criterion gave the conversations of a run; nothing at first."""
+
+    def __init__(self, size: int) -> None:
+        self._values = np.zeros(size)
+        self._kinds: _Places[ScoreKind | None] = _Places({None: 0})
+        self._places = np.zeros(size, np.int64)
+
+    def put(self, row: int, found: Observed) -> None:
+        self._values[row] = found.value or 0.0
+        self._places[row] = self._kinds[kind_of(found)]
+
+    def summary(self, criterion: str) -> SummaryCriterion:
+        values, places = np.unique(self._values, return_inverse=True)
+        return SummaryCriterion(criterion, values, places, CodedColumn([*self._kinds], self._places))
+
+
+def summary_text(connection: Connection, app: str, run: str) -> str:
+    """Returns the summary of a run; "": it has rows that a summary cannot tell."""
+    records = stored_records(connection, app, "run", run)
+    revisions, traits = [-1] * len(records), [_NO_TRAITS] * len(records)
+    given: dict[str, _Given] = {}
+    for row, scores in _scored(connection, app, records):
+        found = collect(scores, [record_summary(records[row])])
+        if len(found) != 1:  # the scores are those of several conversations
+            return ""
+        revisions[row] = max((score["revision"] for score in scores), default=-1)
+        traits[row] = _traits(found[0], scores)
+        for name, observed in found[0].criteria.items():
+            given.setdefault(name, _Given(len(records))).put(row, observed)
+    criteria = [given[name].summary(name) for name in sorted(given)]
+    if not all(_is_finite(own) for own in criteria):
+        return ""
+    ids: _Places[str] = _Places()
+    numbers = [ids[own.conversation] for own in records]
+    figures = run_figures(connection, run, ids)
+    summary = StoredSummary(
+        conversations=CodedColumn([*ids], np.asarray(numbers, np.int64)),
+        versions=coded(own.version for own in records),
+        cases=coded(own.case for own in records),
+        evaluations=coded(own.evaluation for own in records),
+        digests=coded(own.digest for own in records),
+        nanos=coded(own.nanos for own in records),
+        is_result=coded(own.is_result for own in records),
+        revisions=coded(revisions),
+        traits=coded(traits),
+        criteria=criteria,
+        figures=figures,
+    )
+    return text_of(summary)
+
+
+def _scored(
+    connection: Connection, app: str, records: Sequence[ComparedRecord]
+) -> Iterator[tuple[int, list[ScoreRow]]]:
+    """Yields the place of each record with its scores."""
+    places = {own.name: place for place, own in enumerate(records)}
+    for own, scores in groupby(record_scores(connection, app, records), key=itemgetter(0)):
+        yield places.pop(own.name), [score for _, score in scores]
+    yield from ((place, []) for place in places.values())
+
+
+def _is_finite(given: SummaryCriterion) -> bool:
+    """Returns whether values and thresholds are finite: JSON has no other numbers."""
+    thresholds = [kind.threshold or 0.0 for kind in given.kinds.values if kind is not None]
+    return bool(np.isfinite(given.values).all() and np.isfinite(thresholds).all())
+
+
+def _traits(found: ComparedConversation, scores: Iterable[ScoreRow]) -> SummaryTraits:
+    rulers = {(score["criterion"], ruler) for score in scores if (ruler := ruler_of(score)) is not None}
+    return SummaryTraits(
+        tuple(sorted(found.skipped)), tuple(sorted(found.sampled_out)), tuple(sorted(rulers))
+    )

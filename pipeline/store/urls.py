@@ -2,6 +2,7 @@
 
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Literal, get_args
 
 from turnwise.schemas.jsonio import is_sqlite_url, is_store_url, shown_url
 
@@ -36,3 +37,16 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+# The states of runs, without importing a database library.
+
+RUNNING = "RUNNING"
+COMPLETED = "COMPLETED"
+"""Figures and comparisons speak of runs in this state."""
+
+Broken = Literal["ERROR", "CANCELLED"]
+"""How a run can break off."""
+
+STATES = (RUNNING, COMPLETED, *get_args(Broken))
+"""All states of a run."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.run_writer import SINGLE_FILES
+from turnwise.pipeline.io.sinks.base import StreamChange
 from turnwise.pipeline.streaming.local.conversations import key_of
 from turnwise.schemas.jsonio import dump_json
 from turnwise.schemas.rows import plain_rows

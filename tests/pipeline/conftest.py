@@ -15,7 +15,7 @@ import pytest
 from tests.postgres_server import MadeDatabase, created, emptied, lacks_postgres, postgres_server
 from tests.tables import document_of, rows_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.database import Store, open_store
 
 SAMPLE = Path(__file__).parents[2] / "pipeline/sample_data"
 

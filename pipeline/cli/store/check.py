@@ -12,8 +12,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from turnwise.pipeline.store.engine import open_store
-    from turnwise.pipeline.store.maintenance.checks.checking import problems_of
+    from turnwise.pipeline.store.database import open_store
+    from turnwise.pipeline.store.pruning import problems_of
 
     with closing(open_store(options.store, read_only=True)) as store:
         found = problems_of(store)

@@ -10,7 +10,7 @@ from turnwise.pipeline.cli.store.prune import PRUNE
 from turnwise.pipeline.cli.store.runs import RUNS
 from turnwise.pipeline.io.terminal import say
 from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.parser import OptionParser
+from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_store_url, shown_url
 

@@ -14,7 +14,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     from turnwise.pipeline.store.copies import back_up
-    from turnwise.pipeline.store.engine import open_store
+    from turnwise.pipeline.store.database import open_store
     from turnwise.schemas.jsonio import is_sqlite_url
 
     if not is_sqlite_url(options.store):

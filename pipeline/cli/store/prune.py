@@ -11,7 +11,7 @@ from turnwise.pipeline.io.terminal import complain, counted, printable, say
 from turnwise.schemas.config import ConfigError
 
 if TYPE_CHECKING:
-    from turnwise.pipeline.store.engine import Store
+    from turnwise.pipeline.store.database import Store
 
 _DAY_NANOS = 24 * 3600 * 10**9
 _AGE = re.compile(r"([1-9][0-9]{0,4})d")
@@ -28,7 +28,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from turnwise.pipeline.store.engine import open_store
+    from turnwise.pipeline.store.database import open_store
     from turnwise.pipeline.store.pruning import count_rows_of, old_runs, prune
     from turnwise.schemas.proto.scalars import nanos_timestamp
 

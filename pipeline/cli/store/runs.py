@@ -19,8 +19,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from turnwise.pipeline.store.engine import open_store
-    from turnwise.pipeline.store.maintenance.listing import listed_runs
+    from turnwise.pipeline.store.database import open_store
+    from turnwise.pipeline.store.pruning import listed_runs
 
     with closing(open_store(options.store, read_only=True)) as store:
         runs = store.read(lambda connection: listed_runs(connection, options.app))

@@ -3,23 +3,170 @@
 import io
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from hashlib import blake2b
+from threading import Event
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from turnwise.pipeline.io.changes import ChangeWriter
-from turnwise.pipeline.io.run_record import RunRecord
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import JsonObject, shown_url
+from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json, shown_url
 from turnwise.schemas.registry import Registry, error_text, hook_errors
 from turnwise.schemas.score import RAISED
 
 if TYPE_CHECKING:
     from apache_beam.pvalue import PCollection
+
+
+# Keeps the state of a run in its service.
+
+
+class RunRecord(NamedTuple):
+    """How a service keeps the state of runs.
+
+    Attributes:
+        begin: Writes that a run begins, given what is known of its `run.json`.
+        complete: Writes that it is complete, given its `run.json`, before that is written; once or again.
+        break_off: Writes that it broke off, unless it was complete: the state and why.
+    """
+
+    begin: Callable[[SinkPlace, JsonObject], None]
+    complete: Callable[[SinkPlace, JsonObject], None]
+    break_off: Callable[[SinkPlace, Broken, str], None]
+
+
+@contextmanager
+def recorded(
+    record: RunRecord, place: SinkPlace, document: JsonObject, goes_on: bool = False
+) -> Iterator[None]:
+    """Writes that a run begins, and if it breaks off that it did.
+
+    Args:
+        record: How its service keeps its state.
+        place: The run and its service.
+        document: What is known of its `run.json`.
+        goes_on: Whether the run may go on elsewhere when this process ends.
+    """
+    record.begin(place, document)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not goes_on:
+            record.break_off(place, "CANCELLED", "interrupted")
+        raise
+    except BaseException as error:
+        record.break_off(place, "ERROR", error_text(error))
+        raise
+
+
+# Values of rows as JSON.
+
+
+def plain_row(row: JsonObject) -> JsonObject:
+    """Returns a row as JSON without the columns that have no value.
+
+    Times become RFC 3339 (UTC where they state no zone), bytes text or base64, decimals numbers, or text
+    where a number would lose digits.
+    """
+    return {key: _plain(value) for key, value in row.items() if value is not None}
+
+
+def _plain(value: Any) -> JsonValue:
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
+    if isinstance(value, Decimal):
+        return _number(value)
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return b64encode(value).decode()
+    return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def _number(value: Decimal) -> JsonValue:
+    if not value.is_finite():
+        return str(value)
+    if value == value.to_integral_value():
+        return int(value)
+    number = float(value)
+    return number if Decimal(repr(number)) == value else str(value)
+
+
+# What a stream says of one thing after the other, for services that take tables.
+
+
+class StreamChange(NamedTuple):
+    """All rows of one thing: a conversation, a window of one app version, or a lost record.
+
+    A later change of the thing replaces them: the one with the higher revision or, with the same one, the one
+    that was written first later. The same change may be written several times, and counts once.
+
+    Attributes:
+        run_id: Id of the run.
+        thing: Name of the thing.
+        revision: Number that grows with its changes.
+        time: Its time, in seconds since the epoch; None: unknown.
+        rows: Table -> rows; none of any table: the thing is no more.
+    """
+
+    run_id: str
+    thing: str
+    revision: int
+    time: float | None
+    rows: Mapping[str, Sequence[Mapping[str, Any]]]
+
+    @property
+    def change_id(self) -> str:
+        """The same for equal changes only."""
+        content = dump_json([self.run_id, self.thing, self.revision, dict(self.rows)])
+        return blake2b(content, digest_size=16).hexdigest()
+
+
+class RefusedRow(NamedTuple):
+    """A row of a change that a service did not take; the others count.
+
+    Attributes:
+        change_id: The change.
+        why: What was not written, and why, in one line.
+    """
+
+    change_id: str
+    why: str
+
+
+class ChangeWriter(Protocol):
+    """Writes the changes of a stream to a service; several threads may use it.
+
+    Attributes:
+        stop: If it is set, the stream is to end, and a service that does not answer is not waited for.
+    """
+
+    stop: Event
+
+    def write(self, changes: Sequence[StreamChange]) -> Sequence[RefusedRow]:
+        """Writes changes, each as a whole or not at all.
+
+        Returns:
+            The rows that the service did not take.
+
+        Raises:
+            OSError: The changes were not written.
+        """
 
 
 class RowWriter(Protocol):

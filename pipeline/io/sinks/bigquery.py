@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from turnwise.pipeline.io.changes import ChangeWriter
-from turnwise.pipeline.io.sinks.base import SinkKind, TableSink, register_sink
+from turnwise.pipeline.io.sinks.base import ChangeWriter, SinkKind, TableSink, register_sink
 from turnwise.pipeline.settings.extras import check_extra
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 
 
 def _open(place: SinkPlace) -> TableSink:
-    from turnwise.pipeline.io.warehouse.bigquery_load import open_tables
+    from turnwise.pipeline.io.bigquery_sink import open_tables
 
     return open_tables(place)
 
@@ -27,25 +26,25 @@ def _prepare(place: SinkPlace) -> None:
         from turnwise.pipeline.io.bigquery_sink import try_stream
 
         return try_stream(place)
-    from turnwise.pipeline.io.warehouse.bigquery_load import try_tables
+    from turnwise.pipeline.io.bigquery_sink import try_tables
 
     return try_tables(place)
 
 
 def _complete(place: SinkPlace, staged: Sequence[Any]) -> Sequence[str]:
-    from turnwise.pipeline.io.warehouse.bigquery_load import complete_tables
+    from turnwise.pipeline.io.bigquery_sink import complete_tables
 
     return complete_tables(place, staged)
 
 
 def _discard(place: SinkPlace) -> None:
-    from turnwise.pipeline.io.warehouse.bigquery_load import discard_tables
+    from turnwise.pipeline.io.bigquery_sink import discard_tables
 
     discard_tables(place)
 
 
 def _check(option: str, url: str) -> None:
-    from turnwise.pipeline.io.warehouse.bigquery_tables import parse_dataset
+    from turnwise.pipeline.io.bigquery_sink import parse_dataset
 
     try:
         parse_dataset(url)

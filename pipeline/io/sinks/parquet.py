@@ -6,7 +6,7 @@ from typing import Any
 
 from turnwise.pipeline.io.sinks.base import SinkKind, TableSink, register_sink
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 
 

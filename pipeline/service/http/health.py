@@ -5,7 +5,7 @@ from sqlalchemy import Connection, text
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.database import Store
 from turnwise.pipeline.store.urls import StoreError
 
 _SECONDS = 5.0

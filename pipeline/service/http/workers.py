@@ -6,7 +6,7 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 
 from turnwise.pipeline.service.answering import answered
-from turnwise.pipeline.store.engine import READERS, WRITERS
+from turnwise.pipeline.store.database import READERS, WRITERS
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.web.html import Html, el, page
 from turnwise.pipeline.service.web.parts import UNKNOWN_FIGURE, address, link, navigation, older, table
 from turnwise.pipeline.store.database import EVALUATIONS, RUNS
-from turnwise.pipeline.store.states import COMPLETED
+from turnwise.pipeline.store.urls import COMPLETED
 from turnwise.schemas.ces.tools import ListEvaluationRunsRequest
 from turnwise.schemas.jsonio import JsonObject
 

@@ -5,13 +5,12 @@ from functools import partial
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
-from turnwise.pipeline.batch.execution import only_translates, run_to_the_end, translate
-from turnwise.pipeline.batch.pipelines import made_pipeline
+from turnwise.pipeline.batch.execution import made_pipeline, only_translates, run_to_the_end, translate
 from turnwise.pipeline.io.case_book import case_places, worker_cases
 from turnwise.pipeline.io.sinks.base import prepare_service
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
 from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.pipeline.settings.staging import try_staging
+from turnwise.pipeline.settings.workers import try_staging
 from turnwise.pipeline.streaming.alerts import open_alert_sink
 from turnwise.pipeline.streaming.beam import ConnectorOptions, read_arrivals
 from turnwise.pipeline.streaming.beam.shared_files import SharedFiles

@@ -8,9 +8,8 @@ from zlib import crc32
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
-from turnwise.pipeline.io.changes import ChangeWriter, StreamChange
-from turnwise.pipeline.io.sinks.base import open_changes
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.io.sinks.base import ChangeWriter, StreamChange, open_changes
+from turnwise.pipeline.settings.options import SinkPlace
 
 _LOG = logging.getLogger(__name__)
 _SHARDS = 4

@@ -9,7 +9,7 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from turnwise.pipeline.io.run_writer import SINGLE_FILES, publish, write_partial
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.streaming.beam.shared_changes import WriteChanges
 from turnwise.pipeline.streaming.changes import outcome_change, window_change
 from turnwise.schemas.jsonio import dump_json

@@ -6,8 +6,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from turnwise.pipeline.io.files import Unreadable, shown_path
 from turnwise.pipeline.io.records import reading_error
-from turnwise.pipeline.io.walking import Unreadable, shown_path
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceRecord, StreamSource
 from turnwise.pipeline.streaming.inputs.document import Document
 from turnwise.pipeline.streaming.inputs.files import GzipFoundError, LineFile

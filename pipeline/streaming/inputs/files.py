@@ -5,7 +5,7 @@ from hashlib import blake2b
 from os import stat_result
 from typing import BinaryIO
 
-from turnwise.pipeline.io.file_kinds import KIND_BYTES, check_text
+from turnwise.pipeline.io.listing import KIND_BYTES, check_text
 from turnwise.pipeline.io.records import BOM, GZIP_MAGIC, oversized_error
 from turnwise.pipeline.streaming.inputs.base import SettledPositions, SourceRecord
 from turnwise.pipeline.streaming.inputs.splitting import LineSplitter, OversizedLine

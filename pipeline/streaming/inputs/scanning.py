@@ -5,9 +5,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from turnwise.pipeline.io.files import check_file
+from turnwise.pipeline.io.files import Seen, check_file, glob_root, look_at, matches, name_problem, walk
 from turnwise.pipeline.io.records import SUFFIXES
-from turnwise.pipeline.io.walking import Seen, glob_root, look_at, matches, name_problem, walk
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local
 

@@ -7,10 +7,9 @@ from threading import Lock
 from typing import cast
 
 from turnwise.pipeline.batch.build import aggregate_versions
-from turnwise.pipeline.io.changes import StreamChange
 from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES
-from turnwise.pipeline.io.sinks.base import document_content, table_content
-from turnwise.pipeline.settings.outputs import DEFAULT_OUTPUT_FORMAT
+from turnwise.pipeline.io.sinks.base import StreamChange, document_content, table_content
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.build import WindowSum
 from turnwise.pipeline.streaming.changes import gone_window, window_change
 from turnwise.schemas.config import ConfigError

@@ -11,8 +11,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from msgspec.structs import replace
 
-from turnwise.pipeline.batch.execution import run_to_the_end
-from turnwise.pipeline.batch.pipelines import made_pipeline
+from turnwise.pipeline.batch.execution import made_pipeline, run_to_the_end
 from turnwise.pipeline.batch.process import drained_by_signal
 from turnwise.pipeline.batch.run import keep_inputs, open_own_judge
 from turnwise.pipeline.batch.summary import report, run_document

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
-from turnwise.pipeline.io.changes import ChangeWriter, StreamChange
+from turnwise.pipeline.io.sinks.base import ChangeWriter, StreamChange
 from turnwise.pipeline.report.counts import FINDING
 from turnwise.pipeline.streaming.changes import conversation_change, gone_change, outcome_change
 from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints

@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.run_files import RunSink
+from turnwise.pipeline.io.run_writer import RunSink
 from turnwise.pipeline.io.sources import FileSource
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig

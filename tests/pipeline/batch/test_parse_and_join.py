@@ -9,10 +9,9 @@ import pytest
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 
-from turnwise.pipeline.batch.parse_and_join import ParseAndJoin, ParseAndJoinFn
-from turnwise.pipeline.batch.pipelines import BeamOptions
-from turnwise.pipeline.io.event_join import EventJoin
-from turnwise.pipeline.io.event_spool import EventSpool
+from turnwise.pipeline.batch.build import ParseAndJoin, ParseAndJoinFn
+from turnwise.pipeline.batch.execution import BeamOptions
+from turnwise.pipeline.io.event_join import EventJoin, EventSpool
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.beam.steps import JoinSessions, NameGroups, ParseConversations
 from turnwise.transforms.formats.events import ConversationEvent

@@ -10,7 +10,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.combiners import ToSet
 from msgspec.structs import replace
 
-from turnwise.pipeline.batch.pipelines import BeamOptions
+from turnwise.pipeline.batch.execution import BeamOptions
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, ToolCall, Turn

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.tables import document_of
-from turnwise.pipeline.io.run_end import ConcludeFn, Finished, NameFilesFn, PublishFn
+from turnwise.pipeline.io.run_writer import ConcludeFn, Finished, NameFilesFn, PublishFn
 from turnwise.schemas.jsonio import JsonObject
 
 FOLDER = "run-20261121T022000Z-0123abcd"

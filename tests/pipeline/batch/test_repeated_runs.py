@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
 
-from turnwise.pipeline.batch.pipelines import BeamOptions
+from turnwise.pipeline.batch.execution import BeamOptions
 
 LOG = '{"conversation_id": "a", "turns": [{"user": "x", "agent": "y", "expected": {"response": "y"}}]}\n'
 KINDS = {

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from turnwise.pipeline.store.database import RESULTS
-from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.database import RESULTS, open_store
 
 WANTED = "Your bill is paid."
 

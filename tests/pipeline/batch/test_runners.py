@@ -21,9 +21,8 @@ from benchmarks.engines.tables import differences, tables
 from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.io.files import file_patterns
-from turnwise.pipeline.io.ranges import file_ranges
-from turnwise.pipeline.io.run_files import RunSink
-from turnwise.pipeline.io.sources import FileSource
+from turnwise.pipeline.io.run_writer import RunSink
+from turnwise.pipeline.io.sources import FileSource, file_ranges
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.run import RunInfo

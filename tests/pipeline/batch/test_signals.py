@@ -18,8 +18,7 @@ from sqlalchemy import select
 
 from tests import forked
 from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
-from turnwise.pipeline.store.database import EXECUTIONS, RUNS
-from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.database import EXECUTIONS, RUNS, open_store
 from turnwise.transforms.judging.setup import WAITING
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.pipeline.batch.worker_count import fit_processes
+from turnwise.pipeline.batch.processes import fit_processes
 from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.schemas.config import ConfigError
 

@@ -13,26 +13,21 @@ from sqlalchemy import delete, select, update
 
 import turnwise
 from tests.store_rows import DOCUMENT, ENDED
-from turnwise.pipeline.store.comparison import RowReader, read_sides
-from turnwise.pipeline.store.database import EXECUTIONS, RESULT_ROWS, RESULTS, RUN_SUMMARIES, SCORE_ROWS
-from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.executions import (
-    Execution,
-    begin,
-    complete,
-    delete_forgotten,
-    forget_run,
-    write_rows,
+from turnwise.pipeline.store.comparison import RowReader, SideName, read_sides, stored_records
+from turnwise.pipeline.store.database import (
+    EXECUTIONS,
+    RESULT_ROWS,
+    RESULTS,
+    RUN_SUMMARIES,
+    SCORE_ROWS,
+    Store,
+    evaluation_name,
 )
-from turnwise.pipeline.store.figures import figures_of
-from turnwise.pipeline.store.naming import evaluation_name
-from turnwise.pipeline.store.results import evaluations_with_results, read_figures
-from turnwise.pipeline.store.row_tables import ROW_TABLES
-from turnwise.pipeline.store.summaries import Summaries, UnsummarisedError, keep_summaries
+from turnwise.pipeline.store.lost import ROW_TABLES
+from turnwise.pipeline.store.rows import evaluations_with_results, figures_of, read_figures
+from turnwise.pipeline.store.runs import Execution, begin, complete, delete_forgotten, forget_run, write_rows
+from turnwise.pipeline.store.summaries import Summaries, UnsummarisedError, keep_summaries, read_summary
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.pipeline.store_comparison.rows import stored_records
-from turnwise.pipeline.store_comparison.run_summary import read_summary
-from turnwise.pipeline.store_comparison.side_records import SideName
 from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 
 APP = "projects/p/locations/l/apps/a"

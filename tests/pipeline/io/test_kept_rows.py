@@ -1,5 +1,5 @@
 from turnwise.pipeline.batch.build import aggregate_versions
-from turnwise.pipeline.io.run_end import kept_rows
+from turnwise.pipeline.io.run_writer import kept_rows
 from turnwise.schemas.jsonio import dump_json
 from turnwise.transforms.metrics.rows import version_rows
 from turnwise.transforms.metrics.state import MetricsState

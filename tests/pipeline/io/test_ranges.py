@@ -14,8 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.pipeline.io.files import WORKER, read_records
-from turnwise.pipeline.io.ranges import FileRange, file_ranges, measure, number_lines, range_records
-from turnwise.pipeline.io.sources import FileSource
+from turnwise.pipeline.io.sources import (
+    FileRange,
+    FileSource,
+    file_ranges,
+    measure,
+    number_lines,
+    range_records,
+)
 from turnwise.pipeline.report.counts import run_counts
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure

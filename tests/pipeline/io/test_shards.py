@@ -14,9 +14,15 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from turnwise.pipeline.io.files import WORKER, read_records
-from turnwise.pipeline.io.ranges import FileRange
-from turnwise.pipeline.io.shards import Shards, ShardSource, find_shards, put_shards, take_shards
-from turnwise.pipeline.io.sources import FileSource
+from turnwise.pipeline.io.sources import (
+    FileRange,
+    FileSource,
+    Shards,
+    ShardSource,
+    find_shards,
+    put_shards,
+    take_shards,
+)
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 

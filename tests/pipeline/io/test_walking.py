@@ -10,15 +10,7 @@ from apache_beam.io.filesystem import FileSystem
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.io.walking import (
-    FoundFile,
-    Seen,
-    Unreadable,
-    matches,
-    other_files,
-    shown_path,
-    walk,
-)
+from turnwise.pipeline.io.files import FoundFile, Seen, Unreadable, matches, other_files, shown_path, walk
 from turnwise.transforms.text.cleaning import path_glob_matches
 
 

@@ -8,7 +8,7 @@ from tests.pipeline.report_html.browser import Browser
 from tests.pipeline.report_html.made_run import conversation
 from tests.pipeline.service.conftest import Server
 from tests.stored_runs import put_run
-from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.database import open_store
 
 SCRIPT = ATTACKS["script"]
 

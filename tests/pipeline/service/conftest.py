@@ -16,9 +16,8 @@ from tests import forked
 from tests.store_rows import put_rows
 from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.database import RESULT_ROWS
-from turnwise.pipeline.store.engine import Store, open_store
-from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.database import RESULT_ROWS, Store, open_store
+from turnwise.pipeline.store.rows import result_columns
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 
 ROOT = Path(__file__).parents[3]

@@ -11,8 +11,7 @@ from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.naming import LOCAL_APP
+from turnwise.pipeline.store.database import LOCAL_APP, open_store
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareAppVersionsResponse
 

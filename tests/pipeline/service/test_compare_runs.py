@@ -12,11 +12,9 @@ from turnwise.pipeline.service.run_comparison import compare_evaluation_runs
 from turnwise.pipeline.service.runs import list_run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend import get_criterion_trend
-from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
-from turnwise.pipeline.store.executions import Execution, complete, write_rows
-from turnwise.pipeline.store.failures import failure_columns, write_replaced
-from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.database import FAILURE_ROWS, LOCAL_APP, RESULT_ROWS
+from turnwise.pipeline.store.rows import failure_columns, result_columns, write_replaced
+from turnwise.pipeline.store.runs import Execution, complete, write_rows
 from turnwise.schemas.ces.tools import (
     CompareEvaluationRunsRequest,
     CompareEvaluationRunsResponse,

@@ -19,10 +19,8 @@ from tests.store_rows import put_rows
 from turnwise.pipeline.service.http.workers import Workers
 from turnwise.pipeline.service.mcp.server import mcp_server
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
-from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.failures import failure_columns
-from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS, open_store
+from turnwise.pipeline.store.rows import failure_columns, result_columns
 from turnwise.schemas.ces.resources import GetEvaluationResultRequest, UpdateEvaluationRequest
 from turnwise.schemas.ces.results import Evaluation, EvaluationResult
 from turnwise.schemas.proto.schema import message_schema

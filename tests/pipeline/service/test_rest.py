@@ -14,7 +14,7 @@ from google.protobuf import field_mask_pb2, json_format
 from tests.store_history import read_history
 from tests.store_rows import put_rows
 from turnwise.pipeline.store.database import RESULT_ROWS
-from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.rows import result_columns
 from turnwise.schemas.ces.results import Evaluation
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}

@@ -14,8 +14,7 @@ from mcp import Client
 from sqlalchemy import select
 
 from tests.store_history import read_history
-from turnwise.pipeline.store.database import EVALUATIONS, TAGS
-from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.database import EVALUATIONS, TAGS, open_store
 from turnwise.pipeline.store.evaluations import find_evaluation
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.engine import WRITERS
+from turnwise.pipeline.store.database import WRITERS
 
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
 

@@ -13,8 +13,7 @@ from turnwise.pipeline.service.changes import create_evaluation, update_evaluati
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.database import EVALUATIONS
-from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.database import EVALUATIONS, Store
 from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.results import Evaluation

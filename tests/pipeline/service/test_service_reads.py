@@ -14,8 +14,7 @@ from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
 from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
 from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
-from turnwise.pipeline.store.failures import failure_columns
-from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.rows import failure_columns, result_columns
 from turnwise.schemas.ces.resources import (
     CreateEvaluationRequest,
     ListEvaluationResultsRequest,

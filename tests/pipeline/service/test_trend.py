@@ -10,12 +10,9 @@ from tests.store_rows import DOCUMENT, ENDED
 from turnwise.pipeline.service.errors import ServiceError
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.trend import get_criterion_trend
-from turnwise.pipeline.store.database import FAILURE_ROWS, METRIC_ROWS, RESULT_ROWS
-from turnwise.pipeline.store.executions import Execution, begin, break_off, complete, write_rows
-from turnwise.pipeline.store.failures import failure_columns
-from turnwise.pipeline.store.metrics import metric_columns
-from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.results import result_columns
+from turnwise.pipeline.store.database import FAILURE_ROWS, LOCAL_APP, METRIC_ROWS, RESULT_ROWS
+from turnwise.pipeline.store.rows import failure_columns, metric_columns, result_columns
+from turnwise.pipeline.store.runs import Execution, begin, break_off, complete, write_rows
 from turnwise.schemas.ces.tools import GetCriterionTrendRequest, GetCriterionTrendResponse
 from turnwise.schemas.score import Failure
 from turnwise.transforms.metrics.rows import failure_rows, version_rows

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.pipeline.settings.cores import usable_cores
+from turnwise.pipeline.settings.workers import usable_cores
 
 HERE = len(os.sched_getaffinity(0))
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from turnwise.pipeline.settings.judge import judge_settings
-from turnwise.pipeline.settings.raw_options import RawJudgeOptions
+from turnwise.pipeline.settings.options import RawJudgeOptions
+from turnwise.pipeline.settings.run import judge_settings
 from turnwise.schemas.config import ConfigError, EvalConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.judges_base import JUDGES

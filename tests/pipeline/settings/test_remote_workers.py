@@ -14,7 +14,7 @@ from tests.object_store import OBJECTS, clear
 from tests.served import in_environment
 from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.pipeline.settings.remote_workers import are_elsewhere
-from turnwise.pipeline.settings.staging import try_staging
+from turnwise.pipeline.settings.workers import try_staging
 from turnwise.schemas.config import ConfigError
 
 IMAGE = "--sdk_container_image=example.com/turnwise:1"

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from turnwise.pipeline.store_comparison.records import columns_of_records, with_cases
-from turnwise.pipeline.store_comparison.rows import ComparedRecord
+from turnwise.pipeline.store.comparison import ComparedRecord, columns_of_records, with_cases
 
 NAMES = st.sampled_from(["", "x", "y"])
 

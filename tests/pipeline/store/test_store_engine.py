@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import create_engine, inspect, text
 
 from tests.forked import Fork
-from turnwise.pipeline.store.database import SCHEMA_VERSION, stored_version
-from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.database import SCHEMA_VERSION, Store, open_store, stored_version
 from turnwise.pipeline.store.urls import StoreError, driver_url
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_store_url, shown_url

@@ -11,23 +11,25 @@ import pytest
 from sqlalchemy import select, text
 
 from tests.store_rows import DOCUMENT, put_rows
-from turnwise.pipeline.io.run_record import recorded
-from turnwise.pipeline.io.sinks.base import find_service
+from turnwise.pipeline.io.sinks.base import find_service, recorded
 from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.store.comparison import read_sides
+from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.pipeline.store.comparison import SideName, read_sides
 from turnwise.pipeline.store.database import (
     CONVERSATIONS,
+    LOCAL_APP,
     METRICS,
     RESULT_ROWS,
     RESULTS,
     RUN_TABLES,
     RUNS,
     SCORES,
+    Store,
+    open_store,
 )
-from turnwise.pipeline.store.engine import Store, open_store
-from turnwise.pipeline.store.executions import (
+from turnwise.pipeline.store.rows import newest_results, read_figures, result_columns
+from turnwise.pipeline.store.runs import (
     Execution,
     begin,
     complete,
@@ -36,10 +38,7 @@ from turnwise.pipeline.store.executions import (
     forget_run,
     write_rows,
 )
-from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.results import newest_results, read_figures, result_columns
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.pipeline.store_comparison.side_records import SideName
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.results import Evaluation
 from turnwise.schemas.config import ConfigError

@@ -8,13 +8,22 @@ import pytest
 from sqlalchemy import select
 
 from tests.store_rows import put_rows
-from turnwise.pipeline.store.database import FAILURE_ROWS, FAILURES, RESULT_ROWS, RESULTS, key_text
-from turnwise.pipeline.store.engine import Store
+from turnwise.pipeline.store.database import (
+    FAILURE_ROWS,
+    FAILURES,
+    LOCAL_APP,
+    RESULT_ROWS,
+    RESULTS,
+    Listing,
+    OrderBy,
+    Store,
+    full_result,
+    key_text,
+    read_page,
+)
 from turnwise.pipeline.store.evaluations import EvaluationChange, add_evaluation
-from turnwise.pipeline.store.failures import failure_columns
-from turnwise.pipeline.store.naming import LOCAL_APP, full_result
-from turnwise.pipeline.store.pages import Listing, OrderBy, read_page
-from turnwise.pipeline.store.results import (
+from turnwise.pipeline.store.rows import (
+    failure_columns,
     find_result,
     last_completed,
     newest_results,

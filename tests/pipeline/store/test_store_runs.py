@@ -22,10 +22,16 @@ from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.evaluations import get_evaluation
 from turnwise.pipeline.service.results import list_evaluation_results
 from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.database import CONVERSATIONS, FAILURES, RESULTS, SCORES
-from turnwise.pipeline.store.engine import Store, open_store
+from turnwise.pipeline.store.database import (
+    CONVERSATIONS,
+    FAILURES,
+    LOCAL_APP,
+    RESULTS,
+    SCORES,
+    Store,
+    open_store,
+)
 from turnwise.pipeline.store.lost import last_run
-from turnwise.pipeline.store.naming import LOCAL_APP
 from turnwise.pipeline.store.rows import RunPart, conversations_to_read, names_of, scores_of, verdict_counts
 from turnwise.schemas.ces.resources import CreateEvaluationRequest, ListEvaluationResultsRequest
 from turnwise.schemas.ces.results import EvaluationResult

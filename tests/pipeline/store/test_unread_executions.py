@@ -15,16 +15,12 @@ from turnwise.pipeline.service.conversations import list_conversations_to_read
 from turnwise.pipeline.service.runs import get_evaluation_run, list_run_summaries
 from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.service.version_verdict import version_verdict
-from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.store.comparison import read_sides
-from turnwise.pipeline.store.database import CONVERSATION_ROWS, RESULT_ROWS, RESULTS, RUNS
-from turnwise.pipeline.store.engine import Store
-from turnwise.pipeline.store.executions import Execution, begin, break_off, complete, write_rows
-from turnwise.pipeline.store.naming import LOCAL_APP
-from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.rows import conversation_columns
+from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.pipeline.store.comparison import SideName, read_sides
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, RESULT_ROWS, RESULTS, RUNS, Store
+from turnwise.pipeline.store.rows import conversation_columns, result_columns
+from turnwise.pipeline.store.runs import Execution, begin, break_off, complete, write_rows
 from turnwise.pipeline.store.urls import StoreError
-from turnwise.pipeline.store_comparison.side_records import SideName
 from turnwise.schemas.ces.tools import ListConversationsToReadRequest, ListEvaluationRunsRequest
 from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 

@@ -14,7 +14,7 @@ from apache_beam.io.filesystem import FileMetadata
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import TaggedOutput
 
-from turnwise.pipeline.batch.pipelines import made_pipeline
+from turnwise.pipeline.batch.execution import made_pipeline
 from turnwise.pipeline.streaming.beam import (
     ConnectorOptions,
     FileArrivalsFn,
@@ -145,7 +145,7 @@ def test_inputs_that_other_runners_cannot_read(name, said):
 def test_kafka_without_its_java_part_is_refused_in_one_line(tmp_path):
     program = (
         "from apache_beam.options.pipeline_options import PipelineOptions\n"
-        "from turnwise.pipeline.batch.pipelines import made_pipeline\n"
+        "from turnwise.pipeline.batch.execution import made_pipeline\n"
         "from turnwise.pipeline.streaming.beam import ConnectorOptions, read_arrivals\n"
         "try:\n"
         "  with made_pipeline(PipelineOptions(['--runner=FnApiRunner'])) as pipeline:\n"

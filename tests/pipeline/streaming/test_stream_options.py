@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from turnwise.pipeline.cli.run_options import parse_options
-from turnwise.pipeline.settings.stream import StreamSettings
+from turnwise.pipeline.settings.options import StreamSettings
 from turnwise.schemas.run import StreamRules
 
 NEEDED = ["--input", "in", "--output", "out"]

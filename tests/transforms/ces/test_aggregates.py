@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.store.result_parts import result_parts
+from turnwise.pipeline.store.rows import result_parts
 from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
 from turnwise.transforms.metrics.state import add_parts, add_sums

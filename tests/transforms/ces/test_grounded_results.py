@@ -6,7 +6,7 @@ import pytest
 from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
-from turnwise.pipeline.store.result_parts import result_parts
+from turnwise.pipeline.store.rows import result_parts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     Citation,

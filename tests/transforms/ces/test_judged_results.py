@@ -8,7 +8,7 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
 import turnwise
-from turnwise.pipeline.store.result_parts import result_parts
+from turnwise.pipeline.store.rows import result_parts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.config import CesConfig

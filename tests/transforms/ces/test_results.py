@@ -6,7 +6,7 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 from msgspec.structs import replace
 
-from turnwise.pipeline.store.result_parts import result_parts
+from turnwise.pipeline.store.rows import result_parts
 from turnwise.schemas.case import CaseThresholds, EvalCase, UserFact
 from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.config import CesConfig

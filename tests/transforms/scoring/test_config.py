@@ -4,7 +4,7 @@ import pickle
 import pytest
 from pydantic import ValidationError
 
-from turnwise.pipeline.settings.config_file import read_config
+from turnwise.pipeline.settings.run import read_config
 from turnwise.schemas.config import DEFAULT_CRITERIA, ConfigError, EvalConfig
 from turnwise.transforms.criteria.base import CRITERIA, CustomMetric
 from turnwise.transforms.scoring.config import build_criteria, parse_config

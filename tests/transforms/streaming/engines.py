@@ -8,7 +8,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.testing.test_stream import ElementEvent, ProcessingTimeEvent, TestStream
 from apache_beam.utils.timestamp import Duration
 
-from turnwise.pipeline.batch.pipelines import BeamOptions
+from turnwise.pipeline.batch.execution import BeamOptions
 from turnwise.pipeline.streaming.executor import StreamRunner
 from turnwise.pipeline.streaming.executor.events import (
     AdvanceClock,

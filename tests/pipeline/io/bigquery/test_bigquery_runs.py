@@ -248,8 +248,8 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
 def test_no_row_is_read_before_the_pipeline_runs(rows: BigQuery) -> None:
     import apache_beam as beam
 
-    from turnwise.pipeline.io.bigquery.query import prepare_query
-    from turnwise.pipeline.io.bigquery.source import BigQuerySource
+    from turnwise.pipeline.io.bigquery_source import prepare_query
+    from turnwise.pipeline.io.sources import BigQuerySource
 
     rows.answer("SELECT", CONVERSATION, *conversations("a-name-of-a-row"))
     root = beam.Pipeline(runner="FnApiRunner")

@@ -9,8 +9,14 @@ import pytest
 from google.cloud.bigquery import Table
 
 from tests.bigquery.service import BigQuery
-from turnwise.pipeline.io.bigquery.query import day_condition, prepare_query
-from turnwise.pipeline.io.bigquery_source import RowsPart, part_records, query_records, result_parts
+from turnwise.pipeline.io.bigquery_source import (
+    RowsPart,
+    day_condition,
+    part_records,
+    prepare_query,
+    query_records,
+    result_parts,
+)
 from turnwise.pipeline.settings.options import parse_address, with_query_text
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Record

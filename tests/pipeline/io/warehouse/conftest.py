@@ -15,7 +15,7 @@ from tests.bigquery.service import BigQuery
 from tests.served import in_environment
 from turnwise.pipeline.io.bigquery_sink import EMULATOR
 from turnwise.pipeline.io.staging import StagedRows, staged_columns
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.rows import arrow_rows, arrow_schema
 
 PROJECT, DATASET = "our-project", "nightly"

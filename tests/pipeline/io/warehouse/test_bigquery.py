@@ -14,9 +14,9 @@ from tests.bigquery.http import TOKEN
 from tests.bigquery.service import BigQuery
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, SECRET, conversation, place, staged
 from turnwise.pipeline.cli.main import main
+from turnwise.pipeline.io.bigquery_sink import bigquery_schema, prepare_tables
 from turnwise.pipeline.io.sinks.base import complete_service, prepare_service
 from turnwise.pipeline.io.staging import staged_columns
-from turnwise.pipeline.io.warehouse.bigquery_tables import bigquery_schema, prepare_tables
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 

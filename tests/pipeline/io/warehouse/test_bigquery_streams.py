@@ -20,8 +20,7 @@ from tests.bigquery.service import BigQuery
 from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation, place
 from tests.pipeline.io.warehouse.test_documented_queries import QUERIES
 from tests.pipeline.streaming.conftest import Stream
-from turnwise.pipeline.io.changes import StreamChange
-from turnwise.pipeline.io.sinks.base import prepare_service
+from turnwise.pipeline.io.sinks.base import StreamChange, prepare_service
 from turnwise.pipeline.streaming.beam.shared_changes import WriteChanges
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 

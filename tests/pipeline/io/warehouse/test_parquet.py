@@ -17,8 +17,8 @@ from tests.pipeline.io.warehouse.conftest import conversation, place, staged
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.parquet_sink import complete_dataset
 from turnwise.pipeline.io.sinks.base import complete_service, discarding, open_service, prepare_service
-from turnwise.pipeline.io.warehouse.hive import partition
-from turnwise.pipeline.settings.outputs import SinkPlace
+from turnwise.pipeline.io.staging import partition
+from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 

@@ -19,13 +19,16 @@ from turnwise.pipeline.store.database import (
     RESULT_ROWS,
     RUN_SUMMARIES,
     SCORE_ROWS,
+    open_store,
 )
-from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.executions import Execution, begin, complete, write_rows
-from turnwise.pipeline.store.failures import failure_columns
-from turnwise.pipeline.store.metrics import metric_columns
-from turnwise.pipeline.store.results import result_columns
-from turnwise.pipeline.store.rows import conversation_columns, score_columns
+from turnwise.pipeline.store.rows import (
+    conversation_columns,
+    failure_columns,
+    metric_columns,
+    result_columns,
+    score_columns,
+)
+from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricsByAppVersionRow, ScoreRow

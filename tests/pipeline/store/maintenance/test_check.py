@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.pipeline.store.maintenance.conftest import APP, rows_of, run_sql
-from turnwise.pipeline.store.engine import open_store
+from turnwise.pipeline.store.database import open_store
 
 RUN = f"{APP}/evaluationRuns/old"
 

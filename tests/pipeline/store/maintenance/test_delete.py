@@ -23,9 +23,8 @@ from tests.pipeline.store.maintenance.conftest import (
     run_ids,
 )
 from tests.store_rows import DOCUMENT
-from turnwise.pipeline.store.database import CONVERSATION_ROWS, RESULT_ROWS, SCORE_ROWS
-from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.executions import Execution, begin
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, RESULT_ROWS, SCORE_ROWS, open_store
+from turnwise.pipeline.store.runs import Execution, begin
 
 ON_SQLITE = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 LONG = "c-" + "x" * 260

@@ -11,8 +11,8 @@ import pytest
 from tests.pipeline.store.maintenance.conftest import APP, NEW, put_run, run_ids
 from tests.store_rows import ENDED
 from turnwise.pipeline.io.store import complete_run
-from turnwise.pipeline.settings.outputs import SinkPlace
-from turnwise.pipeline.store.engine import close_shared_stores, open_store
+from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.pipeline.store.database import close_shared_stores, open_store
 from turnwise.schemas.proto.scalars import nanos_timestamp
 
 

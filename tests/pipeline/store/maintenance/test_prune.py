@@ -18,12 +18,8 @@ from tests.pipeline.store.maintenance.conftest import (
     run_ids,
 )
 from tests.store_rows import DOCUMENT
-from turnwise.pipeline.store.database import EXECUTIONS
-from turnwise.pipeline.store.engine import open_store
-from turnwise.pipeline.store.executions import (
-    Execution,
-    begin,
-)
+from turnwise.pipeline.store.database import EXECUTIONS, open_store
+from turnwise.pipeline.store.runs import Execution, begin
 
 AGE = f"{(time_ns() - OLD) // DAY - 1}d"
 ROWS = ("result_rows", "conversation_rows", "score_rows", "failure_rows", "metric_rows")

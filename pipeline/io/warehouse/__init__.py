@@ -1,1 +1,0 @@
-"""Flat tables in a data warehouse: Parquet datasets and BigQuery."""

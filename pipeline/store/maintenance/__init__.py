@@ -1,1 +1,0 @@
-"""Looks after a store: what is deleted, copied, listed and checked."""

@@ -1,1 +1,0 @@
-"""What is compared of a store: its conversations, losses and scores, and summaries of its runs."""
