@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import turnwise
 from benchmarks.data import Json, conversation
-from turnwise.pipeline.service.changes import create_evaluation
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.evaluations import create_evaluation
+from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import Store, marked, open_store, run_name
 from turnwise.pipeline.store.lost import ROW_TABLES
 from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows

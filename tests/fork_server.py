@@ -27,7 +27,7 @@ _ROOT = Path(__file__).parents[1]
 _LOADED = [
     "turnwise.pipeline.cli.main",
     "turnwise.pipeline.cli.run_options",
-    "turnwise.pipeline.cli.list_tools",
+    "turnwise.pipeline.cli.tools",
     "turnwise.pipeline.batch.run",
     "turnwise.pipeline.streaming.local.run",
     "turnwise.pipeline.service.rest",

@@ -16,19 +16,20 @@ from typing import Any
 import pytest
 
 from tests.documentation import ROOT, SAMPLE, Block, blocks, commands
-from turnwise.pipeline.cli.calibrate import calibrate_parser
-from turnwise.pipeline.cli.dates import dates_of
-from turnwise.pipeline.cli.decisions import compare_parser
-from turnwise.pipeline.cli.gate import gate_parser
+from turnwise.pipeline.cli.decisions import (
+    calibrate_parser,
+    compare_parser,
+    gate_parser,
+    report_parser,
+    status_parser,
+)
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.cli.report import report_parser
-from turnwise.pipeline.cli.run_options import parse_options
-from turnwise.pipeline.cli.status import status_parser
-from turnwise.pipeline.cli.store.command import store_parser
+from turnwise.pipeline.cli.run_options import dates_of, parse_options
+from turnwise.pipeline.cli.store import store_parser
 from turnwise.pipeline.cli.tools import judge_check_parser
-from turnwise.pipeline.service.changes import create_evaluation
+from turnwise.pipeline.service.evaluations import create_evaluation
+from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import parse_serve_options
-from turnwise.pipeline.service.service import Service
 from turnwise.pipeline.store.database import open_store
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.config import CesConfig

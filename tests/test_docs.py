@@ -15,18 +15,17 @@ from docs.generate import PAGES as GENERATED
 from docs.generate import field_meaning, own_fields, read_docstring, shipped
 from tests.documentation import DOCS, PAGES, ROOT, TEXT, commands, page, table
 from turnwise.pipeline.cli.arguments import add_arguments
-from turnwise.pipeline.cli.calibrate import calibrate_parser
-from turnwise.pipeline.cli.cases import cases_parser
-from turnwise.pipeline.cli.convert import convert_parser
-from turnwise.pipeline.cli.decisions import compare_parser
-from turnwise.pipeline.cli.gate import gate_parser
-from turnwise.pipeline.cli.inspect_files import inspect_parser
+from turnwise.pipeline.cli.decisions import (
+    calibrate_parser,
+    compare_parser,
+    gate_parser,
+    report_parser,
+    status_parser,
+)
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.cli.report import report_parser
-from turnwise.pipeline.cli.status import status_parser
-from turnwise.pipeline.cli.store.command import COMMANDS, store_parser
-from turnwise.pipeline.cli.tools import judge_check_parser
-from turnwise.pipeline.service.mcp.tools import TOOLS
+from turnwise.pipeline.cli.store import COMMANDS, store_parser
+from turnwise.pipeline.cli.tools import cases_parser, convert_parser, inspect_parser, judge_check_parser
+from turnwise.pipeline.service.mcp import TOOLS
 from turnwise.pipeline.service.serve import add_serve_arguments
 from turnwise.schemas.config import GATE_RULES, AlertRule, EvalConfig, JudgeConfig
 from turnwise.schemas.rows import TABLES

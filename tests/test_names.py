@@ -45,7 +45,7 @@ ALLOWED = {
     # Where the declaration of a tool comes from.
     "openai": {"transforms/tools/targets/formats.py", "transforms/formats/endings.py"},
     # The key of the config.
-    "mapping": {"pipeline/cli/inspect_files.py", "pipeline/inspection/suggestion.py"},
+    "mapping": {"pipeline/cli/tools.py", "pipeline/report/inspection.py"},
 }
 ORDINARY_WORDS = {"turnwise", "none"}
 

@@ -11,11 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from turnwise.pipeline.api.reading import ReadError, read_cases, read_conversations
-    from turnwise.pipeline.api.result import RunResult
-    from turnwise.pipeline.api.table import Table
     from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
-    from turnwise.pipeline.python.evaluate import evaluate, evaluate_async
+    from turnwise.pipeline.python.evaluate import (
+        ReadError,
+        evaluate,
+        evaluate_async,
+        read_cases,
+        read_conversations,
+    )
+    from turnwise.pipeline.python.inputs import RunResult, Table
     from turnwise.schemas.case import EvalCase
     from turnwise.schemas.config import ConfigError, EvalConfig
     from turnwise.schemas.conversation import (
@@ -108,11 +112,15 @@ __all__ = [
 ]
 
 _MODULES = {
-    "pipeline.api.reading": ("ReadError", "read_cases", "read_conversations"),
-    "pipeline.api.result": ("RunResult",),
-    "pipeline.api.table": ("Table",),
     "pipeline.io.sinks.base": ("SinkKind", "register_sink"),
-    "pipeline.python.evaluate": ("evaluate", "evaluate_async"),
+    "pipeline.python.evaluate": (
+        "ReadError",
+        "evaluate",
+        "evaluate_async",
+        "read_cases",
+        "read_conversations",
+    ),
+    "pipeline.python.inputs": ("RunResult", "Table"),
     "schemas.case": ("EvalCase",),
     "schemas.config": ("ConfigError", "EvalConfig"),
     "schemas.conversation": (

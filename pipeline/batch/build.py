@@ -10,7 +10,7 @@ from apache_beam.transforms.window import GlobalWindows
 from turnwise.pipeline.io.event_join import EventJoin
 from turnwise.pipeline.io.run_writer import AGGREGATED, SINGLE_FILES, RowsSink, Sink, Told
 from turnwise.pipeline.io.sources import STOPPING, Source
-from turnwise.pipeline.report.counts import failure_counters
+from turnwise.pipeline.report.terminal import failure_counters
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import JsonObject

@@ -24,7 +24,7 @@ from turnwise.pipeline.io.run_writer import (
 )
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import complain, counted
-from turnwise.pipeline.report.judge import UsageByModel
+from turnwise.pipeline.report.terminal import UsageByModel
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.remote_workers import is_in_process
 from turnwise.pipeline.settings.run import RunSettings

@@ -50,7 +50,7 @@ from turnwise.pipeline.io.sources import (
     put_shards,
 )
 from turnwise.pipeline.io.terminal import complain, complain_at_length
-from turnwise.pipeline.report.live import show_progress
+from turnwise.pipeline.report.terminal import show_progress
 from turnwise.pipeline.settings.options import is_bigquery
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.settings.workers import usable_cores

@@ -44,8 +44,7 @@ from turnwise.pipeline.io.sinks.base import (
 )
 from turnwise.pipeline.io.sources import FileSource, Source
 from turnwise.pipeline.io.terminal import say
-from turnwise.pipeline.report.judge import estimate_text
-from turnwise.pipeline.report.live import show_progress
+from turnwise.pipeline.report.terminal import estimate_text, show_progress
 from turnwise.pipeline.settings.options import SinkPlace, shown_address
 from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
 from turnwise.pipeline.settings.run import RunSettings, try_judge

@@ -15,13 +15,19 @@ from turnwise.pipeline.io.run_reader import written_run
 from turnwise.pipeline.io.run_writer import Finished, read_run_file
 from turnwise.pipeline.io.sinks.base import complete_service, find_service
 from turnwise.pipeline.io.terminal import LONGEST_LINE, complain, names_text, printable, say
-from turnwise.pipeline.report.counts import guesses_by_tool, records_by_worker, run_counts
 from turnwise.pipeline.report.gate import rule_problems
-from turnwise.pipeline.report.gates import gate_problems
-from turnwise.pipeline.report.joint import joint_document
-from turnwise.pipeline.report.judge import judge_document, usage_of
-from turnwise.pipeline.report.summary import Figures, summary_text
-from turnwise.pipeline.report.terminal import versions_of
+from turnwise.pipeline.report.terminal import (
+    Figures,
+    gate_problems,
+    guesses_by_tool,
+    joint_document,
+    judge_document,
+    records_by_worker,
+    run_counts,
+    summary_text,
+    usage_of,
+    versions_of,
+)
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.pipeline.store.urls import shown_place
 from turnwise.schemas.config import ConfigError
@@ -150,7 +156,7 @@ def _difference(settings: RunSettings, document: JsonObject, rows: Sequence[Metr
     if settings.is_streaming or not (compared_versions(versions) or settings.baseline):
         return ""
     # Imported late: a run of one version does not wait for numpy.
-    from turnwise.pipeline.comparison.run_end import difference_text
+    from turnwise.pipeline.report.comparison import difference_text
 
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     try:

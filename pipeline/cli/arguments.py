@@ -4,7 +4,7 @@ import argparse
 
 from turnwise.pipeline.io.sinks.base import file_formats, services
 from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
-from turnwise.pipeline.streaming.inputs.kinds import INPUT_KINDS
+from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL
 from turnwise.transforms.formats.registry import AUTO, log_formats
 from turnwise.transforms.judging.judges_base import JUDGES

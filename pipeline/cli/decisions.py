@@ -1,25 +1,398 @@
 """Implements `turnwise compare`: says whether one version is better than another. Without Beam."""
 
+import argparse
+import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Literal, get_args
 
 import msgspec
 
 from turnwise.pipeline.cli.arguments import add_plugin_argument
-from turnwise.pipeline.comparison.fail_on import FailOn, fail_on_problems
-from turnwise.pipeline.comparison.ruler import nothing_common, ruler_problem
-from turnwise.pipeline.comparison.sides import sides_of
-from turnwise.pipeline.io.terminal import complain, say
+from turnwise.pipeline.io.listing import RUN_FOLDER
+from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, RunDirectory, is_file_of_run, open_run
+from turnwise.pipeline.io.terminal import complain, counted, printable, say
+from turnwise.pipeline.report.comparison import (
+    FailOn,
+    fail_on_problems,
+    nothing_common,
+    ruler_problem,
+    sides_of,
+)
+from turnwise.pipeline.report.gate import junit_xml, markdown, rule_line
+from turnwise.pipeline.report.html import compare_versions, is_report, run_rows, write_report
 from turnwise.pipeline.settings.options import OptionParser
+from turnwise.schemas.calibration import Calibration
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
+from turnwise.schemas.gate import GateReport
+from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.registry import load_plugins
+from turnwise.schemas.report import Report
+from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.text.dates import time_seconds
+
+# The command `turnwise status`. Without Beam, unless the directory is remote.
+
+
+def status_parser() -> OptionParser:
+    """Returns the parser of `turnwise status`."""
+    parser = OptionParser(
+        prog="turnwise status",
+        description="Says how the run in an output directory ended, and exits with the status of that run.",
+        epilog="Exit status: that of the run, 0 or 1; 2: no finished run, files missing, or an earlier run.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("output", metavar="OUT", help="output directory of a run")
+    parser.add_argument(
+        "--after",
+        metavar="TIME",
+        help="refuse a run that began before TIME (2026-11-22T02:15:00Z): an earlier one stays current until "
+        "another has finished",
+    )
+    add_plugin_argument(parser)
+    return parser
+
+
+def status_of_run(argv: Sequence[str]) -> int:
+    """Prints how a finished run ended.
+
+    Returns:
+        Exit status of the run.
+
+    Raises:
+        ConfigError: The directory holds no finished run, files of it are missing, or it is an earlier one.
+    """
+    options = status_parser().parse_args(list(argv))
+    load_plugins(options.plugin)
+    after = None if options.after is None else time_seconds(options.after)
+    if options.after is not None and after is None:
+        raise ConfigError(f"--after {options.after}: is no time such as 2026-11-22T02:15:00Z")
+    document = open_run(options.output).document
+    if after is not None:
+        _check_start(options.output, document, after, options.after)
+    for problem in document.problems:
+        complain(problem)
+    results = counted(_results(options.output, document), "conversation")
+    ended = f", ended {document.end_time}" if document.end_time else ""
+    say(printable(f"{document.run_id}{ended}: {results}, exit status {document.exit_status}"))
+    return document.exit_status
+
+
+def _results(directory: str, document: RunDocument) -> int:
+    """Returns the number of scored conversations.
+
+    Raises:
+        ConfigError: `run.json` does not state it.
+    """
+    number = document.counts.get("results")
+    if not isinstance(number, int):
+        raise ConfigError(f"{directory}: run.json does not state how many conversations were scored")
+    return number
+
+
+def _check_start(directory: str, document: RunDocument, after: float, text: str) -> None:
+    named = RUN_FOLDER.fullmatch(document.folder)
+    began = document.create_time
+    if named:
+        began = datetime.strptime(named[1], "%Y%m%dT%H%M%SZ").strftime("%Y-%m-%dT%H:%M:%SZ")
+    seconds = time_seconds(began)
+    if seconds is None or seconds < int(after):
+        raise ConfigError(
+            f"{directory}: no run that began since {text} has finished: the current one, {document.run_id}, "
+            f"began {began}"
+        )
+
+
+# Implements `turnwise report`. Without Beam, unless a directory is remote.
+
+
+def report_runs(argv: Sequence[str]) -> int:
+    """Writes a report of the runs in some directories, and prints its path.
+
+    Returns:
+        Exit status 0.
+
+    Raises:
+        ConfigError: An option is wrong, or a directory holds no finished run.
+    """
+    options = report_parser().parse_args(argv)
+    load_plugins(options.plugin)
+    if len(set(options.out)) < len(options.out):
+        raise ConfigError("a directory is named twice")
+    path = _path(options.html, options.out)
+    runs = [open_run(directory) for directory in options.out]
+    report = write_report(
+        path, [run_rows(run) for run in runs], compare_versions(runs), single_file=options.single_file
+    )
+    say(f"report: {path}{_beside(report)}")
+    return 0
+
+
+def report_parser() -> OptionParser:
+    """Returns the parser of `turnwise report`."""
+    parser = OptionParser(
+        prog="turnwise report",
+        description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("out", nargs="+", metavar="OUT", help="output directories of finished runs")
+    parser.add_argument(
+        "--html", metavar="FILE", help=f"the file (default: {REPORT_FILE} in the first directory)"
+    )
+    parser.add_argument(
+        "--single_file",
+        action="store_true",
+        help="keep only the transcripts that the file has room for: a random sample, what did not pass, the "
+        "rest",
+    )
+    add_plugin_argument(parser)
+    return parser
+
+
+def _path(file: str | None, directories: Sequence[str]) -> Path:
+    first = directories[0]
+    if file is None and not is_local(first):
+        raise ConfigError(f"{first}: is not on this machine; name the report's file with --html")
+    if file is None:
+        path, option = Path(first) / REPORT_FILE, ""
+    else:
+        path, option = Path(file), "--html "
+        _check_place(path, directories)
+    if path.exists() and not is_report(path):
+        raise ConfigError(
+            f"{option}{path}: is no report of turnwise, and is not overwritten; name another file"
+        )
+    return path
+
+
+def _check_place(path: Path, directories: Sequence[str]) -> None:
+    """Refuses a path at which there can be no report."""
+    if path.is_dir():
+        raise ConfigError(f"--html {path}: is a directory")
+    if not path.parent.is_dir():
+        raise ConfigError(f"--html {path}: there is no directory {path.parent}; make it first")
+    homes = {Path(directory).resolve() for directory in directories if is_local(directory)}
+    home = path.resolve().parent
+    in_folder = RUN_FOLDER.fullmatch(home.name) and home.parent in homes
+    if (home in homes or in_folder) and is_file_of_run(path.resolve().name):
+        raise ConfigError(f"--html {path}: is the name of a file of the run; name another file")
+
+
+def _beside(report: Report) -> str:
+    files = report.chunks - report.inline_chunks
+    left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
+    return (f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else "") + left_out
+
+
+# The command `turnwise gate`. Does not import Beam, so that help is fast.
+
+
+def gate_parser() -> OptionParser:
+    """Returns the parser of `turnwise gate`."""
+    parser = OptionParser(
+        prog="turnwise gate",
+        description="Decides by the rules of a config whether a finished run passes.",
+        epilog="Exit status: 0, all rules passed; 1, one failed or could not be decided; 2, wrong input.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("output", metavar="OUT", help="output directory of a finished run")
+    parser.add_argument(
+        "--baseline", metavar="OUT", help="output directory of the run that it is compared with"
+    )
+    parser.add_argument(
+        "--versions",
+        nargs=2,
+        metavar=("BASE", "CANDIDATE"),
+        help="app versions of the baseline and of the run; without --baseline both of this run",
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="config file whose rules count (default: the config of the run)"
+    )
+    parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")
+    parser.add_argument("--markdown", metavar="FILE", help="write the result as Markdown for a pull request")
+    parser.add_argument("--json", metavar="FILE", help="write the result as JSON")
+    add_plugin_argument(parser)
+    return parser
+
+
+def gate(argv: Sequence[str]) -> int:
+    """Applies the rules to a finished run, prints the result and writes its reports.
+
+    Returns:
+        Exit status: 0: all rules passed; 1: one failed or could not be decided.
+
+    Raises:
+        ConfigError: An option, a directory or a rule is wrong.
+    """
+    options = gate_parser().parse_args(list(argv))
+    from turnwise.pipeline.report.gate import (
+        gate_report,
+        run_rules,  # numpy, which help does not need
+    )
+
+    load_plugins(options.plugin)
+    _check_places(options)
+    run = open_run(options.output)
+    report = gate_report(run, run_rules(run, options.config), options.baseline, options.versions or ())
+    writers: tuple[tuple[str | None, Callable[[GateReport], bytes]], ...] = (
+        (options.junit, junit_xml),
+        (options.markdown, lambda found: markdown(found).encode("utf-8", "replace")),
+        (options.json, lambda found: json.dumps(msgspec.to_builtins(found)).encode() + b"\n"),
+    )
+    for place, written in writers:
+        if place is not None:
+            Path(place).write_bytes(written(report))
+    _tell(report)
+    return 0 if report.status == "passed" else 1
+
+
+def _check_places(options: argparse.Namespace) -> None:
+    for name in ("junit", "markdown", "json"):
+        place = getattr(options, name)
+        if place is not None and (not Path(place).parent.is_dir() or Path(place).is_dir()):
+            raise ConfigError(f"--{name} {place}: cannot be written: name a file in a directory that exists")
+
+
+def _tell(report: GateReport) -> None:
+    for rule in report.rules:
+        if rule.status == "passed":
+            say(
+                printable(
+                    f"passed: {rule.rule}{f' ({rule.app_version})' if rule.app_version else ''}: {rule.why}"
+                )
+            )
+    for line in (*report.problems, *(rule_line(rule) for rule in report.rules if rule.status != "passed")):
+        complain(line)
+    status = "not decided" if report.status == "undecided" else report.status
+    say(f"gate: {status}, {counted(len(report.rules), 'rule')}")
+
+
+# Implements `turnwise calibrate`: holds the criteria of a run against human labels. Without Beam.
+
+_WIDTH = 120
+_HIGHEST_COST = 1e9
+_WRONG = ("unknown", "ambiguous", "contradiction", "mixed", "off_scale")
+
+
+def calibrate_run(argv: Sequence[str]) -> int:
+    """Prints what labels say of the criteria of a run, and writes `calibration.json` into its directory.
+
+    Returns:
+        Exit status: 0, or 1 if no label is of the run, or lines of the files are wrong.
+
+    Raises:
+        ConfigError: An option, directory or line is wrong.
+    """
+    options = calibrate_parser().parse_args(argv)
+    load_plugins(options.plugin)
+    for name in ("false_pass_cost", "false_fail_cost"):
+        if not 0 < (cost := getattr(options, name)) <= _HIGHEST_COST:
+            raise ConfigError(f"--{name} {cost:g}: must be a number above 0, at most {_HIGHEST_COST:g}")
+    run = open_run(options.out)
+    # Imported late: an error in the options does not wait for numpy.
+    from turnwise.pipeline.report.calibration import (
+        calibration_json,
+        calibration_text,
+        merge_lines,
+        merged,
+        read_labels,
+        run_rulers,
+        run_scores,
+        write_calibration,
+    )
+    from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
+
+    lines = read_labels(options.labels)
+    names = {line.label.criterion for line in lines}
+    rulers = run_rulers(names)
+    scores = run_scores(run, names, rulers)
+    costs = ErrorCosts(options.false_pass_cost, options.false_fail_cost)
+    found = _computed(lambda: calibrate(run.document.run_id, options.labels, lines, scores, rulers, costs))
+    earlier = _earlier(run)
+    whole = merged(earlier, found)
+    path = write_calibration(run, whole) if found.criteria else None
+    if options.format == "json":
+        say(calibration_json(whole).decode().rstrip())
+    else:
+        say(calibration_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
+        say(f"\nfile: {path}" if path else "\nno label is of a score of this run; nothing is written")
+        list(map(say, merge_lines(earlier, found)))
+    return _status(found, None if path else run.calibration_path())
+
+
+def _earlier(run: RunDirectory) -> Calibration | None:
+    """Returns the run's earlier calibration; one that cannot be read is replaced."""
+    try:
+        return run.calibration()
+    except ConfigError:
+        return None
+
+
+def _computed(calibrated: Callable[[], Calibration]) -> Calibration:
+    """Returns a calibration; raises ConfigError where numbers are so large that a figure is not finite."""
+    import numpy as np
+
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            return calibrated()
+    except ArithmeticError:
+        raise ConfigError("values of the run or labels are too large to compute with") from None
+
+
+def _status(found: Calibration, earlier: str | None) -> int:
+    wrong = sum(problem.count for problem in found.problems if problem.kind in _WRONG)
+    if not found.criteria:
+        stays = (
+            f"; {earlier} of an earlier calibration stays, and `turnwise compare` reads it: remove it if "
+            "it is wrong"
+        )
+        complain(f"no label can be used{stays if earlier else ''}")
+    elif wrong:
+        complain(f"{wrong} of {found.lines} lines of labels are not used")
+    return 1 if wrong or not found.criteria else 0
+
+
+def calibrate_parser() -> OptionParser:
+    """Returns the parser of `turnwise calibrate`."""
+    parser = OptionParser(
+        prog="turnwise calibrate",
+        description="Holds the criteria of a run against human labels: agreement, thresholds and, with "
+        "labels of a random sample, pass rates and means without a judge's bias.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("out", metavar="OUT", help="output directory of a finished run")
+    parser.add_argument(
+        "--labels",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="FILE",
+        help="labels as JSON Lines, such as the export of a report",
+    )
+    parser.add_argument(
+        "--false_pass_cost",
+        type=float,
+        default=1.0,
+        metavar="COST",
+        help="cost of a PASS that people fail, for the threshold (default: 1)",
+    )
+    parser.add_argument(
+        "--false_fail_cost",
+        type=float,
+        default=1.0,
+        metavar="COST",
+        help="cost of a FAIL that people pass (default: 1)",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="output (default: text)")
+    add_plugin_argument(parser)
+    return parser
+
 
 _BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
-_WIDTH = 120
 _LEAST_ALPHA = 1e-9
 
 
@@ -108,7 +481,7 @@ def _show(found: Comparison, options: _Options) -> None:
 
 
 def _write(directory: Path, found: Comparison, document: bytes) -> None:
-    from turnwise.pipeline.comparison.markdown import comparison_markdown
+    from turnwise.pipeline.report.comparison import comparison_markdown
 
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -16,8 +16,9 @@ from turnwise.pipeline.io.terminal import complain, guard_terminal, reader_may_e
 if TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions
 
-    from turnwise.pipeline.cli.dates import Command
+    from turnwise.pipeline.cli.run_options import Command
     from turnwise.pipeline.settings.run import RunSettings
+
 
 _INTERRUPTED = (interrupted_status(SIGINT), interrupted_status(SIGTERM))
 _USAGE = """usage: turnwise COMMAND [options]
@@ -113,7 +114,7 @@ def _command(name: str) -> "Command":
 
 def _stream(settings: "RunSettings", options: "PipelineOptions") -> int:
     if settings.is_distributed:
-        from turnwise.pipeline.streaming.beam.run import run_distributed
+        from turnwise.pipeline.streaming.beam import run_distributed
 
         return run_distributed(settings, options)
     from turnwise.pipeline.streaming.local.run import run_stream
@@ -130,7 +131,7 @@ def _run(argv: Sequence[str]) -> int:
     # gRPC logs closed connections to the terminal.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     with _without_collector():
-        from turnwise.pipeline.cli.dates import dates_of, run_dates
+        from turnwise.pipeline.cli.run_options import dates_of, run_dates
 
         dates = dates_of(argv)
         # To enable the collector here would begin a collection of all that was imported.
@@ -200,15 +201,15 @@ def _late(module: str, function: str) -> "Command":
 _COMMANDS: "dict[str, Command]" = {
     "run": _run,
     "compare": _late("turnwise.pipeline.cli.decisions", "compare_runs"),
-    "report": _late("turnwise.pipeline.cli.report", "report_runs"),
-    "gate": _late("turnwise.pipeline.cli.gate", "gate"),
-    "status": _late("turnwise.pipeline.cli.status", "status_of_run"),
-    "calibrate": _late("turnwise.pipeline.cli.calibrate", "calibrate_run"),
+    "report": _late("turnwise.pipeline.cli.decisions", "report_runs"),
+    "gate": _late("turnwise.pipeline.cli.decisions", "gate"),
+    "status": _late("turnwise.pipeline.cli.decisions", "status_of_run"),
+    "calibrate": _late("turnwise.pipeline.cli.decisions", "calibrate_run"),
     "judge-check": _late("turnwise.pipeline.cli.tools", "check_judge_verdicts"),
-    "inspect": _late("turnwise.pipeline.cli.inspect_files", "inspect_files"),
-    "convert": _late("turnwise.pipeline.cli.convert", "convert"),
-    "cases": _late("turnwise.pipeline.cli.cases", "make_cases"),
-    "tools": _late("turnwise.pipeline.cli.list_tools", "list_tools"),
+    "inspect": _late("turnwise.pipeline.cli.tools", "inspect_files"),
+    "convert": _late("turnwise.pipeline.cli.tools", "convert"),
+    "cases": _late("turnwise.pipeline.cli.tools", "make_cases"),
+    "tools": _late("turnwise.pipeline.cli.tools", "list_tools"),
     "serve": _serve,
-    "store": _late("turnwise.pipeline.cli.store.command", "look_after_store"),
+    "store": _late("turnwise.pipeline.cli.store", "look_after_store"),
 }

@@ -1,22 +1,69 @@
 """Implements `turnwise judge-check`: how stable the verdicts of a judge are. Without Beam."""
 
+import glob
+import json
+import shutil
+import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from turnwise.pipeline.cli.arguments import add_judge_arguments, add_paths, add_reading_arguments
-from turnwise.pipeline.io.terminal import complain, counted, say
+from turnwise.pipeline.io.files import (
+    JoinedEvents,
+    OpenedFile,
+    Read,
+    other_files,
+    read_files,
+    shown_path,
+    whole_items,
+)
+from turnwise.pipeline.io.terminal import complain, counted, printable, say
+from turnwise.pipeline.report.conversion import (
+    check_new_file,
+    conversion_text,
+    convert_items,
+    convert_run,
+    is_run,
+    log_candidates,
+    run_candidates,
+    write_cases,
+)
+from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
+from turnwise.pipeline.settings.extras import check_places
 from turnwise.pipeline.settings.options import OptionParser
-from turnwise.schemas.config import ConfigError
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.schemas.conversation import UNKNOWN, Conversation, ToolCall, ToolEffect
+from turnwise.schemas.inspection import Conversion, FileInspection, Inspection
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.proto.masks import Condition, FilterError, parse_filter
 from turnwise.schemas.registry import load_plugins
+from turnwise.schemas.score import Failure, IncompleteReadError
+from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.decisions.cases import Candidate, CandidateSample, check_fields, meets
+from turnwise.transforms.effects.mentions import (
+    ToolCatalog,
+    ToolSettings,
+    called_tool,
+    conversation_tools,
+    sort_settings,
+)
+from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
+from turnwise.transforms.formats.registry import AUTO, check_log_format
+from turnwise.transforms.matching.sample import inline_case
+from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.tools.conversion import TARGETS
+from turnwise.transforms.tools.inspection import FileCollector, all_criteria
 
 if TYPE_CHECKING:
     from turnwise.pipeline.settings.run import RunSettings
     from turnwise.schemas.calibration import JudgeCheck
-    from turnwise.transforms.criteria.base import Criterion
 
 
 _FILE = "judge_check.json"
@@ -98,7 +145,7 @@ def _without_others(criterion: "Criterion") -> "Criterion":
 
 
 def _show(check: "JudgeCheck", options: Namespace) -> None:
-    from turnwise.pipeline.judge_check.text import check_text
+    from turnwise.pipeline.report.judge_check import check_text
 
     document = msgspec.json.format(msgspec.json.encode(check), indent=2)
     if options.output and check.used is not None:
@@ -150,4 +197,385 @@ def judge_check_parser() -> OptionParser:
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="output (default: text)")
     parser.add_argument("--output", metavar="DIR", help=f"directory for {_FILE}")
+    return parser
+
+
+# Implements `turnwise cases`: makes eval cases of recorded conversations. Without Beam.
+
+FAILED, SAMPLE = "failed", "sample"
+_SAMPLE_SIZE: Final = 50
+_CANONICAL = "turnwise"
+
+
+def make_cases(argv: Sequence[str]) -> int:
+    """Writes eval cases made of recorded conversations, for a person to approve.
+
+    Returns:
+        Exit status: 0; 1 if something could not be read or written, or no case was made.
+
+    Raises:
+        ConfigError: An option, the config or a path is wrong.
+    """
+    options = cases_parser().parse_args(argv)
+    load_plugins(options.plugin)
+    check_log_format(options.input_format)
+    for option, value in (("--from", options.sources), ("--select", options.select), ("--to", options.to)):
+        if not value:
+            raise ConfigError(f"{option} is missing (turnwise cases --help)")
+    if options.number is not None and options.number < 1:
+        raise ConfigError(f"--number must be 1 or more, not {options.number}")
+    target = TARGETS.find(options.format, "--format ")
+    if target.case is None:
+        raise ConfigError(f"--format {target.name}: holds no eval cases")
+    check_places("--from", options.sources)
+    check_new_file(options.to, target)
+    number = _SAMPLE_SIZE if options.number is None and options.select == SAMPLE else options.number
+    wanted = _wanted(options.select, options.sources)
+    reader = AnyReader(options.input_format, read_config(options.config))
+    given = _candidates(options.sources, reader)
+    try:
+        done = write_cases(given, wanted, CandidateSample(number, options.seed), target, options.to)
+    except FilterError as error:
+        raise ConfigError(f"--select {options.select}: {error}") from None
+    return report(done, options.json)
+
+
+def cases_parser() -> OptionParser:
+    """Returns the parser of `turnwise cases`."""
+    parser = OptionParser(
+        prog="turnwise cases",
+        description="Makes eval cases of recorded conversations: they expect the recorded answers and calls, "
+        "until a person approves or corrects them. What was asked and done before is left out. "
+        "Exit status 1 if something could not be read, or no case was made.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--from", dest="sources", nargs="+", metavar="PATH",
+        help="output directories of runs, or logs: files, directories or globs (required)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--select", metavar="WHICH",
+        help=f"{FAILED}: conversations of runs that failed; {SAMPLE}: any; or a filter such as "
+        "'app_version = v2 AND tool = book_*' (required)",
+    )  # fmt: skip
+    parser.add_argument("--to", metavar="FILE", help="the file to write; it must not exist (required)")
+    names = ", ".join(sorted(name for name, each in TARGETS.items() if each.case))
+    parser.add_argument(
+        "--format", default=_CANONICAL, metavar="FORMAT",
+        help=f"form of the cases: {names} (default: {_CANONICAL})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--number", type=int, metavar="N",
+        help=f"at most so many cases, drawn at random (default: {_SAMPLE_SIZE} with {SAMPLE}, else all)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="another seed draws another sample (default: 0)")
+    add_reading_arguments(parser, "config that says how some records are read")
+    parser.add_argument("--json", action="store_true", help="print a JSON document instead of text")
+    return parser
+
+
+def _wanted(select: str, sources: Sequence[str]) -> Callable[[Candidate], bool]:
+    if select == SAMPLE:
+        return lambda candidate: True
+    if select == FAILED:
+        logs = [path for path in sources if not is_run(path)]
+        if logs:
+            said = "is no output directory of a run, and logs do not say what failed; score it first"
+            raise ConfigError(f"--select {FAILED}: {logs[0]}: {said}")
+        return lambda candidate: candidate.verdict == "FAIL"
+    return _filter(select)
+
+
+def _filter(text: str) -> Callable[[Candidate], bool]:
+    try:
+        condition: Condition | None = parse_filter(text)
+    except FilterError as error:
+        raise ConfigError(f"--select {text}: {error}; it is {FAILED}, {SAMPLE} or a filter") from None
+    if condition is None:
+        raise ConfigError(f"--select is empty; it is {FAILED}, {SAMPLE} or a filter")
+
+    def is_wanted(candidate: Candidate) -> bool:
+        check_fields(condition, candidate.facts)
+        return meets(condition, candidate.facts)
+
+    return is_wanted
+
+
+def _candidates(sources: Sequence[str], reader: AnyReader) -> Iterator[Candidate | Failure]:
+    runs = [path for path in sources if is_run(path)]
+    logs = [path for path in sources if path not in runs]
+    return chain(chain.from_iterable(map(run_candidates, runs)), log_candidates(logs, reader) if logs else ())
+
+
+# Implements `turnwise tools`: lists the tools of logs and cases as the config's `tools`. Without Beam.
+
+
+def list_tools(argv: Sequence[str]) -> int:
+    """Prints every tool with its effect and the source of that information.
+
+    Returns:
+        Exit status: 0, or 1 if nothing could be read, or an input not to its end.
+
+    Raises:
+        ConfigError: An option, the config or a path is wrong.
+    """
+    options = _parser().parse_args(argv)
+    load_plugins(options.plugin)
+    check_log_format(options.input_format)
+    config = read_config(options.config)
+    listing = _ToolCollector(sort_settings(config.tools))
+    for paths, kind in ((options.log, options.input_format), (options.eval_cases, AUTO)):
+        check_places("tools", paths)
+        reads = read_files("tools", paths, AnyReader(kind, config), MAX_RECORD_BYTES)
+        for item in whole_items(reads):
+            listing.add(item)
+    say(_text(listing.tools))
+    unknown = [name for name, tool in listing.tools.items() if tool.effect == UNKNOWN]
+    guessed = sum(tool.is_guess for tool in listing.tools.values()) - len(unknown)
+    print(f"{counted(len(listing.tools), 'tool')}, {guessed} of them guessed by name", file=sys.stderr)
+    if unknown:
+        say(f"unknown, set `effect`: {printable(', '.join(sorted(unknown)))}", sys.stderr)
+    if listing.problems:
+        unread = counted(len(listing.problems), "record")
+        say(f"{unread} not read: {printable(listing.problems[0])}", sys.stderr)
+    return 1 if listing.is_cut or (listing.problems and not listing.was_read) else 0
+
+
+def _parser() -> OptionParser:
+    parser = OptionParser(
+        prog="turnwise tools",
+        description="Lists the tools of logs and eval cases, with their effects and the source of that "
+        "information, as JSON for the config.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "log", nargs="+", metavar="LOG", help="logs or eval cases: files, directories or globs"
+    )
+    parser.add_argument(
+        "--eval_cases", nargs="+", default=[], metavar="PATH", help="eval cases whose tools are listed too"
+    )
+    add_reading_arguments(parser, "config whose `tools` take precedence")
+    return parser
+
+
+def _text(tools: dict[str, ToolEffect]) -> str:
+    """Returns the tools by name as JSON, one per line, with glob characters in names escaped."""
+    lines = [
+        f"    {_json(glob.escape(name))}: {_json(_setting(tool))}" for name, tool in sorted(tools.items())
+    ]
+    return '{\n  "tools": {\n' + ",\n".join(lines) + "\n  }\n}" if lines else '{"tools": {}}'
+
+
+def _json(value: str | JsonObject) -> str:
+    return printable(json.dumps(value, ensure_ascii=False), sys.maxsize)
+
+
+def _setting(tool: ToolEffect) -> JsonObject:
+    """Returns the config entry of a tool; of one that is not known to change something, effect and source."""
+    setting: JsonObject = {"effect": None if tool.effect == UNKNOWN else tool.effect, "source": tool.source}
+    return setting if tool.effect in ("read", UNKNOWN) else {**tool._asdict()}
+
+
+class _ToolCollector:
+    """Collects tools. A declared effect takes precedence over a guess, and that over an unknown one."""
+
+    def __init__(self, settings: ToolSettings) -> None:
+        self._settings = settings
+        self.tools: dict[str, ToolEffect] = {}
+        self.problems: list[str] = []
+        self.was_read = self.is_cut = False
+
+    def add(self, item: LoggedConversation | FoundCase | Failure) -> None:
+        """Adds the tools of a conversation or case, or a line about what could not be read; files first."""
+        if isinstance(item, Failure):
+            self.is_cut |= item.error_type == IncompleteReadError.__name__
+            if item.position:
+                self.problems.append(f"{item.source}:{item.position}: {item.message}")
+            else:
+                self.problems.insert(0, f"{item.source}: {item.message}")
+            return
+        self.was_read = True
+        if isinstance(item, FoundCase):
+            self._add(ToolCatalog(self._settings, item.case.tools), _calls_expected(item.case))
+            return
+        case = inline_case(item.conversation)
+        catalog = conversation_tools(self._settings, item.conversation, case)
+        self._add(catalog, [*_calls_made(item.conversation), *_calls_expected(case)])
+
+    def _add(self, catalog: ToolCatalog, calls: Iterable[ToolCall]) -> None:
+        for name in dict.fromkeys([*catalog.declared, *map(called_tool, calls)]):
+            tool, known = catalog.effect(name), self.tools.get(name)
+            if name and (known is None or _says_more(tool, known)):
+                self.tools[name] = tool
+
+
+def _says_more(tool: ToolEffect, known: ToolEffect) -> bool:
+    if not known.is_guess:
+        return False
+    return not tool.is_guess or (known.effect == UNKNOWN and tool.effect != UNKNOWN)
+
+
+def _calls_made(conversation: Conversation) -> Iterator[ToolCall]:
+    for turn in conversation.turns:
+        yield from turn.tool_calls
+        yield from turn.user_tool_calls
+
+
+def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
+    if case is None:
+        return
+    yield from case.actions or ()
+    yield from case.user_actions
+    for turn in case.turns:
+        yield from turn.tool_calls or ()
+
+
+# Implements `turnwise inspect`: what files hold, and what of it could be scored. Without Beam.
+
+_WIDTH = 120
+_NO_CALLS = (
+    "it names no calls, which then count as unknown; if the agent has no tools, add tool_calls: `[]` to it"
+)
+
+
+def inspect_files(argv: Sequence[str]) -> int:
+    """Prints what files hold, and which criteria could score it.
+
+    Returns:
+        Exit status: 0; 1 if a file holds nothing, or something in it could not be read.
+
+    Raises:
+        ConfigError: An option, the config or a path is wrong.
+    """
+    options = inspect_parser().parse_args(argv)
+    load_plugins(options.plugin)
+    check_log_format(options.input_format)
+    check_places("inspect", options.path)
+    config = read_config(options.config)
+    if options.suggest:
+        return _suggest(options.path, AnyReader(options.input_format, config), config)
+    criteria = all_criteria(build_criteria(config) if options.config else ())
+    reader = AnyReader(options.input_format, config)
+    reads = read_files("inspect", options.path, reader, MAX_RECORD_BYTES)
+    found = Inspection(_collected(reads, criteria), other_files(options.path))
+    if options.json:
+        say(msgspec.json.format(msgspec.json.encode(found)).decode())
+    else:
+        say(inspection_text(found, shutil.get_terminal_size((_WIDTH, 24)).columns))
+    return 0 if found.is_read else 1
+
+
+def inspect_parser() -> OptionParser:
+    """Returns the parser of `turnwise inspect`."""
+    parser = OptionParser(
+        prog="turnwise inspect",
+        description="Says of files what they hold: format, conversations, turns, calls, what could not be "
+        "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
+        "or something in it could not be read.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "path", nargs="+", metavar="PATH", help="logs or eval cases: files, directories or globs"
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON document instead of a table")
+    parser.add_argument(
+        "--suggest",
+        action="store_true",
+        help="propose the config's mapping for the first record that no format fits, and say what it reads",
+    )
+    add_reading_arguments(parser, "config: its criteria are tried with their fields, others as default")
+    return parser
+
+
+def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[FileInspection]:
+    files: dict[str, FileCollector] = {}
+    current = FileCollector("", criteria)
+    for read in reads:
+        if isinstance(read, OpenedFile):
+            current = files[read.path] = FileCollector(shown_path(read.path), criteria)
+            if read.failure is not None:
+                current.add_failure(read.failure)
+        elif isinstance(read, JoinedEvents):
+            for one in read.found:
+                if isinstance(one, Failure):
+                    files[one.source or ""].add_failure(one)
+                else:
+                    files[read.sources[0]].add_conversation(one)
+        else:
+            current.add_record(read)
+    return [each.inspection for each in files.values()]
+
+
+def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int:
+    found = suggest_mapping(paths, reader, config)
+    if found is None:
+        said = "no mapping can be proposed: either a format fits every record, or no key names words of both"
+        say(f"{said} a user and an agent", sys.stderr)
+        return 1
+    say(json.dumps({"mapping": found.mapping.model_dump(exclude_none=True)}, ensure_ascii=False, indent=2))
+    read = f"{counted(found.conversations, 'conversation')}, {counted(found.turns, 'turn')}"
+    say(f"proposed by names of keys; with it {read} are read, and {found.lost} records are not", sys.stderr)
+    if found.unread:
+        say(f"not read by it: {', '.join(map(printable, found.unread))}", sys.stderr)
+    if not found.has_calls:
+        say(_NO_CALLS, sys.stderr)
+    return 0 if found.turns and not found.lost else 1
+
+
+# Implements `turnwise convert`: writes logs or eval cases in another format. Without Beam.
+
+
+def convert(argv: Sequence[str]) -> int:
+    """Writes logs or eval cases in another format, and says what that cannot hold.
+
+    Returns:
+        Exit status: 0; 1 if something was not converted, or there was nothing.
+
+    Raises:
+        ConfigError: An option, the config or a path is wrong.
+    """
+    options = convert_parser().parse_args(argv)
+    load_plugins(options.plugin)
+    check_log_format(options.input_format)
+    if options.to is None:
+        raise ConfigError(f"--to is missing: name one of {', '.join(sorted(TARGETS))}")
+    target = TARGETS.find(options.to, "--to ")
+    check_places("convert", options.input)
+    check_new_file(options.output, target)
+    runs = [path for path in options.input if is_run(path)]
+    if runs and len(options.input) > 1:
+        raise ConfigError(f"{runs[0]}: is the output directory of a run; it is converted alone")
+    if runs:
+        return report(convert_run(runs[0], target, options.output), options.json)
+    reader = AnyReader(options.input_format, read_config(options.config))
+    reads = read_files("convert", options.input, reader, MAX_RECORD_BYTES)
+    done = convert_items(whole_items(reads), target, options.output)
+    return report(done, options.json)
+
+
+def report(done: Conversion, as_json: bool) -> int:
+    """Prints what was done, and returns the exit status."""
+    if as_json:
+        say(msgspec.json.format(msgspec.json.encode(done)).decode())
+    else:
+        say(conversion_text(done, shutil.get_terminal_size((_WIDTH, 24)).columns))
+    return 0 if done.written and not done.lost_count else 1
+
+
+def convert_parser() -> OptionParser:
+    """Returns the parser of `turnwise convert`."""
+    parser = OptionParser(
+        prog="turnwise convert",
+        description="Writes logs or eval cases in another format, and lists what that format cannot hold: "
+        "everything that is written is read back and compared. Exit status 1 if something was not converted.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "input", nargs="+", metavar="IN", help="logs or eval cases: files, directories, globs"
+    )
+    parser.add_argument("output", metavar="OUT", help="the file to write; it must not exist")
+    targets = "; ".join(f"{name}: {each.help}" for name, each in sorted(TARGETS.items()))
+    parser.add_argument("--to", metavar="FORMAT", help=f"format of OUT: {targets} (required)")
+    add_reading_arguments(parser, "config that says how some records are read")
+    parser.add_argument("--json", action="store_true", help="print a JSON document instead of text")
     return parser

@@ -2,27 +2,386 @@
 
 import asyncio
 import contextlib
+import json
 import os
-from collections.abc import Coroutine, Iterable, Mapping
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
-from turnwise.pipeline.api.collected import Collected
-from turnwise.pipeline.api.result import RunResult
-from turnwise.pipeline.api.scoring import Receiver, score_all
-from turnwise.pipeline.api.settings import Config, Options, in_python, run_settings
-from turnwise.pipeline.python.inputs import CaseInput, ConversationInput, sort_inputs
-from turnwise.pipeline.report.judge import UsageByModel
-from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.schemas.case import EvalCase
-from turnwise.schemas.config import ConfigError
+from msgspec.structs import replace
+
+from turnwise.pipeline.python.inputs import (
+    CaseInput,
+    ConversationInput,
+    Inputs,
+    RunResult,
+    Table,
+    eval_cases,
+    logged_conversations,
+    sort_inputs,
+)
+from turnwise.pipeline.report.gate import rows_problems
+from turnwise.pipeline.report.terminal import (
+    Figures,
+    UsageByModel,
+    failure_counters,
+    gate_problems,
+    guesses_by_tool,
+    joint_document,
+    judge_document,
+    run_counts,
+    summary_text,
+    versions_of,
+)
+from turnwise.pipeline.settings.options import RawJudgeOptions
+from turnwise.pipeline.settings.run import (
+    MAX_RECORD_BYTES,
+    RunSettings,
+    check_rubrics,
+    check_several,
+    judge_settings,
+    judged_by,
+    read_config,
+    run_info,
+    try_judge,
+    with_fail_on,
+)
+from turnwise.schemas.case import CaseKey, EvalCase
+from turnwise.schemas.config import ConfigError, EvalConfig, JudgeConfig
 from turnwise.schemas.conversation import Conversation
 from turnwise.schemas.registry import error_text
-from turnwise.transforms.judging.backends.base import Backend
-from turnwise.transforms.judging.judges_base import JudgeKind
+from turnwise.schemas.rows import ConversationRow, FailureRow, ResultRow, ScoreRow, plain_rows
+from turnwise.schemas.score import RAISED, Failure, record_failure
+from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.decisions.comparison.collect import compared_versions
+from turnwise.transforms.decisions.gate.measured import check_gate
+from turnwise.transforms.formats.reading import CaseReader, LogReader
+from turnwise.transforms.formats.registry import check_log_format
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.backends.base import Backend, backend_fault
+from turnwise.transforms.judging.judges_base import NONE, JudgeKind
 from turnwise.transforms.judging.limits import JudgeCounts
-from turnwise.transforms.judging.setup import build_judge, run_loop
-from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.judging.setup import JudgeSettings, build_judge, run_loop
+from turnwise.transforms.matching.sample import USED_CASE, CaseIndex, Sample, match_case
+from turnwise.transforms.metrics.rows import failure_rows, slice_rows, turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState, add_conversation
+from turnwise.transforms.review.problems import to_read
+from turnwise.transforms.scoring.config import build_criteria, judged_counts, parse_config
+from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.scoring.evaluate import (
+    STATUS,
+    GuessCounts,
+    ScoredConversation,
+    judge_conversation,
+    score_selected,
+)
+from turnwise.transforms.scoring.selection import Selection
+
+# The keywords of `turnwise.evaluate` as the settings of a run.
+
+Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
+
+_OPTION = re.compile(r"--(?=[a-z])")
+_NONE = type(None)
+_TYPES: tuple[tuple[str, Any, str], ...] = (
+    ("criteria", (Mapping, _NONE), "dict of names and thresholds"),
+    ("config", (EvalConfig, Mapping, str, os.PathLike, _NONE), "EvalConfig, dict or path"),
+    ("judge_concurrency", int, "int"),
+    ("sample_rate", int | float, "number"),
+    ("input_format", str, "name of a format"),
+    ("run_id", (str, _NONE), "str"),
+)
+
+
+class Options(NamedTuple):
+    """The keywords of an evaluation."""
+
+    criteria: Mapping[str, Any] | None = None
+    config: Config | None = None
+    judge: str | Backend | JudgeKind | None = None
+    judge_concurrency: int = 64
+    sample_rate: float = 1.0
+    input_format: str = "auto"
+    run_id: str | None = None
+
+
+def run_settings(options: Options, has_cases: bool) -> RunSettings:
+    """Returns the settings of the keywords.
+
+    Raises:
+        ConfigError: A value is wrong; the first mistake, by the name of the keyword.
+        TypeError: A value is of a wrong type.
+    """
+    _check_types(options)
+    try:
+        return _settings(options, has_cases)
+    except ConfigError as error:
+        raise ConfigError(in_python(str(error))) from None
+
+
+def in_python(message: str) -> str:
+    """Returns a message about options of the command in the names of the keywords."""
+    return _OPTION.sub("", message.replace("--eval_cases", "cases"))
+
+
+def _check_types(options: Options) -> None:
+    for name, kinds, said in _TYPES:
+        value = getattr(options, name)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise TypeError(f"{name}: {type(value).__name__} is no {said}")
+
+
+def _settings(options: Options, has_cases: bool) -> RunSettings:
+    config = with_criteria(read_any_config(options.config), options.criteria)
+    check_log_format(options.input_format)
+    criteria = build_criteria(config)
+    check_rubrics(criteria, has_cases, options.input_format)
+    check_gate(config.gate, criteria)
+    config = with_fail_on(config, (STATUS,), criteria)
+    run = run_info(options.run_id, config)
+    judge = _judge(options, config.judge, run.run_id, criteria)
+    return RunSettings(
+        run=judged_by(run, judge),
+        config=config,
+        criteria=criteria,
+        judge=judge,
+        sample_rate=options.sample_rate,
+        input=("conversations",),
+        input_format=options.input_format,
+        eval_cases=("cases",) if has_cases else (),
+    )
+
+
+def _judge(
+    options: Options, config: JudgeConfig, run_id: str, criteria: Sequence[Criterion]
+) -> JudgeSettings:
+    judge = options.judge
+    name = judge if isinstance(judge, str) else None
+    raw = RawJudgeOptions(
+        judge=name, judge_concurrency=options.judge_concurrency, sample_rate=options.sample_rate
+    )
+    if judge is None or isinstance(judge, str):
+        return judge_settings(raw, config, run_id, criteria)
+    fault = None if isinstance(judge, JudgeKind) else backend_fault(judge)
+    if fault:
+        raise TypeError(f"judge: neither a name nor a Backend: {fault}")
+    kind = judge if isinstance(judge, JudgeKind) else _kind_of(judge)
+    # An object may answer otherwise in the next run, so its replies are kept only where the config says so.
+    settings = judge_settings(replace(raw, judge=NONE.name), config, run_id)
+    model = config.model if "model" in config.model_fields_set else kind.model or config.model
+    stated = {"backend": kind.name, "model": model, "cache": settings.config.cache if config.cache else None}
+    stated_config = settings.config.model_copy(update=stated)
+    check_several(kind, stated_config, criteria)
+    return replace(settings, config=stated_config, own=kind)
+
+
+def _kind_of(backend: Backend) -> JudgeKind:
+    name = f"{type(backend).__module__}.{type(backend).__qualname__}"
+    return JudgeKind(name=name, help="", connect=lambda config, environ, note_retry: backend)
+
+
+def read_any_config(config: Config | None) -> EvalConfig:
+    """Returns a config that is given as an object, a dict, a path, or not at all; raises ConfigError."""
+    if isinstance(config, EvalConfig):
+        return config
+    if isinstance(config, Mapping):
+        return parse_config(_json(dict(config)))
+    return read_config(None if config is None else os.fspath(config))
+
+
+def with_criteria(config: EvalConfig, criteria: Mapping[str, Any] | None) -> EvalConfig:
+    """Returns a config with these criteria.
+
+    Raises:
+        ConfigError: The config names some itself.
+    """
+    if criteria is None:
+        return config
+    if "criteria" in config.model_fields_set:
+        raise ConfigError("criteria: given twice, as `criteria` and in the config")
+    own = config.model_dump(mode="json", exclude_unset=True)
+    return parse_config(_json({**own, "criteria": dict(criteria)}), "config")
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"config: {error}") from None
+
+
+# Reads logs and eval cases as canonical objects.
+
+OnFailure: TypeAlias = Callable[[FailureRow], object]
+
+
+class ReadError(ValueError):
+    """Something could not be read.
+
+    Attributes:
+        failures: What, and why.
+
+    >>> import turnwise
+    >>> try:
+    ...     turnwise.read_conversations({"conversation_id": "c1", "turns": []})
+    ... except turnwise.ReadError as error:
+    ...     print(error, len(error.failures))
+    conversations:1: conversation c1 has no turn 1
+    """
+
+    def __init__(self, failures: list[FailureRow]) -> None:
+        first = failures[0]
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        place = f"{first['source']}:{first['position']}" if first["position"] else first["source"]
+        super().__init__(f"{place}: {first['message']}{more}")
+        self.failures = failures
+
+
+def read_conversations(
+    conversations: ConversationInput | Iterable[ConversationInput],
+    *,
+    input_format: str = "auto",
+    config: Config | None = None,
+    on_failure: OnFailure | None = None,
+) -> list[Conversation]:
+    """Reads conversation logs of every format that `turnwise run` reads.
+
+    Args:
+        conversations: Paths (files, directories, globs; gzipped or not), or dicts.
+        input_format: Format of every record; `auto`: recognised by its keys.
+        config: Its section `discovery_engine` says how the answers of a search engine are read,
+            `traces` how spans are, and `mapping` how records of any form are.
+        on_failure: Called with every failure, a dict as in the table `failures`, such as a list's `append`.
+            None: the first failure raises ReadError, when all is read.
+
+    Returns:
+        The conversations: of files by name, then of dicts in order, then those that were joined of events.
+
+    Raises:
+        ConfigError: A path names nothing, or the format is unknown.
+        ReadError: Something could not be read, and there is no `on_failure`.
+
+    >>> import turnwise
+    >>> failures = []
+    >>> logs = [{"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello"}]}, {"no": "log"}]
+    >>> [one.turns[0].agent for one in turnwise.read_conversations(logs, on_failure=failures.append)]
+    ['Hello']
+    >>> [row["position"] for row in failures]
+    [2]
+    """
+    check_log_format(input_format)
+    settings = read_any_config(config)
+    reader = LogReader(input_format, settings)
+    inputs = sort_inputs("conversations", conversations, Conversation)
+    read: list[Conversation] = []
+    failures: list[Failure] = []
+    for one in logged_conversations(inputs, reader, MAX_RECORD_BYTES, Counter()):
+        if isinstance(one, Failure):
+            failures.append(one)
+        else:
+            read.append(one.conversation)
+    _report(failures, on_failure)
+    return read
+
+
+def read_cases(
+    cases: CaseInput | Iterable[CaseInput],
+    *,
+    config: Config | None = None,
+    on_failure: OnFailure | None = None,
+) -> list[EvalCase]:
+    """Reads eval cases of every format that `turnwise run` reads.
+
+    Args:
+        cases: Paths (files, directories, globs), addresses of stores, or dicts.
+        config: Its section `ces` says how CES cases are judged where they do not say.
+        on_failure: As for `read_conversations`. Of equal cases with one name the first is returned, of
+            different ones none; each of the others is a failure.
+
+    Returns:
+        The eval cases.
+
+    Raises:
+        ConfigError: A path names nothing, or a store cannot be opened.
+        ReadError: Something could not be read, and there is no `on_failure`.
+
+    >>> import turnwise
+    >>> case = {"eval_id": "greeting", "turns": [{"user": "Hi", "response": "Hello"}]}
+    >>> [case.eval_id for case in turnwise.read_cases([case])]
+    ['greeting']
+    """
+    inputs = sort_inputs("cases", cases, EvalCase)
+    reader = CaseReader(read_any_config(config).ces)
+    found = eval_cases(inputs, reader, MAX_RECORD_BYTES, Counter())
+    _report(found.failures, on_failure)
+    return found.cases
+
+
+def _report(failures: list[Failure], on_failure: OnFailure | None) -> None:
+    rows = [row for failure in failures for row in failure_rows(failure, "")]
+    if on_failure is None:
+        if rows:
+            raise ReadError(rows)
+        return
+    for row in rows:
+        on_failure(row)
+
+
+# Scores samples; the questions of several to the judge are in flight together.
+
+
+class Receiver(Protocol):
+    """Receives scored conversations and failed samples."""
+
+    def add(self, scored: ScoredConversation) -> None:
+        """Receives a scored conversation."""
+
+    def lose(self, sample: Sample, error: BaseException) -> None:
+        """Receives a sample whose scoring raised an exception."""
+
+
+async def score_all(
+    samples: Iterable[Sample], selection: Selection, ask: Ask, most: int, receiver: Receiver
+) -> None:
+    """Scores samples and passes them on in order.
+
+    Args:
+        samples: What is scored.
+        selection: By which criteria.
+        ask: Asks the judge.
+        most: Samples that wait for the judge at the same time.
+        receiver: Takes the scored conversations.
+
+    Raises:
+        AuthenticationError: The judge's credentials are refused.
+    """
+    waiting: deque[tuple[ScoredConversation, asyncio.Task[None]]] = deque()
+
+    async def hand_over() -> None:
+        await waiting[0][1]
+        receiver.add(waiting.popleft()[0])
+
+    try:
+        for sample in samples:
+            try:
+                scored, asked = score_selected(sample, selection)
+            except RAISED as error:
+                receiver.lose(sample, error)
+                continue
+            waiting.append((scored, asyncio.create_task(judge_conversation(scored, asked, ask))))
+            await asyncio.sleep(0)
+            while waiting and (len(waiting) > most or waiting[0][1].done()):
+                await hand_over()
+        while waiting:
+            await hand_over()
+    finally:
+        tasks = [task for _, task in waiting]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
 
 T = TypeVar("T")
 
@@ -198,3 +557,117 @@ async def _cancel_all() -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await asyncio.gather(*tasks, return_exceptions=True)
     await asyncio.get_running_loop().shutdown_default_executor()
+
+
+# Collects the rows, sums and counts of an evaluation.
+
+_NOT_COMPARED = "\nnot compared: Python writes no files; turnwise compare reads those of turnwise run"
+
+
+class Collected:
+    """The rows, sums and counts of one evaluation."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._settings = settings
+        self._counts: Counter[str] = Counter()
+        self._guesses = GuessCounts()
+        self._sums: dict[str, MetricsState] = {}
+        self._scores: list[ScoreRow] = []
+        self._results: list[ResultRow] = []
+        self._conversations: list[ConversationRow] = []
+        self._failures: list[FailureRow] = []
+        self._unused: list[str] = []
+
+    def samples(self, logs: Inputs[Conversation], given: Inputs[EvalCase] | None) -> Iterator[Sample]:
+        """Yields the conversations beside their cases; failures are collected.
+
+        Raises:
+            ConfigError: A path names nothing.
+        """
+        config, limit = self._settings.config, self._settings.max_record_bytes
+        cases = eval_cases(given, CaseReader(config.ces), limit, self._counts) if given else None
+        self.fail(cases.failures if cases else [])
+        index = CaseIndex(cases.cases if cases else None)
+        keys: set[CaseKey] = {case.key for case in cases.cases} if cases else set()
+        used: set[CaseKey] = set()
+        reader = LogReader(self._settings.input_format, config)
+        for logged in logged_conversations(logs, reader, limit, self._counts):
+            found = logged if isinstance(logged, Failure) else match_case(index, *logged, self._counts)
+            if isinstance(found, Failure):
+                self.fail([found])
+                continue
+            if found.eval_case is not None:
+                used.add(found.eval_case.key)
+            yield found
+        self._unused = sorted(key.eval_id for key in keys - used)
+        self._counts.update(f"{USED_CASE}{key.text}" for key in keys & used)
+
+    def count(self, counts: Mapping[str, int], unused: Iterable[str] = ()) -> None:
+        """Adds counts of samples that were not made by `samples`, and the eval ids of cases without one."""
+        self._counts.update(counts)
+        self._unused = sorted({*self._unused, *unused})
+
+    def add(self, scored: ScoredConversation) -> None:
+        """Computes the verdict of a scored conversation and adds its rows."""
+        try:
+            evaluated = decide(scored, self._settings.run)
+        except RAISED as error:
+            self.lose(scored.sample, error)
+            return
+        self._counts["results"] += 1
+        self._guesses.add(scored)
+        self.fail(scored.failures)
+        self._counts.update(judged_counts(scored, evaluated.verdict.status))
+        self._scores += cast("list[ScoreRow]", plain_rows(evaluated.scores))
+        self._results += evaluated.results
+        self._conversations += evaluated.conversations
+        add_conversation(self._sums, scored, evaluated.verdict, evaluated.parts)
+
+    def lose(self, sample: Sample, error: BaseException) -> None:
+        """Adds the failure of a conversation that could not be scored."""
+        self._counts["lost_conversations"] += 1
+        self.fail([record_failure("score", error, sample.record, sample.conversation.conversation_id)])
+
+    def result(self, usage: UsageByModel) -> RunResult:
+        """Returns everything; `usage` is the judge's usage."""
+        run_id = self._settings.run.run_id
+        sums = sorted(self._sums.items())
+        versions = [row for entry in sums for row in version_rows(entry, run_id)]
+        turns = [row for entry in sums for row in turn_rows(entry, run_id)]
+        slices = [row for entry in sums for row in slice_rows(entry, run_id)]
+        counts = run_counts(self._counts)
+        problems = gate_problems(self._settings, counts, versions)
+        tables = (self._scores, self._conversations, self._failures)
+        problems += rows_problems(self._settings, *tables, dict(counts), self._unused)
+        joint = joint_document(self._settings, self._counts)
+        figures = Figures(
+            counts,
+            usage,
+            guesses_by_tool(dict(self._guesses.items())),
+            to_read=to_read(self._conversations),
+            difference=_NOT_COMPARED if compared_versions(versions_of(versions)) else "",
+            joint=joint,
+        )
+        has_failed = any(row["evaluation_status"] == "FAIL" for row in self._results)
+        return RunResult(
+            run_id=run_id,
+            status="FAIL" if has_failed else None if problems else "PASS",
+            problems=tuple(problems),
+            scores=Table("scores", self._scores),
+            results=Table("results", self._results),
+            conversations=Table("conversations", self._conversations),
+            metrics_by_app_version=Table("metrics_by_app_version", versions),
+            metrics_by_turn=Table("metrics_by_turn", turns),
+            metrics_by_slice=Table("metrics_by_slice", slices),
+            failures=Table("failures", self._failures),
+            counts=dict(counts),
+            judge=judge_document(self._settings, usage, versions, joint),
+            summary=summary_text(self._settings, figures, versions),
+        )
+
+    def fail(self, failures: list[Failure]) -> None:
+        """Adds failures."""
+        for failure in failures:
+            for row in failure_rows(failure, self._settings.run.run_id):
+                self._failures.append(row)
+                self._counts.update(failure_counters(row))

@@ -5,14 +5,31 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from turnwise.pipeline.io.cases import Cases, case_records, read_cases
 from turnwise.pipeline.io.files import UNREAD_FILES, file_patterns, listed_files, named_records
+from turnwise.pipeline.io.terminal import counted
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.rows import (
+    TABLES,
+    Column,
+    ConversationRow,
+    FailureRow,
+    MetricsByAppVersionRow,
+    MetricsBySliceRow,
+    MetricsByTurnRow,
+    ResultRow,
+    ScoreRow,
+    arrow_schema,
+    columns,
+    json_columns,
+    with_json_texts,
+)
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.formats.events import ConversationEvent, named_events
 from turnwise.transforms.formats.reading import (
@@ -24,6 +41,11 @@ from turnwise.transforms.formats.reading import (
     parse_conversation,
     parse_record,
 )
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
 
 T = TypeVar("T", Conversation, EvalCase)
 
@@ -132,3 +154,133 @@ def logged_conversations(
 def eval_cases(inputs: Inputs[EvalCase], reader: CaseReader, limit: int, counts: Counter[str]) -> Cases:
     """Returns eval cases and what could not be read; raises ConfigError if a path names nothing."""
     return read_cases(chain(case_records(inputs.name, inputs.paths, limit), inputs.items), reader, counts)
+
+
+# Rows as a list that can be converted to a data frame.
+
+Row = TypeVar("Row")
+_PANDAS = {"string": "string", "long": "Int64", "double": "Float64", "boolean": "boolean"}
+
+
+class Table(list[Row]):
+    """A list of typed rows (dicts), one table of a run.
+
+    Attributes:
+        name: Name of the table, such as `scores`.
+
+    >>> import turnwise
+    >>> result = turnwise.evaluate({"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "Hello"}]})
+    >>> [row["evaluation_status"] for row in result.results]
+    [None]
+    >>> result.results.to_arrow().column_names[:2]
+    ['name', 'conversation_id']
+    """
+
+    def __init__(self, name: str, rows: "list[Row] | tuple[Row, ...]" = ()) -> None:
+        super().__init__(rows)
+        self.name = name
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, also of a table without rows."""
+        return list(TABLES[self.name].__annotations__)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Returns a data frame with the same types of columns for all rows, also for none.
+
+        Types are pandas' nullable `string`, `Int64` and `Float64`; lists and JSON objects are `object`.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("to_pandas() needs pandas: pip install pandas") from None
+        series = {
+            column.name: pandas.Series([cast(Any, row)[column.name] for row in self], dtype=_dtype(column))
+            for column in columns(self.name)
+        }
+        return pandas.DataFrame(series)
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """Returns an Arrow table; JSON objects are JSON texts.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        try:
+            import pyarrow
+        except ImportError:
+            raise ImportError("to_arrow() needs pyarrow: pip install pyarrow") from None
+        rows = [with_json_texts(cast(Any, row), json_columns(self.name)) for row in self]
+        return pyarrow.Table.from_pylist(rows, arrow_schema(columns(self.name)))
+
+
+def _dtype(column: Column) -> str:
+    """Returns pandas' type of a column."""
+    return "object" if column.is_json or column.is_list else _PANDAS[column.kind]
+
+
+# Result of an evaluation.
+
+
+class RunResult(Struct, frozen=True):
+    """Everything that an evaluation gives; `str(result)` is the report of the run.
+
+    Attributes:
+        run_id: Id of the run, as in the rows.
+        status: PASS: every conversation passed, and nothing was lost or left undecided. FAIL: a conversation
+            failed. None: undecided; also where nothing was scored.
+        problems: Why the status is not PASS, one line each.
+        scores: One row a score.
+        results: One row a conversation; `result` is a CES EvaluationResult in proto3 JSON.
+        conversations: One row a conversation: why it should be read and how early, figures, what was said.
+        metrics_by_app_version: Figures by app version and criterion.
+        metrics_by_turn: Figures by app version, criterion and turn index.
+        metrics_by_slice: Figures by app version, criterion and slice.
+        failures: What could not be read, parsed, matched or scored, and what is wrong in a record.
+        counts: How many records, conversations and results there were, as `counts` in `run.json`.
+        judge: Who judged, and at what cost, as `judge` in `run.json`.
+        summary: The table of app versions and what became of every record.
+
+    >>> import turnwise
+    >>> turn = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
+    >>> log = {"conversation_id": "c1", "turns": [turn]}
+    >>> result = turnwise.evaluate(log, criteria={"response_match_score": 0.8})
+    >>> result
+    <RunResult PASS: 1 conversation, 0 failures>
+    >>> result.passed
+    True
+    """
+
+    run_id: str
+    status: Literal["PASS", "FAIL"] | None
+    problems: tuple[str, ...]
+    scores: Table[ScoreRow]
+    results: Table[ResultRow]
+    conversations: Table[ConversationRow]
+    metrics_by_app_version: Table[MetricsByAppVersionRow]
+    metrics_by_turn: Table[MetricsByTurnRow]
+    metrics_by_slice: Table[MetricsBySliceRow]
+    failures: Table[FailureRow]
+    counts: JsonObject = field(default_factory=dict)
+    judge: JsonObject = field(default_factory=dict)
+    summary: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the status is PASS."""
+        return self.status == "PASS"
+
+    def __bool__(self) -> bool:
+        """Whether the status is PASS, so that `assert turnwise.evaluate(...)` fails otherwise."""
+        return self.passed
+
+    def __repr__(self) -> str:
+        conversations = counted(len(self.results), "conversation")
+        lost = counted(len(self.failures), "failure")
+        return f"<RunResult {self.status or 'not decided'}: {conversations}, {lost}>"
+
+    def __str__(self) -> str:
+        return "\n".join((self.summary, *self.problems))

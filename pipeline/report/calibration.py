@@ -1,8 +1,13 @@
 """Shows a calibration on the terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from textwrap import wrap
 
+import msgspec
+from msgspec.structs import replace
+
+from turnwise.pipeline.io.run_reader import CALIBRATION_FILE, RunDirectory
 from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
 from turnwise.schemas.calibration import (
     Calibration,
@@ -13,8 +18,23 @@ from turnwise.schemas.calibration import (
     NumberAgreement,
     OutcomeAgreement,
     ThresholdAdvice,
+    parse_label,
 )
 from turnwise.schemas.comparison import Bounds
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import is_local
+from turnwise.schemas.rows import ScoreRow
+from turnwise.transforms.criteria.base import CRITERIA
+from turnwise.transforms.decisions.calibration.labels import (
+    CriterionKey,
+    JudgedScore,
+    LabelLine,
+    Ruler,
+    judged_scores,
+    last_revisions,
+    outcome_of,
+)
+from turnwise.transforms.scoring.evaluate import STATUS
 
 _NARROWEST = 40
 _GROUPS_SHOWN = 12
@@ -197,3 +217,154 @@ def _interval(bounds: Bounds | None, is_rate: bool) -> str:
         return ""
     low, high = (f"{100 * end:.1f}" if is_rate else f"{end:.3f}" for end in (bounds.low, bounds.high))
     return f" ({low} to {high})"
+
+
+# Writes a calibration into the directory of its run, and reads it.
+
+
+def calibration_json(found: Calibration) -> bytes:
+    """Returns a calibration as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+
+
+def write_calibration(run: RunDirectory, found: Calibration) -> str:
+    """Writes `calibration.json` whole into the directory of its run, and returns its path."""
+    content = calibration_json(found)
+    if not is_local(run.directory):
+        from turnwise.pipeline.io.run_writer import publish, write_partial
+
+        publish(run.directory, [(write_partial(run.directory, CALIBRATION_FILE, content), CALIBRATION_FILE)])
+        return f"{run.directory.rstrip('/')}/{CALIBRATION_FILE}"
+    path = Path(run.directory) / CALIBRATION_FILE
+    new = path.with_name(f".{path.name}.new")
+    new.write_bytes(content)
+    new.replace(path)
+    return str(path)
+
+
+# The scores and verdicts of a run, and the rulers of its criteria.
+
+_CONVERSATIONS = "conversations"
+
+
+def run_rulers(names: Collection[str]) -> dict[str, Ruler]:
+    """Returns criterion -> what it measures with; criteria that are not known here are left out."""
+    rulers = {
+        name: Ruler(scale=kind.scale, passes_from=kind.gate == "at_least")
+        for name in names
+        if (kind := CRITERIA.get(name)) is not None
+    }
+    return rulers | {STATUS: Ruler(scale=(0.0, 1.0), has_values=False)}
+
+
+def run_scores(
+    run: RunDirectory, criteria: Collection[str], rulers: Mapping[str, Ruler]
+) -> list[JudgedScore]:
+    """Returns the scores of some criteria in a run, and the verdicts if they are wanted.
+
+    Raises:
+        ConfigError: A file cannot be read, or its content is broken.
+    """
+    scores = judged_scores(_wanted(run, criteria), rulers)
+    return [*scores, *_verdicts(run)] if STATUS in criteria else scores
+
+
+def _wanted(run: RunDirectory, criteria: Collection[str]) -> Iterator[ScoreRow]:
+    return (row for row in run.scores() if row["criterion"] in criteria)
+
+
+def _verdicts(run: RunDirectory) -> Iterator[JudgedScore]:
+    """Yields the verdicts; without the table of conversations, those of the results."""
+    if run.has(_CONVERSATIONS):
+        for row in last_revisions(run.rows(_CONVERSATIONS)):
+            language = [f"language:{row['language']}"] if row["language"] else []
+            yield _verdict(row, row["verdict"], (*row["tags"], *language))
+    else:
+        for row in run.rows("results"):
+            yield _verdict(row, row["evaluation_status"], ())
+
+
+def _verdict(row: Mapping[str, object], verdict: object, slices: tuple[str, ...]) -> JudgedScore:
+    conversation, version = str(row["conversation_id"]), row.get("app_version")
+    return JudgedScore(
+        score_id=None,
+        conversation_id=conversation,
+        turn_index=None,
+        key=CriterionKey(STATUS, "conversation"),
+        case=str(row.get("eval_id") or conversation),
+        app_version=None if version is None else str(version),
+        slices=slices,
+        value=None,
+        passed=outcome_of(None if verdict is None else str(verdict)),
+        threshold=None,
+    )
+
+
+# Keeps what an earlier calibration of a run says of other criteria.
+
+_OTHER_COSTS = "it was computed with other costs of errors; calibrate the criterion again"
+
+
+def merged(earlier: Calibration | None, found: Calibration) -> Calibration:
+    """Returns a calibration with the criteria of an earlier one that it has no labels of."""
+    kept = _kept(earlier, found)
+    if earlier is None or not kept or not found.criteria:
+        return found
+    costs = found.false_pass_cost, found.false_fail_cost
+    if costs != (earlier.false_pass_cost, earlier.false_fail_cost):
+        kept = [
+            replace(own, threshold=None, no_threshold=_OTHER_COSTS) if own.threshold else own for own in kept
+        ]
+    labels = list(dict.fromkeys([*earlier.labels, *found.labels]))
+    criteria = sorted([*kept, *found.criteria], key=lambda own: (own.criterion, own.level))
+    return replace(found, labels=labels, criteria=criteria)
+
+
+def merge_lines(earlier: Calibration | None, found: Calibration) -> Iterator[str]:
+    """Yields which criteria of an earlier calibration stay, and which are replaced."""
+    if not found.criteria:
+        return
+    kept = _kept(earlier, found)
+    replaced = [own for own in earlier.criteria if own not in kept] if earlier else []
+    for what, criteria in (("kept", kept), ("replaced", replaced)):
+        if criteria:
+            names = ", ".join(f"{own.criterion} ({own.level})" for own in criteria)
+            yield printable(f"{what} of the earlier calibration: {names}")
+
+
+def _kept(earlier: Calibration | None, found: Calibration) -> list[CriterionCalibration]:
+    own = {(one.criterion, one.level) for one in found.criteria}
+    return [one for one in earlier.criteria if (one.criterion, one.level) not in own] if earlier else []
+
+
+# Reads files of labels.
+
+
+def read_labels(paths: Sequence[str]) -> list[LabelLine]:
+    """Returns the labels of files of JSON Lines, in order.
+
+    Raises:
+        ConfigError: A file cannot be read or holds no label, or a line is no label.
+    """
+    found = []
+    for path in paths:
+        lines = [*_lines(path)]
+        if not lines:
+            raise ConfigError(f"--labels {path}: holds no label")
+        found += lines
+    return found
+
+
+def _lines(path: str) -> Iterator[LabelLine]:
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigError(f"--labels {path}: {why}") from None
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield LabelLine(parse_label(line), f"{Path(path).name}:{number}")
+        except ValueError as error:
+            raise ConfigError(f"--labels {path}:{number}: no label: {error}") from None

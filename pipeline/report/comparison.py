@@ -1,13 +1,44 @@
 """Shows a comparison on the terminal."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from shlex import join
 from textwrap import wrap
+from typing import Literal, cast
 
+from msgspec import Struct, field
+
+from turnwise.pipeline.io.run_reader import FinishedRun, RunDirectory, open_run
 from turnwise.pipeline.io.terminal import clipped, columns, counted, padded, printable
-from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip, Side, VersionDifference
+from turnwise.schemas.comparison import (
+    Comparison,
+    CriterionComparison,
+    Flip,
+    RulerChange,
+    Side,
+    Undecided,
+    VersionDifference,
+)
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.gate import GATE_PROBLEM
+from turnwise.schemas.rows import ConversationRow, ScoreRow
+from turnwise.schemas.run import RunDocument
+from turnwise.transforms.decisions.comparison.collect import (
+    ComparedConversation,
+    Summary,
+    add_errors,
+    collect,
+    compared_versions,
+    raised_errors,
+    ruler_of,
+)
+from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 from turnwise.transforms.decisions.comparison.sentences import amount, decimals, shown_p
+from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
+from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes, run_places
 from turnwise.transforms.scoring.evaluate import STATUS
+from turnwise.transforms.text.cleaning import natural_order
 
 _GAP = "  "
 _NARROWEST = 12
@@ -102,7 +133,13 @@ def criteria_table(found: Comparison, width: int) -> list[str]:
 def _line(own: CriterionComparison) -> list[str]:
     overall = own.overall
     values = [value_text(value, own) for value in (overall.value_a, overall.value_b)]
-    return [own.criterion, *values, difference_text(overall, own), shown_p(own.p_adjusted), overall.word]
+    return [
+        own.criterion,
+        *values,
+        difference_text_comparison(overall, own),
+        shown_p(own.p_adjusted),
+        overall.word,
+    ]
 
 
 def value_text(value: float | None, own: CriterionComparison) -> str:
@@ -120,7 +157,7 @@ def value_text(value: float | None, own: CriterionComparison) -> str:
     return f"{shown} of {overall.pairs}" if is_part else shown
 
 
-def difference_text(found: VersionDifference, own: CriterionComparison) -> str:
+def difference_text_comparison(found: VersionDifference, own: CriterionComparison) -> str:
     """Returns a difference with its interval; a dash where there is none."""
     if found.difference is None:
         return "-"
@@ -156,7 +193,7 @@ def _slices(found: Comparison) -> list[str]:
     shown = [own for own in found.slices if own.stands_out]
     units = {own.criterion: own for own in found.criteria}
     lines = [
-        f"slice {own.slice}: {own.criterion} {difference_text(own.difference, units[own.criterion])}, "
+        f"slice {own.slice}: {own.criterion} {difference_text_comparison(own.difference, units[own.criterion])}, "
         f"q {shown_p(own.q)}, {counted(own.difference.pairs or own.difference.count_a, 'case')}"
         for own in shown[:_SLICES_SHOWN]
     ]
@@ -196,3 +233,450 @@ def _flip_text(flips: Sequence[Flip]) -> str:
     names = ", ".join(flip.criterion for flip in flips)
     case = first.case.rsplit("/", 1)[-1]
     return f"  {first.kind.replace('_', ' ')} {case} ({names}):{place} {first.reason or 'no reason is known'}"
+
+
+# Compares the app versions of a run, or a run with its baseline, at the end of the run.
+
+MOST_CONVERSATIONS = 2_000
+"""Conversations of both sides that are compared: more would take a large part of the time of the run."""
+
+
+def difference_text(
+    run: RunDirectory,
+    versions: Sequence[str],
+    baseline: str | None,
+    width: int,
+    most: int = MOST_CONVERSATIONS,
+) -> str:
+    """Returns the lines with difference and word of every criterion, or why there are none.
+
+    Args:
+        run: The run, whose tables are written.
+        versions: Its app versions; "": not stated.
+        baseline: Output directory of the run to compare with; None: two versions of the run are compared.
+        width: Columns of the terminal.
+        most: Conversations of both sides that are compared at most.
+
+    Raises:
+        ConfigError: A file of the run cannot be read.
+    """
+    pair = compared_versions(versions)
+    parts = [_own(run, pair, width, most)] if pair else []
+    if baseline is not None:
+        parts.append(_with_baseline(run, versions, baseline, width, most))
+    return "\n".join(f"\n{part}" for part in parts)
+
+
+def _own(run: RunDirectory, pair: Sequence[str], width: int, most: int) -> str:
+    short = [version.rsplit("/", 1)[-1] for version in pair]
+    names = short if short[0] != short[1] else pair
+    command = join(["turnwise", "compare", run.directory, "--versions", *names])
+    return _told([run], pair, command, width, most)
+
+
+def _with_baseline(run: RunDirectory, versions: Sequence[str], baseline: str, width: int, most: int) -> str:
+    command = join(["turnwise", "compare", baseline, run.directory])
+    if len(versions) > 1:
+        named = ", ".join(version or NO_VERSION for version in sorted(versions, key=natural_order))
+        return printable(
+            f"not compared with the baseline {baseline}: the run holds {len(versions)} app versions "
+            f"({named}): {command} --versions A B"
+        )
+    try:
+        return _told([open_run(baseline), run], (), command, width, most)
+    except ConfigError as error:
+        return printable(f"not compared with the baseline: {error}")
+
+
+def _told(runs: Sequence[RunDirectory], pair: Sequence[str], command: str, width: int, most: int) -> str:
+    """Returns the comparison as text, or one line that says why there is none."""
+    size = sum(run.document.counts.get("results", 0) for run in runs)
+    if size > most:
+        why = f"{size:,} conversations are more than the {most:,} that the end of a run compares"
+        return printable(f"not compared: {why}: {command}")
+    try:
+        a, b = sides_of_runs(runs, pair)
+    except ConfigError as error:
+        return printable(f"not compared: {error}")
+    problem = ruler_problem(ruler_changes(a, b))
+    if problem:
+        return printable(f"not compared: {problem}: {command} --allow_different_judges")
+    found = compare(a, b, CompareOptions())
+    if nothing_common(found):
+        return printable(f"not compared: {nothing_common(found)}")
+    return "\n".join(_lines(found, command, width))
+
+
+def _lines(found: Comparison, command: str, width: int) -> Iterator[str]:
+    yield printable(f"difference: B {found.b.name} less A {found.a.name}; {pairing_text(found)}", width)
+    yield from criteria_table(found, width)
+    for name, why in found.not_compared.items():
+        yield printable(f"{name}: not compared: {why}", width)
+    yield printable(f"more: {command}")
+
+
+# Writes a comparison as Markdown, for a pull request or the summary of a CI step.
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~@&])")
+_MARKDOWN_FLIPS_SHOWN = 50
+_LONGEST = 300
+
+
+def comparison_markdown(found: Comparison) -> str:
+    """Returns a comparison as Markdown; all text of the runs is escaped."""
+    return "\n".join(_lines_markdown(found)) + "\n"
+
+
+def _lines_markdown(found: Comparison) -> Iterator[str]:
+    yield f"## {_text(found.b.name)} against {_text(found.a.name)}"
+    yield ""
+    for line in (f"A: {side_text(found.a)}", f"B: {side_text(found.b)}", pairing_text(found)):
+        yield f"- {_text(line)}"
+    for own in found.criteria:
+        yield f"- **{_text(own.criterion)}**: {_text(own.sentence)}"
+    for name, why in found.not_compared.items():
+        yield f"- **{_text(name)}**: not compared: {_text(why)}"
+    yield ""
+    yield from _table(
+        ["", f"A {found.a.name}", f"B {found.b.name}", "difference", "p", "word"],
+        [
+            [
+                own.criterion,
+                value_text(own.overall.value_a, own),
+                value_text(own.overall.value_b, own),
+                difference_text_comparison(own.overall, own),
+                shown_p(own.p_adjusted),
+                own.overall.word,
+            ]
+            for own in found.criteria
+        ],
+    )
+    yield from _slices_markdown(found)
+    yield from _flips_markdown(found.flips)
+    yield f"- {_text(families_text(found))}"
+    for note in found.notes:
+        yield f"- note: {_text(note)}"
+
+
+def _slices_markdown(found: Comparison) -> Iterator[str]:
+    units = {own.criterion: own for own in found.criteria}
+    shown = [own for own in found.slices if own.stands_out]
+    if shown:
+        yield "Slices that stand out:"
+        yield ""
+        yield from _table(
+            ["slice", "criterion", "difference", "q"],
+            [
+                [
+                    s.slice,
+                    s.criterion,
+                    difference_text_comparison(s.difference, units[s.criterion]),
+                    shown_p(s.q),
+                ]
+                for s in shown
+            ],
+        )
+
+
+def _flips_markdown(flips: Sequence[Flip]) -> Iterator[str]:
+    if not flips:
+        return
+    yield f"<details><summary>{len(flips)} flips</summary>"
+    yield ""
+    yield from _table(
+        ["", "case", "criterion", "turn", "reason"],
+        [
+            [
+                flip.kind.replace("_", " "),
+                flip.case,
+                flip.criterion,
+                "" if flip.turn_index is None else str(flip.turn_index),
+                flip.reason or "",
+            ]
+            for flip in flips[:_MARKDOWN_FLIPS_SHOWN]
+        ],
+    )
+    if len(flips) > _MARKDOWN_FLIPS_SHOWN:
+        yield f"{len(flips) - _MARKDOWN_FLIPS_SHOWN} more in compare.json."
+        yield ""
+    yield "</details>"
+    yield ""
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield "| " + " | ".join(map(_text, head)) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(map(_text, row)) + " |"
+    yield ""
+
+
+def _text(text: str) -> str:
+    """Returns a text that Markdown shows as it is, in one line."""
+    return _SPECIAL.sub(r"\\\1", printable(text, _LONGEST))
+
+
+# Says why a comparison does not pass: something is worse, or was not measured.
+
+FailOn = Literal["worse", "not_noninferior"]
+_NAMES_SHOWN = 5
+
+
+def fail_on_problems(found: Comparison, fail_on: FailOn) -> list[str]:
+    """Returns why a comparison does not pass, one line each; what could not be compared never passes."""
+    allowed = ("better", "same", "not worse", "differs", *(("cannot tell",) if fail_on == "worse" else ()))
+    problems = [
+        f"{own.criterion}: {own.sentence}"
+        for own in found.criteria
+        if own.overall.word not in allowed or own.overall.difference is None or _may_be_worse(own.undecided)
+    ]
+    problems += [f"{name}: not compared: {why}" for name, why in found.not_compared.items()]
+    return [*problems, *_not_measured(found)]
+
+
+def _may_be_worse(undecided: Undecided | None) -> bool:
+    """Returns whether B is worse under a reading of what is undecided."""
+    if undecided is None:
+        return False
+    readings = (undecided.left_out, undecided.worst_for_b, undecided.best_for_b)
+    is_unknown = undecided.changes_the_word and undecided.worst_for_b is None
+    return is_unknown or any(reading is not None and reading.word == "worse" for reading in readings)
+
+
+def _not_measured(found: Comparison) -> Iterator[str]:
+    """Yields what is in no figure and may have been worse."""
+    a, b, pairing = found.a, found.b, found.pairing
+    for side, place in zip((a, b), run_places(a, b), strict=False):
+        if side.lost:
+            yield f"{place}: {side.lost} records or conversations were lost"
+        for problem in side.problems:
+            if not problem.startswith(GATE_PROBLEM):
+                yield f"{place}: {failed_text(side)}{problem}"
+    if pairing.only_a:
+        names = _listed_fail_on(pairing.only_a_names, pairing.only_a)
+        yield f"{counted(pairing.only_a, 'case')} of {a.name} without a conversation of {b.name}: {names}"
+    if pairing.unidentified_a:
+        number = counted(pairing.unidentified_a, "conversation")
+        yield f"{number} of {a.name} without {pairing.by}: compared with nothing"
+    if pairing.changed:
+        names = _listed_fail_on(pairing.changed_names, pairing.changed)
+        yield f"{counted(pairing.changed, 'case')} left out, whose expectation differs: {names}"
+
+
+def _listed_fail_on(names: Sequence[str], number: int) -> str:
+    shown = names[:_NAMES_SHOWN]
+    more = f" and {number - len(shown)} more" if number > len(shown) else ""
+    return ", ".join(shown) + more
+
+
+# Reads the sides of a comparison from output directories.
+
+NO_VERSION = "(none)"
+"""How an unknown app version is named on the command line."""
+_VERSIONS_SHOWN = 10
+_LOST = ("lost_records", "lost_conversations", "lost_cases", "unread_ends")
+_Version = str | None
+
+
+class VersionSides(Struct):
+    """What a run holds, by app version.
+
+    Attributes:
+        run: The run.
+        conversations: App version -> its conversations.
+        rulers: App version -> criterion -> judge models and prompts.
+        errors: App version -> criterion -> conversations with an error.
+    """
+
+    run: FinishedRun
+    conversations: dict[_Version, list[ComparedConversation]] = field(default_factory=dict)
+    rulers: dict[_Version, dict[str, set[str]]] = field(default_factory=dict)
+    errors: dict[_Version, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def versions(self) -> list[str | None]:
+        """The app versions; None: not stated."""
+        return list(self.conversations)
+
+    def side(self, version: _Version, name: str) -> ComparedSide:
+        """Returns one app version as a side."""
+        document = self.run.document
+        return ComparedSide(
+            name=name,
+            source=self.run.directory,
+            conversations=columns_of(self.conversations[version]),
+            run_ids=[document.run_id],
+            lost=sum(document.counts.get(name) or 0 for name in _LOST),
+            problems=problems_of(document),
+            document=document,
+            rulers=self.rulers.get(version, {}),
+            errors=self.errors.get(version, {}),
+            calibration=self.run.calibration(),
+        )
+
+
+def sides_of(directories: Sequence[str], versions: Sequence[str]) -> tuple[ComparedSide, ComparedSide]:
+    """Returns base and candidate.
+
+    Args:
+        directories: One or two output directories.
+        versions: The two app versions; empty: the one version of each directory.
+
+    Raises:
+        ConfigError: A directory cannot be read or holds no conversation, or the versions are not clear.
+    """
+    return sides_of_runs([open_run(directory) for directory in directories], versions)
+
+
+def sides_of_runs(
+    directories: Sequence[FinishedRun], versions: Sequence[str]
+) -> tuple[ComparedSide, ComparedSide]:
+    """Does what `sides_of` does with runs that are open already; raises as it does."""
+    runs = [_read(directory) for directory in directories]
+    own, other = runs[0], runs[-1]
+    if versions:
+        chosen = [_find(run, version) for run, version in zip((own, other), versions, strict=True)]
+    else:
+        chosen = _only(runs)
+    if own.run.document.run_id == other.run.document.run_id and chosen[0] == chosen[1]:
+        raise ConfigError(
+            f"{own.run.directory}: A and B are the same conversations of the same run; nothing to compare"
+        )
+    names = _names([own, other], chosen)
+    return own.side(chosen[0], names[0]), other.side(chosen[1], names[1])
+
+
+def problems_of(document: RunDocument) -> list[str]:
+    """Returns why a run ended with exit status 1, one line each."""
+    if document.exit_status and not document.problems:
+        return [f"it ended with exit status {document.exit_status}"]
+    return document.problems
+
+
+def _read(run: FinishedRun) -> VersionSides:
+    found = read_versions(run)
+    if not found.conversations:
+        raise ConfigError(f"{run.directory}: holds no scored conversation")
+    return found
+
+
+def read_versions(run: FinishedRun) -> VersionSides:
+    """Returns the scored conversations of a run, by app version.
+
+    Raises:
+        ConfigError: A file cannot be read.
+    """
+    run.check_results()
+    found = VersionSides(run)
+    failures = [row for row in run.failures() if row["stage"] == "score" and row["criterion"]]
+    conversations = collect(_noting(found), _summaries(run))
+    add_errors(conversations, raised_errors(failures))
+    for conversation in conversations:
+        found.conversations.setdefault(conversation.app_version, []).append(conversation)
+    for failure in failures:
+        errors = found.errors.setdefault(failure["app_version"], {})
+        errors[failure["criterion"] or ""] = errors.get(failure["criterion"] or "", 0) + 1
+    return found
+
+
+def _noting(found: VersionSides) -> Iterator[ScoreRow]:
+    """Yields the score rows, and notes which judges scored them."""
+    for row in found.run.scores():
+        ruler = ruler_of(row)
+        if ruler is not None:
+            found.rulers.setdefault(row["app_version"], {}).setdefault(row["criterion"], set()).add(ruler)
+        yield row
+
+
+def _summaries(run: FinishedRun) -> Iterator[Summary]:
+    """Yields the verdicts: from the table of conversations or, where a run has none, from the results."""
+    if run.has("conversations"):
+        for row in cast("Iterator[ConversationRow]", run.rows("conversations")):
+            yield Summary(
+                conversation_id=row["conversation_id"],
+                app_version=row["app_version"],
+                verdict=row["verdict"],
+                reason=row["reason"],
+                eval_id=row["eval_id"],
+                task=row["task"],
+                case_digest=row["case_digest"] or "",
+                language=row["language"],
+                tags=row["tags"],
+                revision=row["revision"],
+                sampled_out=row.get("sampled_out") or (),
+            )
+        return
+    for result in run.results():
+        version = result["result"].get("appVersion") or None
+        yield Summary(result["conversation_id"], version, result["evaluation_status"])
+
+
+def _find(run: VersionSides, wanted: str) -> _Version:
+    """Returns the app version of a name, which may be its last part, or how texts show it."""
+    known = run.conversations.keys()
+    if wanted in known:
+        return wanted
+    if wanted in (NO_VERSION, "") and None in known:
+        return None
+    found = [own for own in known if own and wanted in (own.rsplit("/", 1)[-1], printable(own))]
+    if len(found) == 1:
+        return found[0]
+    what = "names several app versions" if found else "is no app version with scored conversations"
+    raise ConfigError(f"--versions {wanted}: {what} in {run.run.directory} (there are: {_listed(run)})")
+
+
+def _only(runs: Sequence[VersionSides]) -> list[_Version]:
+    """Returns the one version of each of two runs."""
+    if len(runs) == 1:
+        run = runs[0]
+        if len(run.conversations) == 1:
+            raise ConfigError(
+                f"{run.run.directory}: holds one app version, {_listed(run)}; name a second directory to "
+                "compare it with"
+            )
+        raise ConfigError(
+            f"{run.run.directory}: --versions names the base and the candidate (there are: {_listed(run)})"
+        )
+    for run in runs:
+        if len(run.conversations) > 1:
+            raise ConfigError(
+                f"{run.run.directory}: holds {len(run.conversations)} app versions; --versions names one of "
+                f"each directory (there are: {_listed(run)})"
+            )
+    return [next(iter(run.conversations)) for run in runs]
+
+
+def _listed(run: VersionSides) -> str:
+    names = sorted(version or NO_VERSION for version in run.conversations)
+    more = f" and {len(names) - _VERSIONS_SHOWN} more" if len(names) > _VERSIONS_SHOWN else ""
+    return ", ".join(names[:_VERSIONS_SHOWN]) + more
+
+
+def _names(runs: Sequence[VersionSides], versions: Sequence[_Version]) -> list[str]:
+    """Returns how texts call the sides: by the version, or by the directory where versions are the same."""
+    if versions[0] == versions[1]:
+        paths = [run.run.directory.rstrip("/") for run in runs]
+        short = [path.rsplit("/", 1)[-1] for path in paths]
+        return short if short[0] != short[1] else paths
+    full = [version or NO_VERSION for version in versions]
+    short = [version.rsplit("/", 1)[-1] for version in full]
+    return short if short[0] != short[1] else full
+
+
+# Says why two sides cannot be compared.
+
+_SHOWN = 5
+
+
+def ruler_problem(ruler: Sequence[RulerChange]) -> str:
+    """Returns what measured two sides differently, in one sentence; "": nothing."""
+    changes = [f"{change.what} ({change.a} for A, {change.b} for B)" for change in beyond_verdicts(ruler)]
+    more = f", and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+    shown = ", ".join(changes[:_SHOWN])
+    return f"A and B were not measured in the same way: {shown}{more}" if changes else ""
+
+
+def nothing_common(found: Comparison) -> str:
+    """Returns why a comparison compares nothing, as one line; "": it compares something."""
+    why = "; ".join(f"{name}: {why}" for name, why in found.not_compared.items())
+    return "" if found.criteria else f"A and B have no criterion in common: {why or 'neither has a score'}"

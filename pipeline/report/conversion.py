@@ -1,18 +1,39 @@
 """Writes the conversations of a finished run with their scores, in a format that holds both."""
 
+import os
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, TypeAlias, cast
 
-from turnwise.pipeline.conversion.candidates import RowKey, last_rows
-from turnwise.pipeline.conversion.convert import add_differences, add_lost
-from turnwise.pipeline.conversion.output import record_file
-from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.io.files import read_files, whole_items
+from turnwise.pipeline.io.listing import join_path, path_exists
+from turnwise.pipeline.io.run_reader import RunDirectory, open_run
+from turnwise.pipeline.io.terminal import counted, printable, wrapped
+from turnwise.pipeline.settings.run import MAX_RECORD_BYTES
+from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.inspection import Conversion
+from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.inspection import Conversion, NotConverted
+from turnwise.schemas.jsonio import JsonObject, dump_json, is_local, is_store_url
 from turnwise.schemas.rows import ConversationRow, ScoreRow, Transcript
-from turnwise.transforms.decisions.cases import recorded_turns, transcript_conversation
-from turnwise.transforms.tools.conversion import RunOfConversation, Target, scored
+from turnwise.schemas.run import RUN_FILE
+from turnwise.schemas.score import Failure
+from turnwise.transforms.decisions.cases import (
+    TO_APPROVE,
+    Candidate,
+    CandidateSample,
+    distinct_names,
+    logged_candidate,
+    made_case,
+    recorded_turns,
+    row_candidate,
+    transcript_conversation,
+)
+from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
+from turnwise.transforms.tools.conversion import Converted, RunOfConversation, Target, converted, scored
 
 _ADK = ".adk"
 _SETS = "results of several eval sets; adk web shows them in the first one"
@@ -75,3 +96,336 @@ def app_name(output: str) -> str:
     """Returns the name of the agent in whose folder a file lies (`AGENT/.adk/eval_history/FILE`)."""
     parts = Path(output).absolute().parts
     return parts[parts.index(_ADK) - 1] if _ADK in parts[1:] else "turnwise"
+
+
+# Conversions as text.
+
+_SHOWN = 5
+_LONGEST = 2_000
+
+
+def conversion_text(done: Conversion, width: int) -> str:
+    """Returns what was written, what the target does not hold, and what was not converted."""
+    return "\n".join(_lines(done, width))
+
+
+def _lines(done: Conversion, width: int) -> Iterator[str]:
+    given = [counted(done.conversations, "conversation")] if done.conversations or not done.cases else []
+    given += [counted(done.cases, "eval case")] if done.cases else []
+    where = f" in {printable(done.output)}" if done.output else ""
+    yield f"{' and '.join(given)} read, {counted(done.written, 'record')} written as {done.to}{where}"
+    yield from _counts("left out", done.skipped, width)
+    yield from _counts(f"not held by {done.to}", done.not_held, width)
+    yield from _counts(f"stated by {done.to} only", done.added, width)
+    yield from _counts("to be looked at", done.notes, width)
+    if done.lost_count:
+        yield f"not converted: {done.lost_count}"
+        for one in done.lost[:_SHOWN]:
+            place = f"{one.source}:{one.position}" if one.position else one.source
+            yield from wrapped(printable(f"  {place}: {one.reason}", _LONGEST), width, " " * 4)
+        if done.lost_count > _SHOWN:
+            yield f"  ... and {done.lost_count - _SHOWN} more"
+
+
+def _counts(said: str, counts: Mapping[str, int], width: int) -> Iterator[str]:
+    """Yields numbers by name, the greatest first."""
+    if counts:
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        shown = ", ".join(f"{printable(name, _LONGEST)} {count}" for name, count in ordered)
+        yield from wrapped(f"{said}: {shown}", width)
+
+
+# Writes a file of records as a whole: it is there when all of them are.
+
+
+class RecordFile:
+    """Writes the records of one file.
+
+    Attributes:
+        stem: Name of the file without its suffixes.
+        count: Number of records so far.
+    """
+
+    def __init__(self, file: BinaryIO, target: Target, name: str) -> None:
+        self._file, self._key = file, target.key
+        self.stem = name.split(".")[0]
+        self._name, self._document, self._tail = name, target.document, ""
+        self._digests: dict[str, bytes] = {}
+        self.count = 0
+
+    def add(self, record: JsonObject) -> bool:
+        """Writes a record; False: it is there already.
+
+        Raises:
+            ValueError: The file has another one with its key.
+        """
+        data = dump_json(record)
+        if self._key is not None:
+            key, digest = record[self._key], blake2b(data, digest_size=16).digest()
+            if self._digests.setdefault(key, digest) != digest:
+                raise ValueError(f"a file has each {self._key} once, and another {key!r} is there already")
+            if self._digests[key] is not digest:
+                return False
+        self._write(record, data)
+        self.count += 1
+        return True
+
+    def _write(self, record: JsonObject, data: bytes) -> None:
+        if self._document is None:
+            self._file.write(data + b"\n")
+        elif self.count:
+            self._file.write(b",\n" + data)
+        else:
+            head, self._tail = self._document(self._name, record)
+            self._file.write(head.encode() + data)
+
+    def end(self) -> None:
+        """Writes what follows the records."""
+        self._file.write(self._tail.encode())
+
+
+@contextmanager
+def record_file(path: str, target: Target) -> Iterator[RecordFile]:
+    """Opens a file for records; it gets its name at the end, if it holds any.
+
+    Raises:
+        ConfigError: The file is there, or cannot be written.
+    """
+    place = check_new_file(path, target)
+    partial = place.with_name(f"{place.name}.partial")
+    try:
+        with open(partial, "wb") as file:
+            writer = RecordFile(file, target, place.name)
+            yield writer
+            writer.end()
+        if writer.count:
+            os.replace(partial, place)
+    except OSError as error:  # a full disk names no file
+        error.filename = error.filename or path
+        raise
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def check_new_file(path: str, target: Target) -> Path:
+    """Returns the path of a file that is to be written.
+
+    Raises:
+        ConfigError: It is there already, has no directory, or cannot have that name.
+    """
+    place = Path(path)
+    if not is_local(path):
+        raise ConfigError(f"{path}: only files of this machine are written")
+    if place.exists():
+        raise ConfigError(f"{path}: is there already; remove it, or name another file")
+    if not place.parent.is_dir():
+        raise ConfigError(f"{path}: there is no directory {place.parent}; make it first")
+    try:
+        if target.document is not None:
+            target.document(place.name, {})
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return place
+
+
+# Writes eval cases made of conversations.
+
+_CUT = "cut transcripts, which are refused: name the logs of the run instead"
+_NO_TURN = "without a turn"
+_CASES_REPEATED = "asked and done as in another conversation"
+_NOT_DRAWN = "not in the sample"
+
+
+def write_cases(
+    given: Iterable[Candidate | Failure],
+    is_wanted: Callable[[Candidate], bool],
+    sample: CandidateSample,
+    target: Target,
+    output: str,
+) -> Conversion:
+    """Writes the cases of the conversations that are wanted.
+
+    Args:
+        given: All conversations, and what could not be read.
+        is_wanted: Returns whether a conversation is selected.
+        sample: Where the selected ones are collected.
+        target: The format of the cases.
+        output: Path of the file.
+
+    Raises:
+        ConfigError: The file is there, or cannot be written.
+    """
+    done = Conversion(to=target.name)
+    skipped: Counter[str] = Counter()
+    with record_file(output, target) as file:
+        for one in given:
+            if isinstance(one, Failure):
+                add_lost(done, one.source or "", one.position or 0, one.message)
+                continue
+            done.conversations += 1
+            if is_wanted(one):
+                _collect(one, sample, skipped)
+            else:
+                skipped["not selected"] += 1
+        skipped[_CASES_REPEATED] = sample.repeated
+        for name, candidate in distinct_names(sample.chosen()):
+            _write(candidate, name, target, file, done)
+        skipped[_NOT_DRAWN] = sample.left_out
+        done.written, done.output = file.count, output if file.count else None
+    done.skipped = {reason: count for reason, count in skipped.items() if count}
+    return done
+
+
+def _collect(candidate: Candidate, sample: CandidateSample, skipped: Counter[str]) -> None:
+    if candidate.cut:
+        skipped[_CUT] += 1
+    elif not candidate.conversation.turns:
+        skipped[_NO_TURN] += 1
+    else:
+        sample.add(candidate)
+
+
+def _write(candidate: Candidate, name: str, target: Target, file: RecordFile, done: Conversion) -> None:
+    try:
+        made = made_case(candidate, name, file.stem)
+        written = converted(made.case, target)
+        if "tags" in written.not_held:
+            written = _marked(made.case.eval_id, candidate, target, file)
+        file.add(written.record)
+    except ValueError as error:
+        add_lost(done, candidate.source, candidate.position, " ".join(str(error).split()))
+        return
+    done.notes = dict(Counter(done.notes) + made.notes)
+    # The set of the case is the file itself.
+    not_held = Counter({path: n for path, n in written.not_held.items() if path != "eval_set_id"})
+    done.not_held = dict(Counter(done.not_held) + not_held)
+    done.added = dict(Counter(done.added) + written.added)
+
+
+def _marked(name: str, candidate: Candidate, target: Target, file: RecordFile) -> Converted:
+    """Returns the case with its mark in its name, for a target without tags."""
+    case = made_case(candidate, f"{TO_APPROVE}-{name}", file.stem).case
+    case.tags = []
+    return converted(case, target)
+
+
+# Converts files.
+
+ReadItem: TypeAlias = LoggedConversation | FoundCase | Failure
+_KEPT = 20
+_REPEATED = "equal to an earlier record"
+
+
+def convert_items(items: Iterable[ReadItem], target: Target, output: str) -> Conversion:
+    """Writes conversations and eval cases as records of a target.
+
+    Args:
+        items: What was read, and what could not be.
+        target: The target.
+        output: Path of the file.
+
+    Raises:
+        ConfigError: The file is there, or cannot be written.
+    """
+    done = Conversion(to=target.name)
+    with record_file(output, target) as file:
+        for item in items:
+            if isinstance(item, Failure):
+                add_lost(done, item.source or "", item.position or 0, item.message)
+            elif isinstance(item, FoundCase):
+                done.cases += 1
+                write_item(item.case, item.record, target, file, done)
+            else:
+                done.conversations += 1
+                write_item(item.conversation, item.record, target, file, done)
+        done.written, done.output = file.count, output if file.count else None
+    return done
+
+
+def write_item(
+    item: Conversation | EvalCase, record: Record, target: Target, file: RecordFile, done: Conversion
+) -> None:
+    """Writes one of them, and adds to what was done."""
+    try:
+        made = converted(item, target)
+        is_new = file.add(made.record)
+    except ValueError as error:
+        add_lost(done, record.source, record.position, " ".join(str(error).split()))
+        return
+    if not is_new:
+        done.skipped[_REPEATED] = done.skipped.get(_REPEATED, 0) + 1
+        return
+    add_differences(done, made)
+
+
+def add_differences(done: Conversion, made: Converted) -> None:
+    """Adds what a target does not hold, and what it alone states."""
+    done.not_held = dict(Counter(done.not_held) + made.not_held)
+    done.added = dict(Counter(done.added) + made.added)
+
+
+def add_lost(done: Conversion, source: str, position: int, reason: str) -> None:
+    """Adds what was not converted."""
+    done.lost_count += 1
+    if len(done.lost) < _KEPT:
+        done.lost.append(NotConverted(source, position, reason))
+
+
+# Reads the conversations of which eval cases may be made: of runs and of logs.
+
+RowKey: TypeAlias = "tuple[str, str | None]"
+
+
+def is_run(path: str) -> bool:
+    """Returns whether a path is the output directory of a run, on any filesystem that Beam supports."""
+    if is_store_url(path) or any(char in path for char in "*?["):
+        return is_local(path) and (Path(path) / RUN_FILE).is_file()
+    return path_exists(join_path(path, RUN_FILE))
+
+
+def log_candidates(paths: Sequence[str], reader: AnyReader) -> Iterator[Candidate | Failure]:
+    """Yields the conversations of logs, and what could not be read; raises ConfigError as `read_files`."""
+    for item in whole_items(read_files("--from", paths, reader, MAX_RECORD_BYTES)):
+        if isinstance(item, Failure):
+            yield item
+        elif isinstance(item, FoundCase):
+            place = item.record
+            said = f"{item.case.eval_id} is an eval case already"
+            yield Failure("parse", "ValueError", said, place.source, place.position)
+        else:
+            yield logged_candidate(item.conversation, item.record.source, item.record.position)
+
+
+def run_candidates(directory: str) -> Iterator[Candidate | Failure]:
+    """Yields the conversations of a run, each in its last revision; raises ConfigError as `open_run`."""
+    run = open_run(directory)
+    failed = _failed_turns(run)
+    for key, row in last_rows(run):
+        try:
+            yield row_candidate(row, frozenset(failed.get((*key, row["revision"]), ())))
+        except ValueError as error:
+            yield Failure("parse", "ValueError", str(error), row["source"], row["position"])
+
+
+def _key(row: ConversationRow) -> RowKey:
+    return row["conversation_id"], row["app_version"]
+
+
+def last_rows(run: RunDirectory) -> Iterator[tuple[RowKey, ConversationRow]]:
+    """Yields the conversations of a run in their last revision, with id and app version."""
+    revisions: dict[RowKey, int] = {}
+    for row in run.conversations():
+        revisions[_key(row)] = max(row["revision"], revisions.get(_key(row), 0))
+    for row in run.conversations():
+        if row["revision"] == revisions[_key(row)]:
+            yield _key(row), row
+
+
+def _failed_turns(run: RunDirectory) -> dict[tuple[str, str | None, int], set[int]]:
+    """Returns the turns of which a score fails, by conversation, app version and revision."""
+    failed: defaultdict[tuple[str, str | None, int], set[int]] = defaultdict(set)
+    for score in run.scores():
+        if score["outcome"] == "FAIL" and score["turn_index"] is not None:
+            key = (score["conversation_id"], score["app_version"], score["revision"])
+            failed[key].add(score["turn_index"])
+    return failed

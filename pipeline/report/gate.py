@@ -1,31 +1,53 @@
 """Applies the rules of a gate to a finished run."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from pydantic import ValidationError
 
-from turnwise.pipeline.comparison.sides import problems_of, sides_of_runs
-from turnwise.pipeline.gating.reading import gated_versions
-from turnwise.pipeline.gating.report import (
-    checks_of,
-    lost_cases_of_run,
-    lost_of_run,
-    lost_records,
-    read_first,
-    rule_line,
-    status_of,
-)
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run, written_run
+from turnwise.pipeline.io.terminal import LONGEST_PLACE, counted, names_text, printable
+from turnwise.pipeline.report.comparison import problems_of, sides_of_runs
 from turnwise.pipeline.settings.run import RunSettings, read_config
-from turnwise.schemas.comparison import Comparison
+from turnwise.schemas.calibration import Calibration
+from turnwise.schemas.comparison import Comparison, CriterionComparison, Flip
 from turnwise.schemas.config import AllPassRule, ConfigError, GateConfig, NotWorseRule
-from turnwise.schemas.gate import GATE_PROBLEM, GateReport
+from turnwise.schemas.gate import (
+    GATE_PROBLEM,
+    GateCheck,
+    GatedConversation,
+    GateReport,
+    LostRecord,
+    RuleResult,
+    RuleStatus,
+)
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
+from turnwise.transforms.decisions.comparison.collect import (
+    ComparedConversation,
+    Observed,
+    Summary,
+    add_errors,
+    collect,
+    raised_errors,
+)
 from turnwise.transforms.decisions.gate.bounds import mark_missing
-from turnwise.transforms.decisions.gate.measured import NO_BASELINE, BaselineState, baseline_state, gate_fault
+from turnwise.transforms.decisions.gate.measured import (
+    NO_BASELINE,
+    BaselineState,
+    GatedVersion,
+    Lost,
+    baseline_state,
+    difference_text,
+    gate_fault,
+    lost_of,
+    unrecorded_cases,
+)
 from turnwise.transforms.decisions.gate.rules import apply_rules
+from turnwise.transforms.review.problems import cluster_sizes, latest_revisions, to_read
 from turnwise.transforms.scoring.evaluate import STATUS
 
 
@@ -174,3 +196,417 @@ def check_baseline(settings: RunSettings) -> None:
         if settings.is_streaming and all(isinstance(rule, AllPassRule) for rule in own):
             raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
         open_run(settings.baseline)
+
+
+# Puts the result of a gate together.
+
+_READING_CASES = ("read", "parse_case")
+
+
+def status_of(rules: Sequence[RuleResult], problems: Sequence[str]) -> RuleStatus:
+    """Returns the status of a gate: what is undecided does not pass."""
+    found = {rule.status for rule in rules}
+    if problems or "failed" in found:
+        return "failed"
+    return "undecided" if "undecided" in found or not rules else "passed"
+
+
+def rule_line(rule: RuleResult) -> str:
+    """Returns what became of a rule, in one line."""
+    version = f" ({rule.app_version})" if rule.app_version else ""
+    status = "not decided" if rule.status == "undecided" else rule.status
+    more, more_lost = (f" and {number} more" if number else "" for number in (rule.more, rule.more_lost))
+    lost = f"; lost: {names_text(rule.lost, LONGEST_PLACE)}{more_lost}" if rule.lost else ""
+    names = f": {names_text(rule.conversations)}{more}" if rule.conversations else ""
+    return f"{rule.rule}{version}: {status}: {rule.why}{names}{lost}"
+
+
+def checks_of(versions: Sequence[GatedVersion]) -> Iterator[GateCheck]:
+    """Yields every conversation by every criterion that can fail, the verdict first."""
+    gates = {
+        name
+        for version in versions
+        for one in version.conversations
+        for name, found in one.criteria.items()
+        if found.threshold is not None or found.outcome is not None
+    }
+    for version in versions:
+        for one in version.conversations:
+            known = one.criteria.keys() | one.sampled_out
+            for name in sorted(known & (gates | {STATUS}), key=lambda name: (name != STATUS, name)):
+                found = one.criteria.get(name) or Observed(why="sampled out")
+                yield GateCheck(
+                    conversation_id=one.conversation_id,
+                    app_version=version.app_version,
+                    eval_id=one.eval_id,
+                    criterion=name,
+                    status=_status(found),
+                    value=found.value,
+                    threshold=found.threshold,
+                    turn_index=found.turn_index,
+                    why=None if found.outcome == "PASS" else found.why,
+                )
+
+
+def _status(found: Observed) -> RuleStatus:
+    return {"PASS": "passed", "FAIL": "failed"}.get(found.outcome or "", "undecided")  # type: ignore[return-value]
+
+
+def read_first(versions: Sequence[GatedVersion]) -> list[GatedConversation]:
+    """Returns the conversations to read first."""
+    rows = conversation_rows(versions)
+    sizes = cluster_sizes(rows)
+    return [
+        GatedConversation(
+            conversation_id=row["conversation_id"],
+            app_version=row["app_version"],
+            verdict=row["verdict"],
+            why=row["why"],
+            cluster_label=row["cluster_label"],
+            alike=sizes.get(row["cluster"] or "", 1),
+            source=row["source"],
+            position=row["position"],
+        )
+        for row in to_read(rows)
+    ]
+
+
+def lost_records(failures: Sequence[FailureRow]) -> list[LostRecord]:
+    """Returns what was lost before it could be scored."""
+    return [LostRecord(place=_place(row), message=row["message"]) for row in lost_rows(failures)]
+
+
+def lost_of_run(
+    counts: JsonObject,
+    failures: Sequence[FailureRow],
+    versions: Sequence[GatedVersion],
+    unused: Iterable[str] = (),
+) -> Lost:
+    """Returns what was lost, with source and position of records and the names of eval cases.
+
+    A case without a recording is not counted where a record was lost that names it: it is the same loss.
+
+    Args:
+        counts: Of `run.json`.
+        failures: Failures of the run.
+        versions: What was scored.
+        unused: Eval cases without a recording, as far as their names are known.
+    """
+    scored = {one.eval_id for version in versions for one in version.conversations}
+    gone = lost_names(failures) - scored
+    other = max(0, (counts.get("unused_cases") or 0) - len(gone))
+    names = [*_places(lost_rows(failures)), *_eval_cases(name for name in unused if name not in gone)]
+    return lost_of({**counts, "unused_cases": other}, names)
+
+
+def lost_cases_of_run(counts: JsonObject, failures: Iterable[FailureRow], unused: Iterable[str] = ()) -> Lost:
+    """Returns what `lost_of_run` does, of eval cases only."""
+    of_cases = (row for row in failures if row["stage"] in _READING_CASES)
+    return lost_of(counts, [*_places(of_cases), *_eval_cases(unused)], only_cases=True)
+
+
+def _eval_cases(unused: Iterable[str]) -> Iterator[str]:
+    return (f"eval case {name}" for name in unused)
+
+
+def _places(rows: Iterable[FailureRow]) -> Iterator[str]:
+    return (_place(row) for row in rows if row["source"] is not None)
+
+
+def _place(row: FailureRow) -> str:
+    return f"{row['source']}:{row['position']}" if row["position"] else str(row["source"])
+
+
+# Makes of the rows of a run what a gate is applied to.
+
+
+def gated_versions(
+    scores: Iterable[ScoreRow],
+    rows: Iterable[ConversationRow],
+    failures: Sequence[FailureRow],
+    comparisons: Mapping[str | None, Comparison] | None = None,
+    baseline: BaselineState = NO_BASELINE,
+    calibration: Calibration | None = None,
+) -> list[GatedVersion]:
+    """Returns the app versions of a run.
+
+    Args:
+        scores: Its score rows, those of one conversation in a row.
+        rows: Its rows of conversations.
+        failures: Its failures.
+        comparisons: App version -> its comparison with the baseline; None: there is no baseline.
+        baseline: The baseline itself.
+        calibration: What human labels say of the run; None: it has no labels.
+    """
+    latest = latest_revisions([{**row, "transcript": None} for row in rows])
+    unrecorded = unrecorded_cases(latest, lost_names(failures))
+    conversations = collect(scores, [_summary(row) for row in latest])
+    add_errors(conversations, raised_errors(failures))
+    by_version: defaultdict[str | None, list[ComparedConversation]] = defaultdict(list)
+    for one in conversations:
+        by_version[one.app_version].append(one)
+    return [
+        GatedVersion(
+            version,
+            by_version[version],
+            [row for row in latest if row["app_version"] == version],
+            (comparisons or {}).get(version),
+            baseline,
+            calibration,
+            unrecorded.get(version, ()),
+        )
+        for version in sorted(by_version, key=lambda name: name or "")
+    ]
+
+
+def _summary(row: ConversationRow) -> Summary:
+    return Summary(
+        conversation_id=row["conversation_id"],
+        app_version=row["app_version"],
+        verdict=row["verdict"],
+        reason=row["reason"] or row["why"],
+        eval_id=row["eval_id"],
+        task=row["task"],
+        case_digest=row["case_digest"] or "",
+        language=row["language"],
+        tags=row["tags"],
+        revision=row["revision"],
+        sampled_out=row.get("sampled_out") or (),
+    )
+
+
+def conversation_rows(versions: Sequence[GatedVersion]) -> list[ConversationRow]:
+    """Returns the rows of all versions."""
+    return [row for version in versions for row in version.rows]
+
+
+# The result of a gate as Markdown for a pull request: what changed, and why.
+
+_MARKS = {"passed": "passed", "failed": "**failed**", "undecided": "**not decided**"}
+_LONGEST = 160
+_MOST_FLIPS = 10
+_MOST_NAMES = 5
+_FLIPS = (("lost", "Now failing"), ("newly_undecided", "No longer decided"), ("gained", "Now passing"))
+
+
+def plain(text: str) -> str:
+    """Returns a text of turnwise's own that is shown as it is.
+
+    Every character of ASCII that is no letter, digit or space becomes a character reference, so that none is
+    markup, ends a table's cell or begins a link.
+    """
+    return "".join(
+        char if char.isalnum() or char == " " or not char.isascii() else f"&#{ord(char)};" for char in text
+    )
+
+
+def code(text: str | None, width: int = _LONGEST) -> str:
+    """Returns a text of a log as inline code, in which mentions are not looked for either."""
+    escaped = plain(printable(text or "", width))
+    return f"<code>{escaped}</code>" if escaped else ""
+
+
+def markdown(report: GateReport) -> str:
+    """Returns the summary: the rules, what changed against the baseline, and the conversations to read."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: GateReport) -> Iterator[str]:
+    yield f"## turnwise: {_MARKS[report.status].strip('*')}"
+    yield ""
+    yield _balance(report)
+    yield from ("", *(f"- {code(problem, 400)}" for problem in report.problems)) if report.problems else ()
+    yield from ("", "| rule | version | result | why |", "|---|---|---|---|")
+    order = {"failed": 0, "undecided": 1, "passed": 2}
+    yield from (_rule(rule) for rule in sorted(report.rules, key=lambda rule: order[rule.status]))
+    if report.comparison is not None:
+        yield from _changes(report.comparison)
+    if report.to_read:
+        yield from _to_read(report)
+
+
+def _balance(report: GateReport) -> str:
+    verdicts = Counter(check.status for check in report.checks if check.criterion == STATUS)
+    counts = f"{verdicts['passed']} passed, {verdicts['failed']} failed, {verdicts['undecided']} not decided"
+    lost = f"; {counted(len(report.lost), 'record')} lost" if report.lost else ""
+    return f"{counted(verdicts.total(), 'conversation')}: {counts}{lost}."
+
+
+def _rule(rule: RuleResult) -> str:
+    names = _names(": ", rule.conversations, rule.more, 60) + _names(
+        "; lost: ", rule.lost, rule.more_lost, _LONGEST
+    )
+    cells = (plain(rule.rule), code(rule.app_version), _MARKS[rule.status], plain(rule.why) + names)
+    return f"| {' | '.join(cells)} |"
+
+
+def _names(before: str, names: Sequence[str], others: int, width: int) -> str:
+    shown = ", ".join(code(name, width) for name in names[:_MOST_NAMES])
+    left = len(names) + others - _MOST_NAMES
+    return f"{before}{shown}" + (f" and {left} more" if left > 0 else "") if shown else ""
+
+
+def _changes(comparison: Comparison) -> Iterator[str]:
+    """Yields the criteria that changed, and the cases whose outcome did."""
+    changed = [one for one in comparison.criteria if one.overall.difference or one.gained or one.lost]
+    yield from ("", f"### Against the baseline {code(comparison.a.name)}", "")
+    if not changed:
+        yield "No criterion changed."
+        yield from _notes(comparison)
+        return
+    yield from ("| criterion | baseline | now | difference |", "|---|---|---|---|")
+    yield from map(_criterion, changed)
+    for kind, title in _FLIPS:
+        yield from _flips(title, [flip for flip in comparison.flips if flip.kind == kind])
+    yield from _notes(comparison)
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    for note in comparison.notes:
+        yield from ("", code(note, 400))
+
+
+def _criterion(one: CriterionComparison) -> str:
+    before, after = (_value(value, one) for value in (one.overall.value_a, one.overall.value_b))
+    return f"| {plain(one.criterion)} | {before} | {after} | {plain(difference_text(one))} |"
+
+
+def _value(value: float | None, one: CriterionComparison) -> str:
+    if value is None:
+        return ""
+    return f"{100 * value:.1f} %" if one.measure == "pass_rate" else f"{value:.4g}"
+
+
+def _flips(title: str, found: Sequence[Flip]) -> Iterator[str]:
+    if not found:
+        return
+    yield from ("", f"{title}: {len(found)}", "", "| case | criterion | turn | why |", "|---|---|---|---|")
+    for flip in found[:_MOST_FLIPS]:
+        turn = "" if flip.turn_index is None else str(flip.turn_index)
+        yield f"| {code(flip.case)} | {plain(flip.criterion)} | {turn} | {code(flip.reason)} |"
+    if len(found) > _MOST_FLIPS:
+        yield f"| and {len(found) - _MOST_FLIPS} more | | | |"
+
+
+def _to_read(report: GateReport) -> Iterator[str]:
+    yield from ("", "<details>", f"<summary>{len(report.to_read)} conversations to read first</summary>", "")
+    yield from ("| conversation | version | verdict | why | alike | place |", "|---|---|---|---|---|---|")
+    for one in report.to_read:
+        place = code(f"{one.source}:{one.position}" if one.position else one.source)
+        yield (
+            f"| {code(one.conversation_id)} | {code(one.app_version)} | {one.verdict or 'not decided'} "
+            f"| {code(one.why)} | {one.alike} | {place} |"
+        )
+    yield from ("", "</details>")
+
+
+# Finds what a run lost before it could be scored, and the eval cases that lost records name.
+
+_READING = ("read", "parse", "parse_case", "assemble", "match")
+_CASE_NAME = re.compile(r'"eval_?[iI]d"\s*:\s*"([^"\\]+)"')
+
+
+def lost_rows(failures: Iterable[FailureRow]) -> list[FailureRow]:
+    """Returns the failures that a whole record, conversation or eval case was lost by."""
+    return [row for row in failures if _is_lost(row)]
+
+
+def lost_names(failures: Iterable[FailureRow]) -> set[str]:
+    """Returns the eval cases that lost records name."""
+    return {name for row in lost_rows(failures) for name in _named_case(row)}
+
+
+def _is_lost(row: FailureRow) -> bool:
+    return row["stage"] in _READING or (row["stage"] == "score" and row["criterion"] is None)
+
+
+def _named_case(row: FailureRow) -> Sequence[str]:
+    """Returns the one eval case that a lost record names, as far as it can be read; else nothing."""
+    found = {str(name) for name in _CASE_NAME.findall(row["record"] or "")}
+    return [*found] if len(found) == 1 else []
+
+
+# The result of a gate as JUnit XML, as GitHub, GitLab and Jenkins read it.
+
+_JUNIT_LONGEST = 4000
+_RULES, _RUN, _LOST = "gate rules", "run", "lost records"
+
+
+def junit_xml(report: GateReport) -> bytes:
+    """Returns a document with one suite of the rules, and one suite a criterion with one test a conversation.
+
+    What is undecided is skipped, but an undecided rule is a failure. A lost record is an error.
+    """
+    suites = [_suite(_RULES, map(_rule_junit, report.rules))]
+    if report.problems:
+        suites.append(
+            _suite(_RUN, (_case(_RUN, line, ("failure", "failed", line)) for line in report.problems))
+        )
+    if report.lost:
+        lost = (_case(_LOST, one.place, ("error", "lost", one.message)) for one in report.lost)
+        suites.append(_suite(_LOST, lost))
+    by_criterion: dict[str, list[GateCheck]] = {}
+    for check in report.checks:
+        by_criterion.setdefault(check.criterion, []).append(check)
+    suites += [_suite(name, map(_check, checks)) for name, checks in by_criterion.items()]
+    root = ET.Element("testsuites", {"name": "turnwise", **_sums(suites, ("tests", "failures", "errors"))})
+    root.extend(suites)
+    ET.indent(root)
+    return ET.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _suite(name: str, cases: Iterable[ET.Element]) -> ET.Element:
+    found = list(cases)
+    counts = {
+        "tests": len(found),
+        "failures": sum(case.find("failure") is not None for case in found),
+        "errors": sum(case.find("error") is not None for case in found),
+        "skipped": sum(case.find("skipped") is not None for case in found),
+    }
+    suite = ET.Element(
+        "testsuite", {"name": _text(name), **{key: str(number) for key, number in counts.items()}}
+    )
+    suite.extend(found)
+    return suite
+
+
+def _sums(suites: Sequence[ET.Element], names: Sequence[str]) -> dict[str, str]:
+    return {name: str(sum(int(suite.get(name, "0")) for suite in suites)) for name in names}
+
+
+def _rule_junit(rule: RuleResult) -> ET.Element:
+    name = f"{rule.rule} ({rule.app_version})" if rule.app_version else rule.rule
+    if rule.status == "passed":
+        return _case(_RULES, name, None)
+    names = ", ".join(rule.conversations) + (f" and {rule.more} more" if rule.more else "")
+    lost = ", ".join(rule.lost) + (f" and {rule.more_lost} more" if rule.more_lost else "")
+    body = "; ".join(filter(None, (names, lost and f"lost: {lost}")))
+    return _case(_RULES, name, ("failure", rule.status, rule.why), body)
+
+
+def _check(check: GateCheck) -> ET.Element:
+    place = f"{check.app_version}.{check.criterion}" if check.app_version else check.criterion
+    if check.status == "passed":
+        return _case(place, check.conversation_id, None)
+    turn = "" if check.turn_index is None else f"turn {check.turn_index}: "
+    if check.status == "undecided":
+        return _case(
+            place, check.conversation_id, ("skipped", "undecided", f"{turn}{check.why or 'not decided'}")
+        )
+    value = "" if check.value is None else f"value {check.value:.6g}"
+    threshold = "" if check.threshold is None else f"threshold {check.threshold:g}"
+    body = ", ".join(part for part in (value, threshold) if part)
+    return _case(place, check.conversation_id, ("failure", "failed", f"{turn}{check.why or 'failed'}"), body)
+
+
+def _case(place: str, name: str, ending: tuple[str, str, str] | None, body: str = "") -> ET.Element:
+    case = ET.Element("testcase", {"classname": _text(place), "name": _text(name)})
+    if ending is not None:
+        tag, kind, message = ending
+        ET.SubElement(case, tag, {"type": kind, "message": _text(message)}).text = _text(body) or None
+    return case
+
+
+def _text(text: str) -> str:
+    """Returns a text with every character escaped that XML does not allow or that cannot be seen."""
+    return printable(text, _JUNIT_LONGEST)

@@ -1,13 +1,29 @@
 """Writes a report: the page, and beside it the transcripts that it has no room for."""
 
-from collections.abc import Iterable, Sequence
+import gzip
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
 from pathlib import Path
 
+import msgspec
+
 from turnwise.pipeline.io.run_reader import REPORT_DATA, FinishedRun
-from turnwise.pipeline.report_html.page import chunk_script, packed, page
+from turnwise.pipeline.report.comparison import VersionSides, read_versions
+from turnwise.schemas.comparison import Comparison
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.report import Report
-from turnwise.transforms.decisions.report.collect import RunRows
+from turnwise.transforms.decisions.comparison.sides import ComparedSide
+from turnwise.transforms.decisions.report.collect import (
+    RunRows,
+    VersionKey,
+    display_order,
+    exact_json,
+    short_names,
+)
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report
 from turnwise.transforms.decisions.report.figures import Compared
 
@@ -102,3 +118,173 @@ def _write(path: Path, text: str) -> None:
     new = path.with_name(f".{path.name}.new")
     new.write_text(text, encoding="utf-8")
     new.replace(path)
+
+
+# Makes the page: markup, styles, scripts and data in one file, under a content-security policy.
+
+_FRONT_END = files("turnwise.pipeline.report") / "page"
+_START = "main"
+_POLICY = (
+    "default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; "
+    "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types report"
+)
+
+
+_TITLE = "turnwise report: "
+_MARK = f"<title>{_TITLE}".encode()
+_HEAD = 4096
+
+
+def is_report(path: Path) -> bool:
+    """Returns whether a file is a page of `turnwise report`, by its beginning; False: it cannot be read."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return _MARK in file.read(_HEAD)
+    except OSError:
+        return False
+
+
+def packed(text: str) -> str:
+    """Returns a text compressed by gzip, in base64, which no markup can be in."""
+    return b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
+
+
+def page(report: Report, chunks: Sequence[str], names: str) -> str:
+    """Returns the page as HTML.
+
+    Args:
+        report: The report.
+        chunks: The packed chunks that the page itself holds.
+        names: Names of the versions, for the title.
+    """
+    scripts = [_text("vendor/uplot.js"), join_modules(lambda name: _text(f"{name}.js"), _START)]
+    styles = [_text("vendor/uplot.css"), _text("page.css")]
+    loads = " 'strict-dynamic'" if report.chunks > report.inline_chunks else ""
+    policy = _POLICY.format(scripts=_hashes(scripts) + loads, styles=_hashes(styles))
+    data = packed(exact_json(msgspec.to_builtins(report)))
+    return _text("page.html").format(
+        policy=escape(policy),
+        title=escape(f"{_TITLE}{names}".encode("utf-8", "replace").decode()),
+        styles="\n".join(f"<style>{style}</style>" for style in styles),
+        data="\n".join(
+            [_data("report", data), *(_data(f"chunk-{i}", chunk) for i, chunk in enumerate(chunks))]
+        ),
+        library=f"<script>{scripts[0]}</script>",
+        script=f'<script type="module">{scripts[1]}</script>',
+    )
+
+
+def chunk_script(report_id: str, number: int, chunk: str) -> str:
+    """Returns a file beside the page that gives a chunk to it."""
+    return f'reportChunk("{report_id}", {number}, "{chunk}");\n'
+
+
+def _data(name: str, content: str) -> str:
+    return f'<script type="application/octet-stream" id="{name}">{content}</script>'
+
+
+def _text(name: str) -> str:
+    return (_FRONT_END / name).read_text(encoding="utf-8")
+
+
+def _hashes(texts: Sequence[str]) -> str:
+    return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+
+
+# Joins ES modules into one script, so that a page needs no other file and no build step.
+#
+# Each module becomes a function of its own that returns its exports, called once, after those that it imports
+# from. Only `import { a, b } from "./x.js";` and `export` before a declaration are supported.
+
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.MULTILINE)
+_UNSUPPORTED = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
+
+
+def join_modules(read: Callable[[str], str], start: str) -> str:
+    """Returns the script of a module and of all that it imports.
+
+    Args:
+        read: Returns the text of a module, given its name.
+        start: Name of the module to begin with.
+
+    Raises:
+        ValueError: Modules import each other, or one has an import or export of another form.
+    """
+    done: dict[str, str] = {}
+    _add(read, start, done, ())
+    return "const modules = {};\n" + "".join(done.values())
+
+
+def _add(read: Callable[[str], str], name: str, done: dict[str, str], above: tuple[str, ...]) -> None:
+    if name in above:
+        raise ValueError(f"modules import each other: {', '.join((*above, name))}")
+    if name in done:
+        return
+    text = read(name)
+    for match in _IMPORT.finditer(text):
+        _add(read, match[2], done, (*above, name))
+    exports = ", ".join(_EXPORT.findall(text))
+    body = _IMPORT.sub(lambda match: f'const {{{match[1]}}} = modules["{match[2]}"];', text)
+    body = _EXPORT.sub("", body)
+    rest = _UNSUPPORTED.search(body)
+    if rest:
+        raise ValueError(f"{name}: {rest[0]}: is not supported")
+    done[name] = f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n'
+
+
+# Compares the first app version of a report with the others.
+
+MOST_COMPARED = 4
+_SLICES = ("language", "tag")
+
+
+def compare_versions(runs: Sequence[FinishedRun]) -> Compared:
+    """Compares the first stated version with the next ones; refuses those that were measured otherwise."""
+    sides = list(_sides([read_versions(run) for run in runs]))
+    comparisons: list[Comparison] = []
+    refused: list[str] = []
+    for other in sides[1 : MOST_COMPARED + 1]:
+        found = _compare(sides[0], other)
+        if isinstance(found, str):
+            refused.append(found)
+        else:
+            comparisons.append(found)
+    if len(sides) > MOST_COMPARED + 1:
+        refused.append(
+            f"{sides[0].name} is compared with the first {MOST_COMPARED} of {len(sides) - 1} versions."
+        )
+    return Compared(comparisons, refused)
+
+
+def _sides(runs: Sequence[VersionSides]) -> Iterator[ComparedSide]:
+    """Yields the stated versions; all of them where no log states one."""
+    found = [VersionKey(i, version or "") for i, run in enumerate(runs) for version in run.versions]
+    keys = sorted(found, key=display_order)
+    stated = any(key.app_version for key in keys)
+    for key, name in zip(keys, short_names(keys), strict=True):
+        if key.app_version or not stated:
+            yield runs[key.run].side(key.app_version or None, name)
+
+
+def _compare(a: ComparedSide, b: ComparedSide) -> Comparison | str:
+    """Returns the comparison, or why there is none."""
+    # Imported late: a report of one version does not wait for numpy.
+    from turnwise.pipeline.report.comparison import nothing_common
+    from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
+    from turnwise.transforms.decisions.comparison.words import beyond_verdicts, ruler_changes
+
+    found = beyond_verdicts(ruler_changes(a, b))
+    changes = [f"{c.what} ({c.a} for {a.name}, {c.b} for {b.name})" for c in found]
+    if changes:
+        more = f", and {len(changes) - 3} more" if len(changes) > 3 else ""
+        return (
+            f"{b.name} is not compared with {a.name}, because they were not measured in the same way: "
+            f"{', '.join(changes[:3])}{more}."
+        )
+    wanted = [name for side in (a, b) if side.document for name in side.document.config.get("slices", ())]
+    comparison = compare(a, b, CompareOptions(slices=list(dict.fromkeys([*wanted, *_SLICES]))))
+    nothing = nothing_common(comparison)
+    return f"{b.name} is not compared with {a.name}: {nothing}." if nothing else comparison

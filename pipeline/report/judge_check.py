@@ -1,16 +1,183 @@
 """Checks a judge: draws, estimates, asks, computes."""
 
-from collections.abc import Callable
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heappush, heapreplace
+from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from turnwise.pipeline.judge_check.asking import estimated_cost, vote_on_all
-from turnwise.pipeline.judge_check.draw import Drawn, draw
-from turnwise.pipeline.judge_check.text import estimate_line
+from turnwise.pipeline.batch.process import Interrupted, interrupted_by_signal
+from turnwise.pipeline.io.terminal import columns, complain, counted, padded, printable
+from turnwise.pipeline.python.evaluate import Collected
+from turnwise.pipeline.python.inputs import sort_inputs
 from turnwise.pipeline.settings.run import RunSettings, try_judge
-from turnwise.schemas.calibration import CheckCost, CheckedCriterion, JudgeCheck
-from turnwise.schemas.config import ConfigError
-from turnwise.transforms.tools.judge_check import check_problems, criterion_figures
+from turnwise.schemas.calibration import CheckCost, CheckedCriterion, CheckFigure, JudgeCheck
+from turnwise.schemas.case import EvalCase
+from turnwise.schemas.config import ConfigError, TokenPrices
+from turnwise.schemas.conversation import Conversation
+from turnwise.transforms.judging.ask import Ask
+from turnwise.transforms.judging.backends.base import AuthenticationError
+from turnwise.transforms.judging.limits import JudgeUsage, total_cost
+from turnwise.transforms.judging.routes import JUDGING
+from turnwise.transforms.judging.setup import WAITING, JudgeSettings, JudgeWorker
+from turnwise.transforms.matching.sample import Sample
+from turnwise.transforms.scoring.selection import Selection, hash_place
+from turnwise.transforms.tools.judge_check import (
+    PERTURBATIONS,
+    AskedQuestions,
+    CheckedQuestion,
+    VotedQuestion,
+    check_problems,
+    criterion_figures,
+    questions_about,
+    vote_on,
+)
+
+# A check of a judge as text.
+
+_GAP = "  "
+_NOT_APPLICABLE = "does not apply"
+
+
+def estimate_line(check: JudgeCheck, questions: int) -> str:
+    """Returns the line about the estimated cost."""
+    asked = f"{counted(questions, 'question')} about {counted(check.conversations, 'conversation')}"
+    return f"estimate: {asked}, {check.votes} votes a form: about {_cost(check.estimate)}"
+
+
+def _cost(cost: CheckCost) -> str:
+    if cost.tokens_in is None or cost.tokens_out is None:
+        tokens = "an unknown number of tokens"
+    else:
+        tokens = f"{cost.tokens_in:,} + {cost.tokens_out:,} tokens"
+    money = "cost unknown (a model has no price, or did not state its tokens)"
+    if cost.cost is not None:
+        money = f"{cost.cost:,.2f} at the prices of the config"
+    return f"{cost.calls:,} calls, {tokens}, {money}"
+
+
+def check_text(check: JudgeCheck) -> str:
+    """Returns the table by criterion, what was not measured, and what was used."""
+    lines = [["criterion", "questions", *PERTURBATIONS], *map(_row, check.criteria)]
+    shown = [[printable(cell) for cell in line] for line in lines]
+    widths = [max(columns(line[place]) for line in shown) for place in range(len(shown[0]))]
+    table = [
+        _GAP.join(padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in shown
+    ]
+    notes = [note for each in check.criteria for note in _notes(each)]
+    used = [f"used: {_cost(check.used)}"] if check.used else []
+    return "\n".join(
+        ["share of verdicts that change (95 % interval; changed of measured)", *table, *notes, *used]
+    )
+
+
+def _row(criterion: CheckedCriterion) -> list[str]:
+    figures = (getattr(criterion, name) for name in PERTURBATIONS)
+    cells = [_cell(figure) if criterion.questions else "no question" for figure in figures]
+    return [criterion.criterion, str(criterion.questions), *cells]
+
+
+def _cell(figure: CheckFigure | None) -> str:
+    if figure is None:
+        return _NOT_APPLICABLE
+    if figure.share is None or figure.interval is None:
+        return "not measured"
+    low, high = figure.interval.low, figure.interval.high
+    return f"{figure.share:.1%} ({low:.1%} to {high:.1%}; {figure.changed} of {figure.verdicts})"
+
+
+def _notes(criterion: CheckedCriterion) -> Iterator[str]:
+    """Yields what was not measured, and the questions that a perturbation does not apply to."""
+    for name in PERTURBATIONS:
+        figure: CheckFigure | None = getattr(criterion, name)
+        if figure is None:
+            continue
+        start = f"{criterion.criterion}, {name}:"
+        for reason, count in figure.unmeasured.items():
+            yield printable(f"{start} {counted(count, 'verdict')} not measured: {reason}")
+        if figure.questions < criterion.questions:
+            left = criterion.questions - figure.questions
+            yield f"{start} does not apply to {counted(left, 'question')}"
+
+
+# Draws conversations that judged criteria ask about.
+
+
+class Drawn(NamedTuple):
+    """A sample of conversations.
+
+    Attributes:
+        questions: What is asked about them; the same question of a criterion stands once.
+        conversations: Number of conversations.
+        errors: Criterion -> how often it failed with an error about them.
+        records_lost: Records and conversations that could not be read, parsed or matched.
+    """
+
+    questions: list[CheckedQuestion]
+    conversations: int
+    errors: dict[str, int]
+    records_lost: int
+
+
+class _DrawnConversation(NamedTuple):
+    """A conversation of the sample; the first two decide which goes when another one comes."""
+
+    minus_place: float
+    minus_number: int
+    found: AskedQuestions
+
+
+def draw(settings: RunSettings, size: int, seed: int) -> Drawn:
+    """Draws conversations about which something is asked, by a hash of seed, id and app version.
+
+    Args:
+        settings: What is read, and by which criteria.
+        size: Number of conversations at most.
+        seed: Another seed draws others.
+
+    Raises:
+        ConfigError: A path names nothing.
+    """
+    collected = Collected(settings)
+    logs = sort_inputs("--input", settings.input, Conversation)
+    cases = sort_inputs("--eval_cases", settings.eval_cases, EvalCase) if settings.eval_cases else None
+    kept = asyncio.run(_kept(collected.samples(logs, cases), settings.selection, size, seed))
+    lost = sum(row["stage"] != "check" for row in collected.result({}).failures)
+    errors = Counter(failure.criterion or "" for each in kept for failure in each.found.failures)
+    return Drawn(_unique(kept), len(kept), dict(errors), lost)
+
+
+async def _kept(
+    samples: Iterable[Sample], selection: Selection, size: int, seed: int
+) -> list[_DrawnConversation]:
+    """Returns the conversations with the lowest hashes, lowest first."""
+    heap: list[_DrawnConversation] = []
+    for number, sample in enumerate(samples):
+        conversation = sample.conversation
+        named = f"{seed}\0{conversation.conversation_id}\0{conversation.app_version or ''}"
+        place = hash_place(named)
+        if len(heap) == size and place >= -heap[0].minus_place:
+            continue
+        found = await questions_about(sample, selection.of(sample).asked)
+        if found.questions or found.failures:
+            add = heappush if len(heap) < size else heapreplace
+            add(heap, _DrawnConversation(-place, -number, found))
+    return sorted(heap, reverse=True)
+
+
+def _unique(kept: Sequence[_DrawnConversation]) -> list[CheckedQuestion]:
+    seen: dict[object, CheckedQuestion] = {}
+    for place, each in enumerate(kept):
+        for name, asked in each.found.questions.items():
+            for question in asked:
+                seen.setdefault((name, question.prompt), CheckedQuestion(name, place, question))
+    return list(seen.values())
+
 
 ONE_MODEL = "judge-check checks one model: name it with --judge_model"
 NOT_ASKED = "nothing was asked, so nothing is measured; --yes asks"
@@ -92,4 +259,57 @@ def _document(
         used=used,
         criteria=criteria or [],
         problems=problems,
+    )
+
+
+# Asks the questions of a check, or estimates what that costs.
+
+
+def estimated_cost(questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int) -> CheckCost:
+    """Returns what the votes would cost; replies that are in the cache cost nothing."""
+    return vote_on_all(questions, replace(judge, only_estimates=True), number)[1]
+
+
+def vote_on_all(
+    questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int
+) -> tuple[list[VotedQuestion], CheckCost]:
+    """Asks every question so many times in each of its forms, within the limits of the judge.
+
+    Raises:
+        ConfigError: The judge cannot be made, or its credentials are refused.
+        Interrupted: A signal ended it; replies that were in flight are in the cache.
+    """
+    worker = JudgeWorker(judge, os.environ)
+    try:
+        with interrupted_by_signal():
+            voted = _answered(worker, questions, number)
+    except Interrupted as signal:
+        raise Interrupted(signal.number, kept="") from None
+    return voted, _cost_asking(worker.counts.take(), judge.config.prices)
+
+
+def _answered(worker: JudgeWorker, questions: Sequence[CheckedQuestion], number: int) -> list[VotedQuestion]:
+    try:
+        return worker.submit(_all(questions, worker.ask, number)).result()
+    except AuthenticationError:
+        worker.close()  # what is in flight is refused, too: nobody is told to wait for it
+        raise
+    finally:
+        if JUDGING.asking:
+            complain(WAITING)
+        worker.close()
+
+
+async def _all(questions: Sequence[CheckedQuestion], ask: Ask, number: int) -> list[VotedQuestion]:
+    votes = await asyncio.gather(*(vote_on(each, ask, number) for each in questions))
+    return [VotedQuestion(each, own) for each, own in zip(questions, votes, strict=True)]
+
+
+def _cost_asking(usage: Mapping[str, JudgeUsage], prices: Mapping[str, TokenPrices]) -> CheckCost:
+    is_counted = not any(own.uncounted for own in usage.values())
+    return CheckCost(
+        calls=sum(own.calls for own in usage.values()),
+        tokens_in=sum(own.tokens_in for own in usage.values()) if is_counted else None,
+        tokens_out=sum(own.tokens_out for own in usage.values()) if is_counted else None,
+        cost=total_cost(usage, prices),
     )

@@ -1,17 +1,473 @@
 """Formats the report at the end of a run."""
 
+import sys
+import threading
+import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypedDict
 
-from turnwise.pipeline.io.terminal import LONGEST_NAME, columns, counted, padded, printable
-from turnwise.pipeline.report.counts import RunCounts
+from turnwise.pipeline.io.files import READ_PART, UNREAD_FILES, UNREAD_PART, WORKER
+from turnwise.pipeline.io.terminal import LONGEST_NAME, clipped, columns, counted, padded, printable
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.config import JudgeConfig
 from turnwise.schemas.conversation import UNKNOWN
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.rows import MetricsByAppVersionRow
-from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric
+from turnwise.schemas.rows import FailureRow, MetricsByAppVersionRow
+from turnwise.schemas.run import PROGRESS
+from turnwise.schemas.score import IncompleteReadError
+from turnwise.transforms.criteria.base import CRITERIA, Criterion, CustomMetric, JudgedCriterion
 from turnwise.transforms.decisions.comparison.sentences import decimals
-from turnwise.transforms.scoring.evaluate import STATUS
+from turnwise.transforms.judging.ask import Flips
+from turnwise.transforms.judging.limits import JudgeUsage, total_cost
+from turnwise.transforms.judging.shared_places import BUDGET, stated_limits
+from turnwise.transforms.matching.sample import USED_CASE
+from turnwise.transforms.scoring.config import (
+    INAPPLICABLE,
+    LEFT_BY_BUDGET,
+    VERDICTS,
+    cascade_counts,
+    cascade_figures,
+    panel_counts,
+    panel_figures,
+    verdict_counts,
+)
+from turnwise.transforms.scoring.evaluate import GUESS, STATUS
+from turnwise.transforms.scoring.panels import STAGE
 from turnwise.transforms.text.cleaning import natural_order
+
+# Reports the usage and cost of the judge.
+
+UsageByModel = dict[str, JudgeUsage]
+
+
+def judge_document(
+    settings: RunSettings,
+    usage: UsageByModel,
+    rows: Sequence[MetricsByAppVersionRow],
+    joint: JsonObject | None = None,
+) -> JsonObject:
+    """Returns the `judge` object of `run.json`.
+
+    Args:
+        settings: Settings of the run.
+        usage: Usage of every model.
+        rows: The rows of `metrics_by_app_version`.
+        joint: Verdicts that say `not applicable`, and what panels and cascades did; None: nothing yet.
+    """
+    config = settings.judge.config
+    document: JsonObject = {"backend": config.backend, "sample_rate": settings.sample_rate}
+    if settings.judge.kind.connect:
+        document |= {
+            "model": _models(config),
+            "concurrency": settings.judge.concurrency,
+            "limits": _limits(settings),
+            "cost": total_cost(usage, config.prices),
+            "usage": {model: _figures(own) for model, own in sorted(usage.items())},
+            **{name: found for name, found in (joint or {}).items() if name != INAPPLICABLE},
+        }
+    document[INAPPLICABLE] = (joint or {}).get(INAPPLICABLE, {})
+    return document | {"flips": flips_document(rows)}
+
+
+def _models(config: JudgeConfig) -> str:
+    """Returns the name of the run's model, panel or cascade, as scores have it."""
+    last = ", ".join(config.panel) or config.model
+    return f"{config.cascade.model} > {last}" if config.cascade else last
+
+
+def _figures(usage: JudgeUsage) -> JsonObject:
+    figures = usage.figures()
+    total = figures.pop("latency_ms")
+    return {
+        **figures,
+        "unusable": dict(usage.unusable),
+        "mean_latency_ms": total / usage.calls if usage.calls else None,
+    }
+
+
+def _limits(settings: RunSettings) -> JsonObject | None:
+    judge = settings.judge
+    limits = stated_limits(judge.config)
+    if not limits:
+        return None
+    held_by = "judge_cache" if judge.shares_budget else "each worker" if judge.workers > 1 else "process"
+    part = judge.per_worker or None
+    return {**limits, "held_by": held_by, "workers": judge.workers if part else None, "per_worker": part}
+
+
+def divided_text(settings: RunSettings) -> str:
+    """Returns a line about limits that are divided; "": they are not."""
+    judge = settings.judge
+    part = judge.per_worker
+    if not part:
+        return ""
+    figures = ", ".join(f"{name} {limit:g}" for name, limit in part.items())
+    text = f"the judge's limits are divided by {judge.workers} workers: {figures} each"
+    if part.keys().isdisjoint(BUDGET):
+        return text
+    return f"{text}; --judge_cache would share the budget: a file on one machine, else postgresql://HOST/DB"
+
+
+def usage_of(figures: JsonObject) -> JudgeUsage:
+    """Returns the usage of a model, of the figures that `judge_document` gives."""
+    own = {name: number for name, number in figures.items() if name != "mean_latency_ms"}
+    total = round((figures["mean_latency_ms"] or 0) * figures["calls"])
+    return JudgeUsage(**own | {"unusable": Counter(own["unusable"]), "latency_ms": total})
+
+
+def judge_text(settings: RunSettings, usage: UsageByModel, rows: Sequence[MetricsByAppVersionRow]) -> str:
+    """Returns the lines about the judge; "" if there are none.
+
+    Args:
+        settings: Settings of the run.
+        usage: Usage of every model.
+        rows: The rows of `metrics_by_app_version`.
+    """
+    config = settings.judge.config
+    kind = settings.judge.kind
+    if kind.answer:
+        undecided = sum(row["unscored"] for row in rows if row["criterion"] == STATUS)
+        is_asked = settings.selection.judged or ((undecided or kind.is_judging) and settings.eval_cases)
+        return kind.note if is_asked else ""
+    lines = [f"judge: {model}: {_usage_text(own)}" for model, own in sorted(usage.items())]
+    flips = flips_text(rows)
+    return "\n".join(lines + _money_lines("cost", usage, config) + ([flips] if flips else []))
+
+
+def _usage_text(usage: JudgeUsage) -> str:
+    parts = [
+        f"{usage.samples:,} answers ({usage.cached:,} cached) by {usage.calls:,} calls",
+        f"{usage.tokens_in:,} + {usage.tokens_out:,} tokens",
+    ]
+    if usage.uncounted:
+        parts.append(f"{usage.uncounted:,} calls without figures of tokens")
+    if usage.calls:
+        parts.append(f"{usage.latency_ms / usage.calls / 1000:.1f} s each")
+    if usage.retries:
+        parts.append(f"{usage.retries:,} retries")
+    if usage.asked_again:
+        parts.append(f"{usage.asked_again:,} asked once more")
+    faults = sorted(usage.unusable.items())
+    return ", ".join([*parts, *(f"{number:,} unusable: {kind}" for kind, number in faults)])
+
+
+def estimate_text(settings: RunSettings, usage: UsageByModel) -> str:
+    """Returns the estimated calls and tokens: if all samples agree, and at most."""
+    config = settings.judge.config
+    lines = [
+        f"{model}: {own.calls:,} calls if answers agree, {own.samples:,} at the most; "
+        f"about {own.tokens_in:,} tokens in and {own.tokens_out:,} out"
+        for model, own in sorted(usage.items())
+    ]
+    return "\n".join([*lines, *_money_lines("about", usage, config)]) if lines else "no model would be asked"
+
+
+def _money_lines(word: str, usage: UsageByModel, config: JudgeConfig) -> list[str]:
+    if not usage or not config.prices:
+        return []
+    cost = total_cost(usage, config.prices)
+    if cost is None:
+        return ["cost unknown: a model has no price in the config, or did not state its tokens"]
+    return [f"{word} {cost:,.2f} at the prices of the config"]
+
+
+# Text about the conversations to read first.
+
+_SHOWN = 3
+_WIDTH = 110
+_LONGEST_ID = 40
+_MARK = "…"
+
+
+def reading_text(rows: Sequence[Mapping[str, object]]) -> str:
+    """Returns the lines about the first three conversations, at most 110 columns each; "" if there are none.
+
+    Args:
+        rows: Conversations in the order of reading.
+    """
+    lines = [_line(row) for row in rows[:_SHOWN]]
+    return "\n".join(["\nread first:", *lines]) if lines else ""
+
+
+def _line(row: Mapping[str, object]) -> str:
+    name = printable(str(row["conversation_id"]).rsplit("/", 1)[-1], _LONGEST_ID)
+    version = str(row["app_version"] or "").rsplit("/", 1)[-1]
+    shown = f" ({printable(version, _LONGEST_ID // 2)})" if version else ""
+    line = f"  {name}{shown}: {printable(str(row['why'] or ''))}"
+    return line if columns(line) <= _WIDTH else f"{clipped(line, _WIDTH - 1)}{_MARK}"
+
+
+# Shows the progress of a run on a terminal.
+
+_FIRST_AFTER = 3.0
+_EVERY = 1.0
+
+
+@contextmanager
+def show_progress() -> Iterator[None]:
+    """Shows progress on standard error while the body runs, if it is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    thread = threading.Thread(target=_show_until, args=(done,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _show_until(done: threading.Event) -> None:
+    start, shown = time.monotonic(), False
+    before = (PROGRESS.conversations, PROGRESS.turns)
+    wait = _FIRST_AFTER
+    while not done.wait(wait):
+        wait, shown = _EVERY, True
+        line = progress_line(
+            PROGRESS.conversations - before[0], PROGRESS.turns - before[1], time.monotonic() - start
+        )
+        sys.stderr.write(f"\r{line}\x1b[K")
+        sys.stderr.flush()
+    if shown:
+        sys.stderr.write("\r\x1b[K")
+
+
+def progress_line(conversations: int, turns: int, seconds: float) -> str:
+    """Returns the progress line: conversations, turns, and turns per second."""
+    return f"{conversations:,} conversations, {turns:,} turns, {turns / max(seconds, 1e-9):,.0f} turns/s"
+
+
+# Reports the verdicts of judges that say `not applicable`, and what panels and cascades did.
+
+
+def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObject:
+    """Returns `not_applicable`, `panels` and `cascades` of the `judge` object of `run.json`, by criterion.
+
+    Args:
+        settings: Settings of the run.
+        counts: What the run counted, by name.
+    """
+    options = {criterion.name: criterion.options for criterion in settings.judged}
+    config = settings.judge.config
+    panels = {
+        name: panel_figures(options[name].panel, found)
+        for name, found in panel_counts(counts).items()
+        if name in options
+    }
+    cascades = {
+        name: cascade_figures(cascade.model, found, config.prices, config.candidates)
+        for name, found in cascade_counts(counts).items()
+        if name in options and (cascade := options[name].cascade)
+    }
+    return {"not_applicable": _not_applicable(counts), "panels": panels, "cascades": cascades}
+
+
+def _not_applicable(counts: Mapping[str, int]) -> JsonObject:
+    return {
+        name: {
+            VERDICTS: found[VERDICTS],
+            INAPPLICABLE: found[INAPPLICABLE],
+            "share": found[INAPPLICABLE] / found[VERDICTS],
+        }
+        for name, found in sorted(verdict_counts(counts).items())
+    }
+
+
+def joint_text(joint: JsonObject) -> str:
+    """Returns the lines about verdicts that say `not applicable`, panels and cascades; "": there are none."""
+    inapplicable = ", ".join(
+        f"{name} {found[INAPPLICABLE]:,} of {found[VERDICTS]:,} verdicts ({found['share']:.1%})"
+        for name, found in joint.get(INAPPLICABLE, {}).items()
+    )
+    panels = (f"panel: {name}: {_panel_text(found)}" for name, found in joint.get("panels", {}).items())
+    cascades = (
+        f"cascade: {name}: {_cascade_text(found)}" for name, found in joint.get("cascades", {}).items()
+    )
+    lines = [f"judge: not applicable: {inapplicable}"] if inapplicable else []
+    return "\n".join([*lines, *panels, *cascades])
+
+
+def _panel_text(found: JsonObject) -> str:
+    alpha = "not defined" if found["alpha"] is None else f"{found['alpha']:.2f}"
+    parts = [f"{found['decided']:,} of {found['questions']:,} questions decided"]
+    if found["agreement"] is not None:
+        parts.append(f"agreement {found['agreement']:.0%}")
+    return (
+        f"{', '.join([*parts, f'alpha {alpha}'])}; {'; '.join(map(_member_text, found['members'].items()))}"
+    )
+
+
+def _member_text(entry: tuple[str, JsonObject]) -> str:
+    model, found = entry
+    bias = "bias unknown" if found["bias"] is None else f"bias {found['bias']:+.0%}"
+    unmeasured = f", {found['unmeasured']:,} without a verdict" if found["unmeasured"] else ""
+    return f"{model} {bias}{unmeasured}"
+
+
+def _cascade_text(found: JsonObject) -> str:
+    unsure = ", ".join(f"{number:,} {kind}" for kind, number in found["unsure"].items() if number)
+    saved = ", ".join(_saved_text(kind, number) for kind, number in found["saved"].items())
+    why = f" ({unsure})" if unsure else ""
+    return f"{found['went_on']:,} of {found['questions']:,} questions went on{why}; saved about {saved}"
+
+
+def _saved_text(kind: str, number: float | None) -> str:
+    if number is None:
+        return f"{kind} unknown"
+    return f"cost {number:,.2f}" if kind == "cost" else f"{number:,} {kind}"
+
+
+# Reports how often the verdicts of the judge flip between votes.
+
+
+def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
+    """Returns the verdicts of every judged criterion, over all app versions.
+
+    Args:
+        rows: Rows of `metrics_by_app_version`.
+    """
+    found: dict[str, Flips] = {}
+    for row in rows:
+        kind = CRITERIA.get(row["criterion"])
+        if kind is not None and issubclass(kind, JudgedCriterion):
+            known = found.get(row["criterion"], Flips())
+            found[row["criterion"]] = known.plus(Flips(row["voted"], row["flipped"]))
+    return found
+
+
+def flips_document(rows: Iterable[Mapping[str, Any]]) -> JsonObject:
+    """Returns the object `flips` of the judge in `run.json`: criterion -> `voted`, `flipped`, `flip_rate`."""
+    found = flips_by_criterion(rows)
+    return {name: {**own._asdict(), "flip_rate": own.rate} for name, own in found.items()}
+
+
+def flips_text(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Returns the line about verdicts that flip; "": no verdict has two votes."""
+    found = {name: own for name, own in flips_by_criterion(rows).items() if own.voted}
+    shown = ", ".join(
+        f"{name} {own.flipped:,} of {own.voted:,} ({own.rate:.1%})" for name, own in found.items()
+    )
+    return f"judge: verdicts that flip between votes: {shown}" if found else ""
+
+
+# What a run counts, by name, and the form in which it is reported.
+
+_FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
+
+
+class NamedCounts(TypedDict):
+    """Counts of failures and findings by kind, and of failed conversations by app version ("": unknown)."""
+
+    failures: dict[str, int]
+    failures_by_version: dict[str, int]
+    findings: dict[str, int]
+
+
+class _OccasionalCounts(TypedDict, total=False):
+    joined_entries: int
+    replaced: int
+    repeated: int
+    late_conversations: int
+    unread_ends: int
+    unread_files: int
+    left_by_budget: int
+
+
+class RunCounts(NamedCounts, _OccasionalCounts):
+    """Numbers of what a run read, scored and lost, as `counts` in `run.json`.
+
+    A batch has `joined_entries` and `unread_files` (files that an option names, of which no record could be
+    read). A stream has `replaced` (results that a later revision replaced), `repeated`
+    (conversations that arrived again unchanged), `late_conversations` and `unread_ends`; its cases change
+    while it runs, so `cases` and `unused_cases` are None. `left_by_budget` is the number of conversations
+    without a verdict because a budget of the judge was spent.
+    """
+
+    records: int
+    parsed_records: int
+    lost_records: int
+    conversations: int
+    lost_conversations: int
+    results: int
+    cases: int | None
+    lost_cases: int
+    unused_cases: int | None
+
+
+def failure_counters(row: FailureRow) -> Iterator[str]:
+    """Yields the names of the counters that a failure adds 1 to."""
+    if row["stage"] == STAGE:
+        yield f"{FINDING}{row['error_type']}"
+        return
+    yield f"{_FAILURE}{row['stage']}: {row['error_type']}"
+    if row["conversation_id"] is not None:
+        yield f"{_VERSION}{row['app_version'] or ''}"
+
+
+def run_counts(counts: Mapping[str, int]) -> RunCounts:
+    """Returns how many records, conversations and results there were, and how many were lost where.
+
+    Args:
+        counts: Number by name of a counter. `unread_records` are records, too, and lost.
+    """
+    number, named = Counter(counts), named_counts(counts)
+    found: RunCounts = {
+        "records": number["records"] + number["unread_records"],
+        "parsed_records": number["parsed_records"],
+        "lost_records": number["lost_records"] + number["unread_records"],
+        "conversations": number["conversations"],
+        "lost_conversations": number["lost_conversations"],
+        "results": number["results"],
+        "cases": number["cases"],
+        "lost_cases": number["lost_cases"],
+        "unused_cases": number["cases"] - len(_of(counts, USED_CASE)),
+        "joined_entries": number["joined_entries"],
+        "unread_files": number[UNREAD_FILES] + _unread_files(counts),
+        "failures": named["failures"],
+        "failures_by_version": named["failures_by_version"],
+        "findings": named["findings"],
+    }
+    if number[LEFT_BY_BUDGET]:
+        found["left_by_budget"] = number[LEFT_BY_BUDGET]
+    return found
+
+
+def _unread_files(counts: Mapping[str, int]) -> int:
+    """Returns the number of files of which several parts were read, and none gave a record."""
+    return len(_of(counts, UNREAD_PART).keys() - _of(counts, READ_PART).keys())
+
+
+def records_by_worker(counts: Mapping[str, int]) -> dict[str, int]:
+    """Returns how many records each worker read; {}: the run had one process."""
+    return _largest_first(_of(counts, WORKER))
+
+
+def named_counts(counts: Mapping[str, int]) -> NamedCounts:
+    """Returns the counts of failures and findings, by their kinds and by app version."""
+    return {
+        "failures": _largest_first(_of(counts, _FAILURE)),
+        "failures_by_version": _of(counts, _VERSION),
+        "findings": _largest_first(_of(counts, FINDING)),
+    }
+
+
+def guesses_by_tool(counts: Mapping[str, int]) -> JsonObject:
+    """Returns the tools whose effect was guessed, with the guess and in how many conversations it counted."""
+    split = ((key.partition("|"), number) for key, number in _largest_first(_of(counts, GUESS)).items())
+    return {name: {"effect": effect, "conversations": number} for (effect, _, name), number in split}
+
+
+def _of(counts: Mapping[str, int], prefix: str) -> dict[str, int]:
+    return {name.removeprefix(prefix): n for name, n in counts.items() if n and name.startswith(prefix)}
+
+
+def _largest_first(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
 
 _GAP = "  "
 _REASONS_SHOWN = 3
@@ -211,3 +667,139 @@ def guesses_text(guesses: JsonObject) -> str:
         shown = ", ".join([*unknown[:_MOST_UNKNOWN], *(["..."] if unknown[_MOST_UNKNOWN:] else [])])
         lines.append(f"tools: the effect of {len(unknown)} is unknown ({shown}); state it in the config")
     return "\n".join(lines)
+
+
+# The text about a finished run.
+
+
+class Figures(NamedTuple):
+    """Figures of a run beside its metrics.
+
+    Attributes:
+        counts: Numbers of what was read, scored and lost.
+        usage: Usage of judges.
+        guesses: The tools whose effect was guessed.
+        unread: Incomplete ends of a stream's input that were not read, one line each.
+        to_read: The conversations to read first, in order; None: not chosen.
+        difference: Lines about the difference between versions; "": nothing is compared.
+        workers: How many records each worker read; None: not counted.
+        joint: What panels and cascades did, as in `judge` of `run.json`; None: not stated.
+        problems: Why it failed that its counts do not show, one line each, such as rows not stored.
+    """
+
+    counts: RunCounts
+    usage: UsageByModel
+    guesses: JsonObject
+    unread: Sequence[str] = ()
+    to_read: Sequence[Mapping[str, object]] | None = None
+    difference: str = ""
+    workers: Mapping[str, int] | None = None
+    problems: Sequence[str] = ()
+    joint: JsonObject | None = None
+
+
+def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[MetricsByAppVersionRow]) -> str:
+    """Returns the table of app versions, what became of every record, and what the judge did.
+
+    Args:
+        settings: What the run was asked to do.
+        figures: What it did.
+        rows: Rows of `metrics_by_app_version` over the whole run.
+    """
+    counts = figures.counts
+    parts = [
+        version_table(rows, settings.criteria_names, counts["failures_by_version"])
+        if rows
+        else "no conversation was scored",
+        figures.difference,
+        reading_text(figures.to_read or ()),
+        f"\n{balance_text(counts)}",
+        judge_text(settings, figures.usage, rows),
+        joint_text(figures.joint or {}),
+        idle_text(settings.criteria, rows) if rows else "",
+        custom_text(settings.criteria),
+        guesses_text(figures.guesses) if figures.guesses else "",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+# Says whether a run failed whatever the rules of its gate say, and why.
+
+_INCOMPLETE = f": {IncompleteReadError.__name__}"
+
+
+def gate_problems(
+    settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]
+) -> list[str]:
+    """Returns why the run fails whatever its rules say, one line per reason; empty if it does not.
+
+    Args:
+        settings: Settings of the run.
+        counts: Numbers of what was read, scored and lost.
+        rows: Rows of `metrics_by_app_version` over the whole run.
+    """
+    problems = _nothing_scored(settings, counts, rows)
+    if not _is_balanced(counts):
+        problems.append(f"the counts do not add up: {'; '.join(balance_text(counts).splitlines())}")
+    unread = counts.get("unread_ends", 0)
+    lost = counts["lost_records"] + counts["lost_conversations"] + unread
+    total = counts["lost_records"] + counts["conversations"] + unread
+    limit = settings.max_failure_ratio
+    if limit is not None and total and lost / total > limit:
+        problems.append(
+            f"{lost} of {total} records and conversations failed, more than --max_failure_ratio {limit:g}"
+        )
+    if files := counts.get("unread_files", 0):
+        said = f"{counted(files, 'named file')} could not be read at all"
+        problems.append(f"{said}; {_see(settings, 'failures')}")
+    broken = sum(number for kind, number in counts["failures"].items() if kind.endswith(_INCOMPLETE))
+    if broken:
+        said = f"{counted(broken, 'input')} could not be read to the end"
+        problems.append(f"{said}: an unknown number of records is missing; {_see(settings, 'failures')}")
+    has_given = settings.eval_cases or counts["lost_cases"]
+    if has_given and not counts["cases"] and not settings.is_streaming:
+        problems.append(f"no eval case was read: {_why_no_case(settings, counts)}")
+    return problems
+
+
+def _why_no_case(settings: RunSettings, counts: RunCounts) -> str:
+    if counts["lost_cases"]:
+        return f"{counts['lost_cases']} failed; {_see(settings, 'failures')}"
+    return f"{'--eval_cases' if settings.output else 'cases'} holds none"
+
+
+def _see(settings: RunSettings, table: str) -> str:
+    """Returns where to look: a file of the output, or an attribute of the Python API's result."""
+    return f"see {table}-*" if settings.output else f"see result.{table}"
+
+
+def _nothing_scored(
+    settings: RunSettings, counts: RunCounts, rows: Sequence[MetricsByAppVersionRow]
+) -> list[str]:
+    """Returns why no conversation has a score or a verdict; empty if one has."""
+    if any(row["scored"] for row in rows):
+        return []
+    lost = counts["lost_records"] + counts["lost_conversations"]
+    if counts["results"]:
+        has = "has" if counts["results"] == 1 else "have"
+        unscored = f"{counted(counts['results'], 'conversation')} {has} no value by any criterion"
+        has_raised = any(kind.startswith("score: ") for kind in counts.get("failures", ()))
+        reason = f"{unscored}; {_see(settings, 'failures' if has_raised else 'scores')}"
+    elif counts.get("unread_ends"):
+        files = counted(counts["unread_ends"], "file")
+        reason = f"{_failed(lost)}, {files} {'breaks' if files == '1 file' else 'break'} off"
+    elif lost:
+        reason = f"{_failed(lost)}; {_see(settings, 'failures')}"
+    else:
+        reason = "the input holds no record"
+    return [f"no conversation was scored: {reason}"]
+
+
+def _failed(lost: int) -> str:
+    return f"{lost} record{' or conversation' if lost == 1 else 's and conversations'} failed"
+
+
+def _is_balanced(counts: RunCounts) -> bool:
+    conversations = counts["results"] + counts["lost_conversations"]
+    records = counts["parsed_records"] + counts["lost_records"]
+    return bool(conversations == counts["conversations"] and records == counts["records"])

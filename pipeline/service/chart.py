@@ -1,10 +1,75 @@
 """Draws a figure over runs as SVG: a dot with its interval for each run, and a gap where there is none."""
 
-from collections.abc import Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
+from urllib.parse import urlencode
 
-from turnwise.pipeline.service.web.html import Html, el
+from starlette.responses import HTMLResponse
+
+from turnwise.pipeline.service.http import PAGES
+from turnwise.schemas.jsonio import JsonObject
+
+# Makes HTML in which every text is escaped, and pages under a content-security policy without scripts.
+
+_STYLE = (files("turnwise.pipeline.service") / "style.css").read_text(encoding="utf-8")
+_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
+_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+_VOID = ("meta",)
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Html(str):
+    """Markup; other texts are escaped where they meet it."""
+
+    __slots__ = ()
+
+
+def el(tag: str, *children: str, **attributes: str) -> Html:
+    """Returns an element.
+
+    Args:
+        tag: Its name.
+        *children: Markup, or texts to escape.
+        **attributes: Its attributes; a trailing underscore is dropped, the others become hyphens.
+    """
+    named = (f' {name.rstrip("_").replace("_", "-")}="{_text(value)}"' for name, value in attributes.items())
+    start = f"<{tag}{''.join(named)}>"
+    return Html(start if tag in _VOID else f"{start}{joined(*children)}</{tag}>")
+
+
+def joined(*parts: str) -> Html:
+    """Returns markup and escaped texts one after the other."""
+    return Html("".join(part if isinstance(part, Html) else _text(part) for part in parts))
+
+
+def page(title: str, *content: str, code: int = 200) -> HTMLResponse:
+    """Returns a page as an answer."""
+    head = joined(
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("title", f"{title} - turnwise"),
+        Html(f"<style>{_STYLE}</style>"),
+    )
+    body = el("body", el("main", el("h1", title), *content))
+    document = f"<!doctype html>\n{el('html', el('head', head), body, lang='en')}\n"
+    return HTMLResponse(document, code, {**HEADERS, "Content-Security-Policy": _POLICY})
+
+
+def _text(text: str) -> str:
+    return escape(text.encode("utf-8", "replace").decode())
+
 
 _WIDTH, _HEIGHT = 640.0, 120.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 8.0, 8.0, 8.0
@@ -84,3 +149,57 @@ def _marks(dot: Dot, scale: _Scale, x: str) -> Iterator[Html]:
         ends = {"y1": f"{scale.y(dot.low):.1f}", "y2": f"{scale.y(dot.high):.1f}"}
         yield el("line", class_="bar", x1=x, x2=x, **ends)
     yield el("circle", class_="dot", cx=x, cy=f"{scale.y(dot.value):.1f}", r="3")
+
+
+# Parts that several pages of the web view have.
+
+UNKNOWN_FIGURE = "-"
+"""Stands where a figure is not known; it is not 0."""
+
+
+def link(text: str, place: str, **query: str) -> Html:
+    """Returns a link to another page of the view."""
+    return el("a", text, href=address(place, **query))
+
+
+def address(place: str, **query: str) -> str:
+    """Returns the address of a page; parameters without a value are left out."""
+    given = {name: value for name, value in query.items() if value}
+    return f"{PAGES}{place}{f'?{urlencode(given)}' if given else ''}"
+
+
+def navigation(app: str) -> Html:
+    """Returns the links between the pages of an app."""
+    of_app = (link("Runs", "/runs", app=app), link("Trends", "/trend", app=app)) if app else ()
+    return el("nav", link("Apps", ""), *of_app, aria_label="Pages")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
+    """Returns a table; cells that are markup stay markup."""
+    head = el("tr", *(el("th", name, scope="col") for name in heads))
+    body = joined(*(el("tr", *(el("td", cell) for cell in row)) for row in rows))
+    return el("div", el("table", el("thead", head), el("tbody", body)), class_="wide", tabindex="0")
+
+
+def percent(value: float | None) -> str:
+    """Returns a share as text."""
+    return UNKNOWN_FIGURE if value is None else f"{value:.1%}"
+
+
+def number(value: float | None) -> str:
+    """Returns a figure as text."""
+    return UNKNOWN_FIGURE if value is None else f"{value:.4g}"
+
+
+def between(one: JsonObject, low: str, high: str, text: str) -> str:
+    """Returns a figure with its interval, if that is known."""
+    if one.get(low) is None or one.get(high) is None:
+        return text
+    shown = percent if text.endswith("%") else number
+    return f"{text} ({shown(one[low])} to {shown(one[high])})"
+
+
+def older(place: str, page: JsonObject, **query: str) -> Html:
+    """Returns the link to the next page; "": this is the last one."""
+    token = page.get("nextPageToken", "")
+    return el("p", link("Older", place, page_token=token, **query)) if token else Html("")

@@ -1,10 +1,18 @@
 """Adds computed fields to stored evaluations: times, metrics and results."""
 
-from collections.abc import Collection, Iterable
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
 from threading import Lock
+from typing import NamedTuple, get_args
 
+import orjson
 from sqlalchemy import Connection
 
+from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid
+from turnwise.pipeline.store.conditions import Field, Sql, condition_of
+from turnwise.pipeline.store.database import OrderBy, Position
 from turnwise.pipeline.store.evaluations import StoredEvaluation
 from turnwise.pipeline.store.rows import (
     EvaluationFigures,
@@ -16,9 +24,13 @@ from turnwise.pipeline.store.rows import (
 )
 from turnwise.pipeline.store.summaries import RunKey, Summaries, UnsummarisedError, counted_runs
 from turnwise.schemas.ces.names import app_of
-from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.config import CesConfig
+from turnwise.schemas.jsonio import JsonObject, dump_json
+from turnwise.schemas.proto.masks import parse_filter
+from turnwise.schemas.proto.scalars import nanos_timestamp, shown
 from turnwise.transforms.ces.judgements import aggregated_metrics
+from turnwise.transforms.formats.ces_cases import eval_case
 
 LAST_COMPLETED = "lastCompletedResult"
 COMPUTED = frozenset({"aggregatedMetrics", "evaluationRuns", LAST_COMPLETED})
@@ -131,3 +143,142 @@ def _computed(
     if LAST_TEN in wanted:
         value[LAST_TEN] = newest_results(connection, evaluation.name, 10)
     return {name: item for name, item in value.items() if item and name in wanted}
+
+
+# Checks requests and evaluations against the limits of the API and the rules of a run.
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Size of a request's JSON, and of an evaluation's."""
+
+_MOST_TURNS = 100
+_MOST_TAGS = 100
+_LONGEST_LIST = 10_000
+_MOST_VALUES = 100_000
+
+
+def check_lists(request: bytes | JsonObject) -> None:
+    """Raises ServiceError if a request holds too many values, which would delay other requests.
+
+    Args:
+        request: JSON, parsed or not. Invalid JSON is not checked here.
+    """
+    try:
+        value = orjson.loads(request) if isinstance(request, bytes) else request
+    except orjson.JSONDecodeError:
+        return
+    count, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        inside = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        if isinstance(one, list) and len(one) > _LONGEST_LIST:
+            raise ServiceError("INVALID_ARGUMENT", f"a list holds more than {_LONGEST_LIST} entries")
+        count += len(inside)
+        if count > _MOST_VALUES:
+            raise ServiceError("INVALID_ARGUMENT", f"the request holds more than {_MOST_VALUES} values")
+        waiting.extend(inside)
+
+
+def check_content(content: JsonObject) -> None:
+    """Raises ServiceError if the content of an evaluation after a request is not valid."""
+    if not content.get("displayName", "").strip():
+        raise invalid("evaluation.displayName", "is required")
+    if "golden" not in content and "scenario" not in content:
+        raise invalid("evaluation", "golden or scenario is required")
+    if len(content.get("tags", ())) > _MOST_TAGS:
+        raise invalid("evaluation.tags", f"must have at most {_MOST_TAGS} entries")
+    if len(content.get("golden", {}).get("turns", ())) > _MOST_TURNS:
+        raise invalid("evaluation.golden.turns", f"must have at most {_MOST_TURNS} entries")
+    if not 0 <= content.get("scenario", {}).get("maxTurns", 0) <= _MOST_TURNS:
+        raise invalid("evaluation.scenario.maxTurns", f"must lie between 0 and {_MOST_TURNS}")
+    text = dump_json(content)
+    if len(text) > MAX_BYTES:
+        raise invalid("evaluation", f"is larger than {MAX_BYTES // 1024 // 1024} MiB")
+    with field_errors("evaluation"):
+        Evaluation.from_value(content)
+        eval_case(text, CesConfig())
+
+
+# Parses paging, order and filter of list requests.
+
+DEFAULT_PAGE = 50
+LARGEST_PAGE = 200
+
+_DIRECTIONS = {"name": "asc", "create_time": "desc", "update_time": "desc"}
+
+
+class Paging(NamedTuple):
+    """The requested part of a list.
+
+    Attributes:
+        digest: Identifies the list, so that a page token of another list is refused.
+        after: The last entry of the previous page; None: start at the beginning.
+        size: Number of entries.
+    """
+
+    digest: str
+    after: Position | None
+    size: int
+
+
+def read_paging(page_size: int, page_token: str, *identity: str) -> Paging:
+    """Returns the requested page.
+
+    Args:
+        page_size: 0: the default; values above the maximum are reduced to it.
+        page_token: Token of the previous page; "": the first page.
+        identity: All parameters that determine the list and its order.
+
+    Raises:
+        ServiceError: The size or the token is invalid.
+    """
+    if page_size < 0:
+        raise invalid("pageSize", "must not be negative")
+    digest = sha256("\0".join(identity).encode("utf-8", "replace")).hexdigest()[:16]
+    after = _read_token(page_token, digest) if page_token else None
+    return Paging(digest, after, min(page_size or DEFAULT_PAGE, LARGEST_PAGE))
+
+
+def _read_token(token: str, digest: str) -> Position:
+    try:
+        found, nanos, name = json.loads(urlsafe_b64decode(token.encode("ascii")))
+        position = Position(nanos, name)
+        is_ours = isinstance(name, str) and type(nanos) is int and -(2**63) <= nanos < 2**63
+    except (ValueError, TypeError, RecursionError):
+        is_ours = False
+    if not is_ours:
+        raise invalid("pageToken", "is not a token of this service")
+    if found != digest:
+        raise invalid("pageToken", "is of another list: keep parent, filter and orderBy the same")
+    return position
+
+
+def next_token(paging: Paging, end: Position | None) -> JsonObject:
+    """Returns the token of the page after a position; empty after the last page."""
+    if end is None:
+        return {}
+    text = json.dumps([paging.digest, end.nanos, end.name]).encode()
+    return {"nextPageToken": urlsafe_b64encode(text).decode()}
+
+
+def read_order(text: str, orders: Sequence[OrderBy] = get_args(OrderBy)) -> OrderBy:
+    """Returns the requested order, by default that of the names.
+
+    By name, entries keep their places while others are written, so that pages miss none.
+
+    Raises:
+        ServiceError: It is not supported.
+    """
+    name, _, direction = " ".join(text.split()).partition(" ")
+    snake = {"createTime": "create_time", "updateTime": "update_time", "": "name"}.get(name, name)
+    for order in orders:
+        if snake == order and direction in ("", _DIRECTIONS[order]):
+            return order
+    known = ", ".join(f"{order} {_DIRECTIONS[order]}" for order in orders)
+    raise invalid("orderBy", f"{shown(text)} is not supported; use one of {known}")
+
+
+def read_filter(field: str, text: str, fields: Mapping[str, Field]) -> list[Sql]:
+    """Returns the condition of a request's filter as a list, empty if it is empty; raises ServiceError."""
+    with field_errors(field):
+        parsed = parse_filter(text)
+        return [] if parsed is None else [condition_of(parsed, fields)]

@@ -1,19 +1,75 @@
 """Reads evaluations."""
 
-from collections.abc import Collection
+import json
+from collections.abc import Callable, Collection
+from functools import partial
+from time import time_ns
+from typing import TypeVar
+from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN, with_computed_fields
-from turnwise.pipeline.service.errors import field_errors, invalid, not_found
-from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
-from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.store.conditions import Sql, evaluation_fields, of_runs, run_fields
-from turnwise.pipeline.store.database import EVALUATIONS, Listing, read_page
-from turnwise.pipeline.store.evaluations import COLUMNS, find_evaluation, stored_evaluation
-from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.ces.resources import ListEvaluationsRequest
+from turnwise.pipeline.service.computed_fields import (
+    COMPUTED,
+    LAST_TEN,
+    check_content,
+    next_token,
+    read_filter,
+    read_order,
+    read_paging,
+    with_computed_fields,
+)
+from turnwise.pipeline.service.runs import Service
+from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid, not_found
+from turnwise.pipeline.store.conditions import (
+    Sql,
+    evaluation_fields,
+    failure_fields,
+    of_runs,
+    result_fields,
+    run_fields,
+)
+from turnwise.pipeline.store.database import (
+    EVALUATIONS,
+    FAILURES,
+    RESULTS,
+    ConflictError,
+    Listing,
+    Position,
+    read_page,
+)
+from turnwise.pipeline.store.evaluations import (
+    COLUMNS,
+    EvaluationChange,
+    StoredEvaluation,
+    StoredRevision,
+    add_evaluation,
+    find_by_display_name,
+    find_evaluation,
+    read_revisions,
+    remove_evaluation,
+    replace_evaluation,
+    stored_evaluation,
+)
+from turnwise.pipeline.store.rows import find_result, has_results
+from turnwise.schemas.ces.names import ANY, app_of, checked_name, is_id
+from turnwise.schemas.ces.resources import (
+    CreateEvaluationRequest,
+    DeleteEvaluationRequest,
+    ListEvaluationResultsRequest,
+    ListEvaluationsRequest,
+)
+from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.tools import (
+    GetFailuresRequest,
+    ListEvaluationRevisionsRequest,
+    RestoreEvaluationRequest,
+    RunFailure,
+)
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.proto.masks import updated_content, written_fields
+from turnwise.schemas.proto.scalars import nanos_timestamp, shown
+from turnwise.schemas.rows import FailureRow
 
 
 def get_evaluation(service: Service, name: str, computed: Collection[str] = COMPUTED) -> JsonObject:
@@ -63,3 +119,306 @@ def list_evaluations(
 def filter_conditions(app: str, text: str) -> list[Sql]:
     """Returns the condition of a filter on evaluations, as a list of at most one; raises ServiceError."""
     return read_filter("evaluationFilter", text, evaluation_fields(app))
+
+
+# Deletes evaluations.
+
+
+def delete_evaluation(service: Service, request: DeleteEvaluationRequest) -> JsonObject:
+    """Deletes an evaluation; its history and its results stay.
+
+    Raises:
+        ServiceError: There is none of that name, or its etag differs.
+    """
+    service.check_writable()
+    with field_errors("name"):
+        name = checked_name("evaluation", request.name)
+
+    def work(connection: Connection) -> None:
+        old, change = find_evaluation(connection, name), change_by(service)
+        if old is None:
+            raise not_found(name)
+        check_etag(name, request.etag, old.etag, "etag")
+        if not remove_evaluation(connection, old, change):
+            raise ServiceError("ABORTED", f"{name} is changed by others; try again")
+
+    service.store.write(work)
+    return {}
+
+
+# Creates, updates and restores evaluations, each in one transaction.
+
+_MOST_ATTEMPTS = 100
+
+
+def create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
+    """Creates an evaluation and returns it.
+
+    Raises:
+        ServiceError: The request is invalid, or there is an evaluation of that name.
+    """
+    service.check_writable()
+    with field_errors("parent"):
+        checked_name("app", request.parent)
+    if request.evaluation_id and not is_id(request.evaluation_id):
+        raise invalid("evaluationId", "must have at most 100 letters, digits and . _ ~ -")
+    if request.evaluation is None:
+        raise invalid("evaluation", "is required")
+    name = f"{request.parent}/evaluations/{request.evaluation_id or uuid4()}"
+    content = {**written_fields(request.evaluation), "name": name}
+    check_content(content)
+
+    def work(connection: Connection) -> StoredEvaluation:
+        if find_evaluation(connection, name):
+            raise ServiceError("ALREADY_EXISTS", f"{name} exists already", "evaluationId")
+        check_display_name(connection, content)
+        return add_evaluation(connection, content, change_by(service))
+
+    return _with_computed_fields(service, written(service, work))
+
+
+def update_evaluation(service: Service, evaluation: Evaluation | None, update_mask: str = "") -> JsonObject:
+    """Updates an evaluation and returns it.
+
+    Args:
+        service: The service.
+        evaluation: Name, new values and, optionally, the etag that the stored evaluation must have.
+        update_mask: The fields to change, in snake_case or camelCase; "" or "*": all fields.
+
+    Raises:
+        ServiceError: The request is invalid, the evaluation does not exist, or its etag differs.
+    """
+    service.check_writable()
+    if evaluation is None:
+        raise invalid("evaluation", "is required")
+    with field_errors("evaluation.name"):
+        name = checked_name("evaluation", evaluation.name)
+    with field_errors("updateMask"):
+        updated_content({"name": name}, evaluation, update_mask)
+
+    def new_content(old: JsonObject) -> JsonObject:
+        return updated_content(old, evaluation, update_mask)
+
+    return _replaced(service, name, (evaluation.etag, "evaluation.etag"), new_content, update_mask)
+
+
+def restore_evaluation(service: Service, request: RestoreEvaluationRequest) -> JsonObject:
+    """Gives an evaluation the content of one of its revisions, and returns it.
+
+    Raises:
+        ServiceError: The request is invalid, there is no such revision, or the etag differs.
+    """
+    service.check_writable()
+    with field_errors("name"):
+        name = checked_name("evaluation", request.name)
+    if request.revision < 1:
+        raise invalid("revision", "is required: the number of a revision, from 1")
+    found = service.store.read(lambda connection: read_revisions(connection, name, request.revision + 1, 1))
+    if not found or found[0].revision != request.revision:
+        raise not_found(f"revision {request.revision} of {name}")
+    content = found[0].content
+    if service.store.read(lambda connection: find_evaluation(connection, name)) is None:
+        return _created_again(service, content, request.etag)
+    return _replaced(service, name, (request.etag, "etag"), lambda _: content)
+
+
+def _created_again(service: Service, content: JsonObject, etag: str) -> JsonObject:
+    """Creates an evaluation that was deleted; `etag`: that of its deletion ("": any)."""
+    name = content["name"]
+    check_content(content)
+
+    def work(connection: Connection) -> StoredEvaluation:
+        last = read_revisions(connection, name, None, 1)[0]
+        check_etag(name, etag, last.etag, "etag")
+        if not last.is_deletion:
+            raise ServiceError("ABORTED", f"{name} was created by another; try again")
+        check_display_name(connection, content)
+        return add_evaluation(connection, content, change_by(service))
+
+    return _with_computed_fields(service, written(service, work))
+
+
+def _replaced(
+    service: Service,
+    name: str,
+    etag: tuple[str, str],
+    new_content: Callable[[JsonObject], JsonObject],
+    update_mask: str = "",
+) -> JsonObject:
+    """Changes an evaluation and returns it.
+
+    The new content is made and checked before the store is locked, and again if the evaluation has changed
+    meanwhile.
+
+    Args:
+        service: The service.
+        name: Name of the evaluation.
+        etag: The etag that it must have ("": any), and the field of the request that holds it.
+        new_content: Returns the new content of an old one.
+        update_mask: The mask, for the history.
+    """
+    for _ in range(_MOST_ATTEMPTS):
+        old = service.store.read(lambda connection: find_evaluation(connection, name))
+        if old is None:
+            raise not_found(name)
+        check_etag(name, etag[0], old.etag, etag[1])
+        content = new_content(old.content)
+        check_content(content)
+        work = partial(_replace, old=old, content=content, change=change_by(service, update_mask))
+        made = written(service, work)
+        if made is not None:
+            return _with_computed_fields(service, made)
+    raise ServiceError("ABORTED", f"{name} is changed by others all the time; try again")
+
+
+def _replace(
+    connection: Connection, old: StoredEvaluation, content: JsonObject, change: EvaluationChange
+) -> StoredEvaluation | None:
+    check_display_name(connection, content)
+    return replace_evaluation(connection, old, content, change)
+
+
+def _with_computed_fields(service: Service, made: StoredEvaluation) -> JsonObject:
+    return service.store.read(
+        lambda connection: with_computed_fields(connection, [made], service.cache, COMPUTED)[0]
+    )
+
+
+# What all changes of a store have in common: who made them, etags, unique names.
+
+T = TypeVar("T")
+
+_MICROSECOND = 1000
+
+
+def change_by(service: Service, update_mask: str | None = None) -> EvaluationChange:
+    """Returns a change that the user of a service makes now."""
+    now = time_ns() // _MICROSECOND * _MICROSECOND
+    return EvaluationChange(service.actor, now, update_mask or None)
+
+
+def check_etag(name: str, given: str, stored: str, field: str) -> None:
+    """Raises ServiceError if a request gives an etag, and it is not that of the resource."""
+    if given and given != stored:
+        raise ServiceError("ABORTED", f"{name} has another etag: it was changed since", field)
+
+
+def check_display_name(connection: Connection, content: JsonObject) -> None:
+    """Raises ServiceError if another evaluation of the app has the display name of a content."""
+    display_name = content["displayName"]
+    found = find_by_display_name(connection, app_of(content["name"]), display_name)
+    if found not in (None, content["name"]):
+        raise ServiceError(
+            "ALREADY_EXISTS", f"{found} has the name {shown(display_name)} already", "evaluation.displayName"
+        )
+
+
+def written(service: Service, work: Callable[[Connection], T]) -> T:
+    """Runs `work` in a write transaction; raises ServiceError after a conflict with another writer."""
+    try:
+        return service.store.write(work)
+    except ConflictError:
+        raise ServiceError("ALREADY_EXISTS", "the app has an entry of that name already") from None
+
+
+# Reads evaluation results and failures.
+
+
+def get_evaluation_result(service: Service, name: str) -> JsonObject:
+    """Returns a result.
+
+    Raises:
+        ServiceError: There is none of that name.
+    """
+    with field_errors("name"):
+        checked_name("result", name)
+    found = service.store.read(lambda connection: find_result(connection, name))
+    if found is None:
+        raise not_found(name)
+    return found
+
+
+def list_evaluation_results(service: Service, request: ListEvaluationResultsRequest) -> JsonObject:
+    """Returns a page of the results of an evaluation, or of the app (`.../evaluations/-`).
+
+    Raises:
+        ServiceError: The request is invalid, or the evaluation does not exist.
+    """
+    with field_errors("parent"):
+        parent = checked_name("parent of results", request.parent)
+    paging = read_paging(
+        request.page_size, request.page_token, "results", parent, request.filter, request.order_by
+    )
+    is_all = parent.endswith(f"/{ANY}")
+    conditions = [RESULTS.c.app == app_of(parent) if is_all else RESULTS.c.evaluation == parent]
+    conditions += read_filter("filter", request.filter, result_fields(app_of(parent)))
+    listing = Listing(RESULTS, ("content",), conditions, read_order(request.order_by))
+
+    def work(connection: Connection) -> JsonObject:
+        page = read_page(connection, listing, paging.after, paging.size)
+        if not (
+            page.rows or is_all or has_results(connection, parent) or find_evaluation(connection, parent)
+        ):
+            raise not_found(parent)
+        values = [json.loads(row.content) for row in page.rows]
+        return ({"evaluationResults": values} if values else {}) | next_token(paging, page.end)
+
+    return service.store.read(work)
+
+
+def get_failures(service: Service, request: GetFailuresRequest) -> JsonObject:
+    """Returns a page of the failures of an app. Raises ServiceError."""
+    with field_errors("parent"):
+        app = checked_name("app", request.parent)
+    order = read_order(request.order_by, ("name", "update_time"))
+    paging = read_paging(request.page_size, request.page_token, "failures", app, request.filter, order)
+    conditions = [FAILURES.c.app == app, *read_filter("filter", request.filter, failure_fields(app))]
+    listing = Listing(FAILURES, ("evaluation_run", "update_nanos", "content"), conditions, order)
+    page = service.store.read(lambda connection: read_page(connection, listing, paging.after, paging.size))
+    found = [
+        _failure(row.name, row.evaluation_run, row.update_nanos, json.loads(row.content)) for row in page.rows
+    ]
+    return ({"failures": found} if found else {}) | next_token(paging, page.end)
+
+
+def _failure(name: str, run: str, nanos: int, row: FailureRow) -> JsonObject:
+    fields = {key: value for key, value in row.items() if key not in ("run_id", "replaced")}
+    told = {"name": name, "evaluation_run": run, "update_time": nanos_timestamp(nanos), **fields}
+    return RunFailure.from_value(told).to_value()
+
+
+# Reads the revisions of an evaluation.
+
+
+def list_evaluation_revisions(service: Service, request: ListEvaluationRevisionsRequest) -> JsonObject:
+    """Returns a page of the revisions of an evaluation, the newest first.
+
+    Raises:
+        ServiceError: The request is invalid, or there is no such evaluation.
+    """
+    with field_errors("name"):
+        name = checked_name("evaluation", request.name)
+    paging = read_paging(request.page_size, request.page_token, "revisions", name)
+    before = paging.after.nanos if paging.after else None
+
+    def work(connection: Connection) -> list[StoredRevision]:
+        return read_revisions(connection, name, before, paging.size + 1)
+
+    found = service.store.read(work)
+    if not found and before is None:
+        raise not_found(name)
+    page = found[: paging.size]
+    end = Position(page[-1].revision, name) if len(found) > len(page) else None
+    return ({"revisions": list(map(_told, page))} if page else {}) | next_token(paging, end)
+
+
+def _told(stored: StoredRevision) -> JsonObject:
+    return {
+        "revision": stored.revision,
+        "etag": stored.etag,
+        "changeTime": nanos_timestamp(stored.nanos),
+        "changedBy": stored.actor,
+        **({"updateMask": stored.update_mask} if stored.update_mask else {}),
+        **({"deleted": True} if stored.is_deletion else {}),
+        "evaluation": stored.content,
+    }

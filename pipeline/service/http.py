@@ -1,17 +1,23 @@
 """Checks Host, Origin and token of requests before they are processed."""
 
 import re
+import socket
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import ip_address
+from typing import TypeVar
 
+import uvicorn
+from anyio import CapacityLimiter, fail_after, to_thread
+from sqlalchemy import Connection, text
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from turnwise.pipeline.service.errors import HTTP_CODES, ServiceError
-from turnwise.pipeline.service.token import Tokens
-from turnwise.pipeline.store.urls import is_loopback
+from turnwise.pipeline.service.serve import HTTP_CODES, ServiceError, Tokens, answered
+from turnwise.pipeline.store.database import READERS, WRITERS, Store
+from turnwise.pipeline.store.urls import StoreError, is_loopback
+from turnwise.schemas.config import ConfigError
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/?#@\s]+)(?::[0-9]{1,5})?")
 _ORIGIN = re.compile(r"https?://(.+)")
@@ -125,3 +131,112 @@ def _refused(scope: Scope, refusal: ServiceError) -> JSONResponse:
 
 def _header(scope: Scope, name: bytes) -> list[str]:
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+# Runs requests in threads and hides internal errors from callers.
+
+T = TypeVar("T")
+
+
+class Workers:
+    """The worker threads of a server.
+
+    Requests that change the store wait for each other. They have threads of their own, so that readers do
+    not wait for them.
+    """
+
+    def __init__(self) -> None:
+        self._readers, self._writers = CapacityLimiter(READERS), CapacityLimiter(WRITERS)
+
+    async def run(self, work: Callable[[], T], *, changes: bool) -> T:
+        """Returns the result of `work`. Converts all errors to ServiceError.
+
+        Args:
+            work: Answers a request.
+            changes: Whether it may change the store.
+        """
+        return await to_thread.run_sync(answered, work, limiter=self._writers if changes else self._readers)
+
+
+# Opens the socket of a server, and makes the server.
+
+_SHUTDOWN_SECONDS = 5
+
+
+def listening(host: str, port: int, option: str) -> socket.socket:
+    """Returns a listening socket.
+
+    Args:
+        host: Name or address of this machine.
+        port: 0: any free port.
+        option: The options that name them; the start of the message.
+
+    Raises:
+        ConfigError: The address is in use, or is not of this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With an explicit protocol, asyncio sets TCP_NODELAY; otherwise small answers wait 40 ms for an ACK.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host.strip("[]"), port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise ConfigError(f"{option}: {error.strerror or error}") from None
+    return listener
+
+
+def shown_url(listener: socket.socket) -> str:
+    """Returns the URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def web_server(app: ASGIApp, lifespan: bool = True) -> uvicorn.Server:
+    """Returns a server without a log of requests, which may be confidential.
+
+    Args:
+        app: The application.
+        lifespan: Whether the application is told of start and end.
+    """
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="on" if lifespan else "off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+    )
+    return uvicorn.Server(config)
+
+
+# Says whether the server and its store answer.
+
+_SECONDS = 5.0
+
+
+class Health:
+    """Answers `/healthz`. It has a thread of its own, so that it waits for no other request."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._limit = store, CapacityLimiter(1)
+
+    async def answer(self, request: Request) -> Response:
+        """Answers 200 if the store can be read within five seconds, else 503."""
+        try:
+            with fail_after(_SECONDS):
+                await to_thread.run_sync(self._read, limiter=self._limit, abandon_on_cancel=True)
+        except (StoreError, TimeoutError):
+            return JSONResponse({"status": "the store does not answer"}, 503)
+        return JSONResponse({"status": "ok"})
+
+    def _read(self) -> None:
+        self._store.read(_read_nothing)
+
+
+def _read_nothing(connection: Connection) -> None:
+    connection.execute(text("SELECT 1 FROM evaluations LIMIT 1"))

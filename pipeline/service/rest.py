@@ -2,32 +2,65 @@
 
 import gc
 import logging
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import import_module
+from urllib.parse import unquote
 
 import anyio
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from turnwise.pipeline.batch.process import calm_collector, leave_signals
 from turnwise.pipeline.io.terminal import log_to_terminal
-from turnwise.pipeline.service.http import AuthMiddleware
-from turnwise.pipeline.service.http.health import Health
-from turnwise.pipeline.service.http.listening import listening, shown_url, web_server
-from turnwise.pipeline.service.http.workers import Workers
-from turnwise.pipeline.service.mcp.server import mcp_server
-from turnwise.pipeline.service.rest.app import RestApi, answer_unrouted
-from turnwise.pipeline.service.serve import ServeOptions
-from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.token import Tokens, read_token_file
-from turnwise.pipeline.service.validation import MAX_BYTES
-from turnwise.pipeline.service.web.app import web_routes
+from turnwise.pipeline.service.computed_fields import COMPUTED, LAST_TEN, MAX_BYTES
+from turnwise.pipeline.service.evaluations import (
+    create_evaluation,
+    delete_evaluation,
+    get_evaluation,
+    get_evaluation_result,
+    list_evaluation_results,
+    list_evaluations,
+    update_evaluation,
+)
+from turnwise.pipeline.service.http import (
+    AuthMiddleware,
+    Health,
+    Workers,
+    listening,
+    may_write,
+    shown_url,
+    web_server,
+)
+from turnwise.pipeline.service.mcp import mcp_server
+from turnwise.pipeline.service.requests import Empty, RestMethod, has_method, in_app, read_request
+from turnwise.pipeline.service.runs import Service, get_evaluation_run, list_evaluation_runs
+from turnwise.pipeline.service.serve import HTTP_CODES, ServeOptions, ServiceError, Tokens, read_token_file
+from turnwise.pipeline.service.web import web_routes
 from turnwise.pipeline.settings.options import current_user
 from turnwise.pipeline.store.database import Store, open_store
+from turnwise.schemas.ces.resources import (
+    CreateEvaluationRequest,
+    DeleteEvaluationRequest,
+    GetEvaluationResultRequest,
+    ListEvaluationResultsRequest,
+    ListEvaluationResultsResponse,
+    ListEvaluationsRequest,
+    ListEvaluationsResponse,
+    UpdateEvaluationRequest,
+)
+from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.run import EvaluationRun, GetEvaluationRunRequest, ListEvaluationRunsResponse
+from turnwise.schemas.ces.tools import GetEvaluationWithResults, ListEvaluationRunsRequest
+from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.transforms.criteria.base import CRITERIA
 
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
@@ -116,3 +149,227 @@ def http_app(service: Service, options: ServeOptions, tokens: Tokens) -> ASGIApp
     # A path with a further slash is another path.
     app.router.redirect_slashes = False
     return AuthMiddleware(app, options.host, options.allowed_hosts, tokens)
+
+
+# Answers the requests of the REST interface.
+
+_BELOW = "/v1beta/"
+_JSON = "application/json"
+_SLASH = re.compile("%2F", re.IGNORECASE)
+_ALT = ("json", "json;enum-encoding=int")
+"""What Google's clients ask for as `$alt`. They read names of enum values as well as numbers."""
+_UNROUTED = {405: "UNIMPLEMENTED"}
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def _response(value: JsonObject, code: int, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(dump_json(value), code, {**_HEADERS, **(headers or {})}, _JSON)
+
+
+async def answer_unrouted(request: Request, error: Exception) -> Response:
+    """Answers a request with an unknown path or method."""
+    code, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (404, None)
+    if code == 405 and request.url.path.startswith(_BELOW):
+        code, headers = 404, None  # as for every method that a resource of the API does not have
+    value = ServiceError(_UNROUTED.get(code, "NOT_FOUND"), "the service has no such method").to_value()
+    value["error"]["code"] = code
+    return _response(value, code, headers)
+
+
+class RestApi:
+    """Handles the requests below `/v1beta/`."""
+
+    def __init__(self, service: Service, workers: Workers) -> None:
+        self._service, self._workers = service, workers
+
+    async def answer(self, request: Request) -> Response:
+        """Handles one request; HEAD as GET, and the server leaves out the body."""
+        try:
+            return _response(await self._answer(request), 200)
+        except ServiceError as error:
+            return _response(error.to_value(), HTTP_CODES[error.status])
+
+    async def _answer(self, request: Request) -> JsonObject:
+        verb = "GET" if request.method == "HEAD" else request.method
+        method, resource = find_method(verb, _path(request))
+        query = dict(request.query_params)
+        if len(query) != len(request.query_params.multi_items()):
+            raise ServiceError("INVALID_ARGUMENT", "a parameter is given twice")
+        if query.get("$alt") in _ALT:
+            del query["$alt"]
+        body = await _read_body(request, bool(method.body))
+        work = partial(_called, method, self._service.of(may_write(request)), resource, query, body)
+        return await self._workers.run(work, changes=method.changes)
+
+
+def _path(request: Request) -> str:
+    """Returns the path below `/v1beta/`; a slash that is escaped there separates no segments."""
+    segments = request.scope["raw_path"].decode("ascii", "replace").split("/")[1:]
+    version, *others = [unquote(_SLASH.sub("%252F", segment)) for segment in segments]
+    return "/".join(others) if f"/{version}/" == _BELOW else ""
+
+
+def _called(
+    method: RestMethod, service: Service, resource: str, query: Mapping[str, str], body: bytes
+) -> JsonObject:
+    return method.call(service, read_request(method, resource, query, body))
+
+
+async def _read_body(request: Request, is_needed: bool) -> bytes:
+    if is_needed and _media_type(request) != _JSON:
+        raise ServiceError("INVALID_ARGUMENT", f"the Content-Type must be {_JSON}")
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BYTES:
+                raise ServiceError(
+                    "INVALID_ARGUMENT", f"the body is larger than {MAX_BYTES // 1024 // 1024} MiB"
+                )
+    except ClientDisconnect:
+        raise ServiceError("INVALID_ARGUMENT", "the body is incomplete") from None
+    if body and not is_needed:
+        raise ServiceError("INVALID_ARGUMENT", "the method takes no body")
+    return bytes(body)
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+# The methods of runs.
+
+_ONE, _ALL = in_app("name", "evaluationRuns/*"), in_app("parent") + "/evaluationRuns"
+
+
+def _get(service: Service, request: GetEvaluationRunRequest) -> JsonObject:
+    return get_evaluation_run(service, request.name)
+
+
+RUNS_METHODS = (
+    RestMethod(
+        "list_evaluation_runs",
+        "GET",
+        _ALL,
+        ListEvaluationRunsRequest,
+        ListEvaluationRunsResponse,
+        list_evaluation_runs,
+    ),
+    RestMethod("get_evaluation_run", "GET", _ONE, GetEvaluationRunRequest, EvaluationRun, _get),
+)
+
+
+# The methods of results.
+
+_RESULTS_ONE, _RESULTS_ALL = (
+    in_app("name", "evaluations/*/results/*"),
+    in_app("parent", "evaluations/*") + "/results",
+)
+
+
+def _get_results(service: Service, request: GetEvaluationResultRequest) -> JsonObject:
+    return get_evaluation_result(service, request.name)
+
+
+RESULTS_METHODS = (
+    RestMethod(
+        "list_evaluation_results",
+        "GET",
+        _RESULTS_ALL,
+        ListEvaluationResultsRequest,
+        ListEvaluationResultsResponse,
+        list_evaluation_results,
+    ),
+    RestMethod(
+        "get_evaluation_result",
+        "GET",
+        _RESULTS_ONE,
+        GetEvaluationResultRequest,
+        EvaluationResult,
+        _get_results,
+    ),
+)
+
+
+# The methods of evaluations.
+
+_EVALUATIONS_ONE, _EVALUATIONS_ALL = "evaluations/*", in_app("parent") + "/evaluations"
+
+
+def _get_evaluations(service: Service, request: GetEvaluationWithResults) -> JsonObject:
+    computed = {*COMPUTED, LAST_TEN} if request.last_ten_results else COMPUTED
+    return get_evaluation(service, request.name, computed)
+
+
+def _update(service: Service, request: UpdateEvaluationRequest) -> JsonObject:
+    return update_evaluation(service, request.evaluation, request.update_mask or "")
+
+
+EVALUATIONS_METHODS = (
+    RestMethod(
+        "list_evaluations",
+        "GET",
+        _EVALUATIONS_ALL,
+        ListEvaluationsRequest,
+        ListEvaluationsResponse,
+        list_evaluations,
+    ),
+    RestMethod(
+        "create_evaluation",
+        "POST",
+        _EVALUATIONS_ALL,
+        CreateEvaluationRequest,
+        Evaluation,
+        create_evaluation,
+        body="evaluation",
+    ),
+    RestMethod(
+        "get_evaluation",
+        "GET",
+        in_app("name", _EVALUATIONS_ONE),
+        GetEvaluationWithResults,
+        Evaluation,
+        _get_evaluations,
+    ),
+    RestMethod(
+        "update_evaluation",
+        "PATCH",
+        in_app("evaluation.name", _EVALUATIONS_ONE),
+        UpdateEvaluationRequest,
+        Evaluation,
+        _update,
+        body="evaluation",
+    ),
+    RestMethod(
+        "delete_evaluation",
+        "DELETE",
+        in_app("name", _EVALUATIONS_ONE),
+        DeleteEvaluationRequest,
+        Empty,
+        delete_evaluation,
+    ),
+)
+
+
+# The methods that the service has.
+
+METHODS: tuple[RestMethod, ...] = (
+    *EVALUATIONS_METHODS,
+    *RESULTS_METHODS,
+    *RUNS_METHODS,
+)
+
+
+def find_method(verb: str, path: str) -> tuple[RestMethod, str]:
+    """Returns the method of a request, and the name in its path (below `/v1beta/`).
+
+    Raises:
+        ServiceError: The API has no such method, or the service does not.
+    """
+    for method in METHODS:
+        match = method.template[1].fullmatch(path) if method.verb == verb else None
+        if match:
+            return method, match[1]
+    if has_method(verb, path):
+        raise ServiceError("UNIMPLEMENTED", "the CES API has this method, this service does not")
+    raise ServiceError("NOT_FOUND", "the service has no such method")

@@ -1,23 +1,172 @@
 """Reads evaluation runs."""
 
 import json
-from collections.abc import Callable, Sequence
-from typing import get_args
+from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
+from functools import cache
+from typing import NamedTuple, get_args
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, RowMapping, exists, or_, select
 
-from turnwise.pipeline.service.errors import field_errors, not_found
-from turnwise.pipeline.service.lists import next_token, read_filter, read_order, read_paging
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.computed_fields import (
+    COMPUTED,
+    LAST_TEN,
+    FiguresCache,
+    next_token,
+    read_filter,
+    read_order,
+    read_paging,
+)
+from turnwise.pipeline.service.serve import ServiceError, field_errors, invalid, not_found
+from turnwise.pipeline.service.version_verdict import VerdictCache
 from turnwise.pipeline.store.conditions import runs_table_fields
-from turnwise.pipeline.store.database import RESULTS, RUNS, Listing, key_text, read_page
-from turnwise.pipeline.store.lost import lost_of_runs
-from turnwise.pipeline.store.runs import RunState, count_by_evaluation, count_rows
+from turnwise.pipeline.store.database import (
+    LOCAL_APP,
+    RESULTS,
+    RUNS,
+    Listing,
+    Store,
+    key_text,
+    read_page,
+    run_name,
+)
+from turnwise.pipeline.store.lost import last_run, lost_of_runs
+from turnwise.pipeline.store.rows import (
+    RunPart,
+    VersionMetric,
+    conversations_to_read,
+    find_conversation,
+    measured_names,
+    names_of,
+    scores_of,
+    verdict_counts,
+    version_id,
+    version_metrics,
+)
+from turnwise.pipeline.store.runs import (
+    RunState,
+    count_by_evaluation,
+    count_rows,
+    is_empty,
+    run_key,
+    run_state,
+    run_states,
+    unread_runs,
+)
+from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.ces.tools import ListEvaluationRunsRequest, RunSummary
+from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.tools import (
+    CompareAppVersionsResponse,
+    ConversationBrief,
+    ConversationScore,
+    EvaluationRevision,
+    GetConversationRequest,
+    GetCriterionTrendRequest,
+    ListConversationsToReadRequest,
+    ListEvaluationRunsRequest,
+    RecordedConversation,
+    RunFailure,
+    RunSummary,
+    TrendPoint,
+)
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.proto.masks import FieldPath, all_but, parse_mask, select_fields
+from turnwise.schemas.proto.message import Message
 from turnwise.schemas.proto.scalars import nanos_timestamp
+from turnwise.schemas.rows import ConversationRow
+from turnwise.transforms.review.problems import MOST_READ, one_line
+from turnwise.transforms.scoring.evaluate import STATUS
+from turnwise.transforms.statistics.tests import Interval, SampleMoments, mean_interval
+
+# Tells the figures of a criterion in a run, or why there are none.
+
+_SAME = (
+    *("criterion", "level", "unit", "mean", "mean_low", "mean_high", "stddev"),
+    *("pass_rate", "pass_rate_low", "pass_rate_high", "p50", "p90", "p99"),
+)
+
+
+def gap_point(criterion: str, version: str, why: str) -> JsonObject:
+    """Returns the TrendPoint of a criterion that was not measured in proto3 JSON."""
+    return TrendPoint(criterion=criterion, app_version_id=version, gap=why).to_value()
+
+
+def trend_point(own: VersionMetric) -> JsonObject:
+    """Returns the TrendPoint of stored figures in proto3 JSON."""
+    figures = own._asdict()
+    interval = _interval(own)
+    point = TrendPoint(
+        **{name: figures[name] for name in _SAME},
+        app_version_id=own.version_id,
+        gap="" if own.scored else _without_value(own),
+        score_count=own.scores,
+        scored_count=own.scored,
+        unscored_count=own.unscored,
+        error_count=own.errors,
+        pass_count=own.pass_count,
+        fail_count=own.fail_count,
+        mean_interval_low=interval.low if interval else None,
+        mean_interval_high=interval.high if interval else None,
+        conversation_count=own.conversations or 0,
+        turn_count=own.turns or 0,
+    )
+    return point.to_value()
+
+
+def _interval(own: VersionMetric) -> Interval | None:
+    if own.mean is None or own.stddev is None:
+        return None
+    return mean_interval(SampleMoments(own.scored, own.mean, own.stddev**2))
+
+
+def _without_value(own: VersionMetric) -> str:
+    errors = f"; it failed with an error {own.errors} times" if own.errors else ""
+    return f"none of {own.scores} scores has a value{errors}" if own.scores else f"no score{errors}"
+
+
+# The state that both interfaces of the service, MCP and REST, share.
+
+
+class Service:
+    """A store, and what a request may do with it.
+
+    The functions of `evaluations`, `changes`, `results` and `comparison` take a service and a request and
+    return the response in canonical proto3 JSON. They raise ServiceError if they refuse the request, and
+    StoreError if the store does not answer.
+
+    Attributes:
+        store: The store.
+        actor: Name of the server's user, for the history.
+        read_only: Whether changes are refused.
+        cache: Cached figures of evaluations.
+        verdicts: Cached verdicts on versions.
+    """
+
+    def __init__(self, store: Store, actor: str, read_only: bool = False) -> None:
+        self.store, self.actor, self.read_only = store, actor, read_only
+        self.cache = FiguresCache()
+        self.verdicts = VerdictCache()
+
+    def of(self, may_write: bool) -> "Service":
+        """Returns the service for a request, with the same store and caches."""
+        if may_write:
+            return self
+        own = copy(self)
+        own.read_only = True
+        return own
+
+    def check_writable(self) -> None:
+        """Raises ServiceError if changes are refused."""
+        if self.read_only:
+            raise ServiceError("PERMISSION_DENIED", "the server, or the token of the request, only reads")
+
+    def keep_summaries(self, app: str) -> None:
+        """Writes the summaries of runs that have none, such as those of earlier versions."""
+        if not self.store.read_only:
+            keep_summaries(self.store, app)
+
 
 RUN_COLUMNS = [column.name for column in RUNS.c if column.name != "content"]
 """What `run_summaries` reads."""
@@ -163,3 +312,318 @@ def _summary(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
         "lost_record_count": lost,
     }
     return RunSummary.from_value({k: v for k, v in known.items() if v is not None}).to_value()
+
+
+# Reads the trend of criteria over the runs of an app.
+
+_SHOWN = 20
+_UNKNOWN_APP = "; it wrote no row that names an app, and may be of this one"
+
+
+class _Wanted(NamedTuple):
+    """What is read: of an app, one criterion ("": all) of one app version (None: all)."""
+
+    app: str
+    criterion: str
+    version: str | None
+
+
+def get_criterion_trend(service: Service, request: GetCriterionTrendRequest) -> JsonObject:
+    """Returns runs of an app with what they measured, the newest first.
+
+    Raises:
+        ServiceError: The request is invalid, or no run knows the criterion or app version.
+    """
+    with field_errors("parent"):
+        app = checked_name("app", request.parent)
+    version = key_text(version_id(request.app_version)) if request.app_version else None
+    wanted = _Wanted(app, key_text(request.criterion), version)
+    paging = read_paging(request.page_size, request.page_token, "trend", *map(repr, wanted), request.filter)
+    is_own = or_(RUNS.c.app == app, (RUNS.c.app == LOCAL_APP) & is_empty())
+    conditions = [is_own, *read_filter("filter", request.filter, runs_table_fields(app))]
+    listing = Listing(RUNS, RUN_COLUMNS, conditions, "create_time")
+
+    def work(connection: Connection) -> JsonObject:
+        _check(connection, wanted)
+        page = read_page(connection, listing, paging.after, paging.size)
+        metrics = version_metrics(connection, [row.name for row in page.rows])
+        rows = [row._mapping for row in page.rows]
+        told = zip(rows, run_summaries(connection, app, rows), strict=True)
+        runs = [_run(row, summary, metrics.get(row["name"], []), wanted) for row, summary in told]
+        return ({"runs": runs} if runs else {}) | next_token(paging, page.end)
+
+    return service.store.read(work)
+
+
+def _check(connection: Connection, wanted: _Wanted) -> None:
+    """Raises ServiceError if no run of the app knows the criterion or the app version."""
+    if wanted.criterion:
+        known = {*measured_names(connection, wanted.app, "criterion"), *_configured(connection, wanted.app)}
+        if wanted.criterion not in known:
+            raise _unknown("criterion", wanted.criterion, known)
+    if wanted.version is not None:
+        versions = measured_names(connection, wanted.app, "version_id")
+        has_results = exists().where(RESULTS.c.app == wanted.app, RESULTS.c.version_id == wanted.version)
+        if wanted.version not in versions and not connection.execute(select(has_results)).scalar():
+            raise _unknown("app version", wanted.version, versions)
+
+
+def _configured(connection: Connection, app: str) -> set[str]:
+    """Returns the names of the criteria in the configs of the runs of an app."""
+    query = select(RUNS.c.criteria).where(RUNS.c.app == app).distinct()
+    return {name for text in connection.execute(query).scalars() for name in json.loads(text or "[]")}
+
+
+def _unknown(kind: str, name: str, known: set[str] | list[str]) -> ServiceError:
+    shown = ", ".join(sorted({*known} - {""})[:_SHOWN]) or "none"
+    return ServiceError("NOT_FOUND", f"no run of the app has the {kind} {name!r}; known: {shown}")
+
+
+def _run(
+    row: RowMapping, summary: JsonObject, metrics: Sequence[VersionMetric], wanted: _Wanted
+) -> JsonObject:
+    """Returns a TrendRun in proto3 JSON."""
+    told: JsonObject = {"run": summary}
+    state = RunState(*(row[name] for name in RunState._fields))
+    unknown = "" if row["app"] == wanted.app else _UNKNOWN_APP
+    if not state.is_counted:
+        return told | {"gap": f"{state.told()}{unknown}"}
+    if not metrics:
+        return told | {"gap": f"{_unmeasured(row, summary)}{unknown}"}
+    return told | {"points": list(_points(row, metrics, wanted))}
+
+
+def _unmeasured(row: RowMapping, summary: JsonObject) -> str:
+    """Returns why a run that has ended has no metrics in its app."""
+    if row["results"]:
+        return _elsewhere(row) or "it kept no metrics"
+    lost = summary.get("lostRecordCount")
+    return "it has no result in this app" + (f": it lost {lost} records or conversations" if lost else "")
+
+
+def _elsewhere(row: RowMapping) -> str:
+    if row["home"] == row["name"]:
+        return ""
+    return f"metrics of versions that name no app are in {row['home']}"
+
+
+def _points(row: RowMapping, metrics: Sequence[VersionMetric], wanted: _Wanted) -> Iterator[JsonObject]:
+    """Yields the points of a run; a criterion that was not measured gets one that says why."""
+    configured = json.loads(row["criteria"] or "[]")
+    versions = {*json.loads(row["app_versions"] or "[]"), *(own.version_id for own in metrics)}
+    criteria = {STATUS, *configured, *(own.criterion for own in metrics)}
+    for criterion in [wanted.criterion] if wanted.criterion else sorted(criteria):
+        for version in sorted(versions) if wanted.version is None else [wanted.version]:
+            of_version = [own for own in metrics if own.version_id == version]
+            found = [own for own in of_version if own.criterion == criterion]
+            yield from map(trend_point, found)
+            if found:
+                continue
+            if not of_version:
+                why = (
+                    _elsewhere(row) if version in versions else "the run has no conversation of this version"
+                )
+                yield gap_point(criterion, version, why or "the run kept no metrics of this version")
+            elif criterion in {STATUS, *configured}:
+                yield gap_point(criterion, version, "no score: it applied to nothing in this run")
+            else:
+                yield gap_point(criterion, version, "it is none of the criteria of this run")
+
+
+# Reads conversations of runs: which to read first, and a whole one.
+
+_MOST_LISTED = 50
+_MOST_SCORES = 200
+_MOST_NAMES = 20
+_MOST_TEXT = 1_000
+_OUTCOMES = ("FAIL", None, "SKIPPED", "PASS")
+
+
+def list_conversations_to_read(service: Service, request: ListConversationsToReadRequest) -> JsonObject:
+    """Returns the conversations of a run to read first.
+
+    Raises:
+        ServiceError: The request is invalid, or there is no such run.
+    """
+    with field_errors("parent"):
+        app = checked_name("app", request.parent)
+    if request.page_size < 0:
+        raise invalid("pageSize", "must not be negative")
+    most = min(request.page_size or MOST_READ, _MOST_LISTED)
+
+    def work(connection: Connection) -> JsonObject:
+        run = _run_conversations(connection, app, request.evaluation_run)
+        part = RunPart(run, key_text(version_id(request.app_version)) if request.app_version else None)
+        counts = verdict_counts(connection, part)
+        lost = lost_of_runs(connection, app, [run], part.version).total()
+        if not counts and not lost:
+            raise not_found(f"a conversation of {run}" if part.version else run)
+        found = conversations_to_read(connection, part, most)
+        told = [_short(row.name, row.row, row.cluster_size) for row in found]
+        figures = {"conversationCount": sum(counts.values()), "failCount": counts.get("FAIL", 0)}
+        figures |= {"undecidedCount": counts.get("", 0), "lostRecordCount": lost}
+        state = run_state(connection, run)
+        later = [] if request.evaluation_run else _later(connection, app, run)
+        named: JsonObject = {"evaluationRun": run, "runState": state} | (
+            {"unreadRuns": later} if later else {}
+        )
+        return named | ({"conversations": told} if told else {}) | _stated_conversations(figures)
+
+    return service.store.read(work)
+
+
+def get_conversation(service: Service, request: GetConversationRequest) -> JsonObject:
+    """Returns a conversation of a run with its scores.
+
+    Raises:
+        ServiceError: The request is invalid, or there is no such conversation.
+    """
+    if request.name and (request.parent or request.conversation_id or request.evaluation_run):
+        raise invalid("name", "give either name, or parent and conversationId")
+    if not request.name and not request.conversation_id:
+        raise invalid("name", "is missing: give name, or parent and conversationId")
+    return service.store.read(lambda connection: _conversation(connection, request))
+
+
+def _conversation(connection: Connection, request: GetConversationRequest) -> JsonObject:
+    names = [request.name] if request.name else _names(connection, request)
+    row = find_conversation(connection, names[0]) if names else None
+    if row is None:
+        raise not_found(request.name or _searched(connection, request))
+    scores = sorted(scores_of(connection, names[0]), key=lambda score: _OUTCOMES.index(score["outcome"]))
+    columns = {name: row.get(name) for name in RecordedConversation.model_fields if name in row}
+    told = RecordedConversation.from_value(
+        {
+            **columns,
+            "transcript": None,
+            "name": names[0],
+            "evaluation_run": names[0].partition("/conversations/c-")[0],
+            "other_names": names[1 : _MOST_NAMES + 1],
+            "scores": list(map(_score, scores[:_MOST_SCORES])),
+            "omitted_score_count": max(0, len(scores) - _MOST_SCORES),
+        }
+    ).to_value()
+    # Arguments of calls may be nested deeper than a message may be.
+    return told | ({"transcript": row["transcript"]} if row["transcript"] else {})
+
+
+def _searched(connection: Connection, request: GetConversationRequest) -> str:
+    """Returns which conversation was searched for, and in which run; without a named one, in the last."""
+    run = _run_conversations(connection, request.parent, request.evaluation_run)
+    which = "" if request.evaluation_run else ", the last run (evaluationRun names another)"
+    return f"conversation {request.conversation_id[:200]} in {run}{which},"
+
+
+def _names(connection: Connection, request: GetConversationRequest) -> list[str]:
+    with field_errors("parent"):
+        app = checked_name("app", request.parent)
+    run = _run_conversations(connection, app, request.evaluation_run)
+    return list(names_of(connection, app, request.conversation_id, run))
+
+
+def _run_conversations(connection: Connection, app: str, named: str) -> str:
+    """Returns the name of a run; raises ServiceError if none is named and there is none."""
+    if named:
+        return run_name(app, named.rsplit("/", 1)[-1])
+    run = last_run(connection, app)
+    if run is None:
+        raise not_found(f"a run with conversations in {app}")
+    return run
+
+
+def _later(connection: Connection, app: str, run: str) -> list[str]:
+    """Returns what is said of executions that wrote later than a run, and have not ended or broke off."""
+    names = [run_key(own, run.rsplit("/", 1)[-1]) for own in (app, LOCAL_APP)]
+    states = run_states(connection, {app, LOCAL_APP})
+    last = max((states[name].update_nanos for name in names if name in states), default=0)
+    unread = unread_runs(connection, app, None, None, and_unknown=True)
+    others = [own for own in unread if own.is_counted or own.name not in names]
+    return [own.told() for own in others if own.unread_nanos > last]
+
+
+def _short(name: str, row: ConversationRow, cluster_size: int) -> JsonObject:
+    columns = {key: row[key] for key in ConversationBrief.model_fields if key in row}  # type: ignore[literal-required]
+    return ConversationBrief.from_value(columns | {"name": name, "cluster_size": cluster_size}).to_value()
+
+
+def _score(score: JsonObject) -> JsonObject:
+    """Returns the fields of a score; texts are cut after 1,000 characters."""
+    fields = {name: score[name] for name in ConversationScore.model_fields}
+    return {k: one_line(v, _MOST_TEXT) if isinstance(v, str) else v for k, v in fields.items()}
+
+
+def _stated_conversations(figures: dict[str, int]) -> JsonObject:
+    return {name: number for name, number in figures.items() if number}
+
+
+# Selects the fields of a response: by a read mask, or all except large ones.
+
+_DETAILS = ("goldenResult", "scenarioResult", "persona", "error", "config", "evaluationMetricsThresholds")
+_LARGE = {
+    EvaluationResult: _DETAILS,
+    EvaluationRevision: ("evaluation",),
+    RunFailure: ("record",),
+    CompareAppVersionsResponse: ("base.metrics.metricsByTurn", "candidate.metrics.metricsByTurn"),
+    Evaluation: (
+        "aggregatedMetrics.metricsByAppVersion.metricsByTurn",
+        *(f"{holder}.{name}" for holder in ("lastCompletedResult", LAST_TEN) for name in _DETAILS),
+    ),
+}
+
+
+class View(NamedTuple):
+    """The selected fields of a message.
+
+    Attributes:
+        paths: Paths of the fields; None: all fields.
+        asks_for_last_ten: Whether a mask names an evaluation's last ten results.
+    """
+
+    paths: Sequence[FieldPath] | None
+    asks_for_last_ten: bool = False
+
+    def select(self, value: JsonObject) -> JsonObject:
+        """Returns the selected fields of a message in canonical proto3 JSON."""
+        return value if self.paths is None else select_fields(value, self.paths)
+
+    def computed(self, with_last_ten: bool) -> Collection[str]:
+        """Returns the computed fields of an evaluation that this view needs."""
+        seen = {path[0] for path in self.paths or ()}
+        wanted = set(COMPUTED if self.paths is None else COMPUTED & seen)
+        return wanted | ({LAST_TEN} if with_last_ten or self.asks_for_last_ten else set())
+
+
+SUMMARY = View(
+    (
+        *(
+            (name,)
+            for name in ("name", "displayName", "description", "tags", "updateTime", "etag", "invalid")
+        ),
+        *((LAST_TEN, name) for name in ("name", "evaluationStatus", "appVersion", "createTime")),
+    )
+)
+"""The fields of an evaluation in a list."""
+
+
+@cache
+def without_details(message: type[Message]) -> View:
+    """Returns the view of all but the large fields of a message."""
+    return View(all_but(message, ",".join(_LARGE[message])))
+
+
+def read_view(message: type[Message], read_mask: str, default: View) -> View:
+    """Returns the view of a read mask; its paths may lead through lists.
+
+    Args:
+        message: Message type.
+        read_mask: Comma-separated paths; "*": all fields; "": the default view.
+        default: The default view.
+
+    Raises:
+        ServiceError: The mask names an unknown field.
+    """
+    if not read_mask:
+        return default
+    with field_errors("readMask"):
+        paths = parse_mask(message, read_mask, through_lists=True)
+    return View(paths, any(path[0] == LAST_TEN for path in paths or ()))

@@ -1,16 +1,25 @@
 """Defines the options of `turnwise serve`. Does not import the server, so that help is fast."""
 
 import argparse
+import logging
 import os
-from collections.abc import Mapping, Sequence
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hmac import compare_digest
+from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 
-from turnwise.pipeline.service.token import TOKEN
 from turnwise.pipeline.settings.options import OptionParser
-from turnwise.pipeline.store.urls import is_loopback
+from turnwise.pipeline.store.urls import StoreError, is_loopback
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_store_url, shown_url
+from turnwise.schemas.jsonio import JsonObject, is_store_url, shown_url
+from turnwise.schemas.proto.masks import FilterError, MaskError
+from turnwise.schemas.proto.message import WireError
 
 
 class ServeOptions(Struct, frozen=True):
@@ -101,3 +110,190 @@ def _checked(options: ServeOptions) -> ServeOptions:
     if not (options.stdio or options.token_file or is_loopback(options.host)):
         raise ConfigError(f"--host {options.host}: other machines can reach it: name a --token_file")
     return options
+
+
+# The bearer tokens of servers: of `turnwise serve` in a file, of a receiver of spans in the environment.
+
+TOKEN = "TURNWISE_TOKEN"
+"""The environment variable that holds the token of a receiver of spans."""
+
+_FORM = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")
+_FORM_TEXT = "must have at least 16 letters, digits or . _ ~ + / = -"
+_OF_OTHERS = 0o077
+
+
+class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The tokens that a server accepts; without any, requests need none.
+
+    Attributes:
+        write: The token that permits everything; "": there is none.
+        read: The token that permits reading; "": there is none.
+    """
+
+    write: str = ""
+    read: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.write or self.read)
+
+    def may_write(self, given: str) -> bool:
+        """Returns whether a request may change something.
+
+        Args:
+            given: The token of the request; "": it has none.
+
+        Raises:
+            ServiceError: A token is needed, and this is none.
+        """
+        if not self or _is_same(given, self.write):
+            return True
+        if _is_same(given, self.read):
+            return False
+        raise ServiceError("UNAUTHENTICATED", "a bearer token is required")
+
+
+def _is_same(given: str, token: str) -> bool:
+    return bool(token) and compare_digest(given.encode(), token.encode())
+
+
+def bearer_token(environ: Mapping[str, str]) -> str:
+    """Returns the token of the environment; "": none is set.
+
+    Raises:
+        ConfigError: It is too short, or has other characters than a header may have.
+    """
+    token = environ.get(TOKEN, "")
+    if token and not _FORM.fullmatch(token):
+        raise ConfigError(f"{TOKEN}: {_FORM_TEXT}")
+    return token
+
+
+def read_token_file(path: str) -> Tokens:
+    """Returns the tokens of a file: `{"write": "...", "read": "..."}`, or one of the two.
+
+    Raises:
+        ConfigError: The file cannot be read, others may read it, or it holds something else.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            mode, data = os.fstat(file.fileno()).st_mode, file.read()
+    except OSError as error:
+        raise ConfigError(f"--token_file {path}: {error.strerror or error}") from None
+    if mode & _OF_OTHERS:
+        raise ConfigError(f"--token_file {path}: others may read it: chmod 600 {path}")
+    try:
+        tokens = msgspec.json.decode(data, type=Tokens)
+    except msgspec.MsgspecError:
+        # The message of the error may hold a part of the file.
+        raise ConfigError(f'--token_file {path}: its form is {{"write": "...", "read": "..."}}') from None
+    given = [token for token in (tokens.write, tokens.read) if token]
+    if not given or not all(map(_FORM.fullmatch, given)):
+        raise ConfigError(f"--token_file {path}: a token {_FORM_TEXT}")
+    if tokens.write == tokens.read:
+        raise ConfigError(f"--token_file {path}: the tokens must differ")
+    return tokens
+
+
+# Hides internal errors from callers.
+
+T = TypeVar("T")
+LOG = logging.getLogger("turnwise.serve")
+
+
+def answered(work: Callable[[], T]) -> T:
+    """Returns the result of `work`.
+
+    Raises:
+        ServiceError: It refuses, the store does not answer, or an unexpected error happened, which is logged.
+    """
+    try:
+        return work()
+    except ServiceError:
+        raise
+    except StoreError as error:
+        LOG.error("%s", error)
+        raise ServiceError("UNAVAILABLE", "the store does not answer") from None
+    except Exception as error:
+        # The message of an unexpected error may hold parts of the request; its location does not.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        LOG.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
+        raise ServiceError("INTERNAL", "internal error") from None
+
+
+# Errors of the service, in the format of Google's APIs.
+
+HTTP_CODES = {
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "ABORTED": 409,
+    "ALREADY_EXISTS": 409,
+    "RESOURCE_EXHAUSTED": 429,
+    "INTERNAL": 500,
+    "UNIMPLEMENTED": 501,
+    "UNAVAILABLE": 503,
+}
+"""Status -> HTTP status code."""
+
+_PATH = re.compile(r"\w+((?:\.\w+|\[\d+\])*): (.*)", re.DOTALL)
+
+
+class ServiceError(Exception):
+    """A request is refused.
+
+    Attributes:
+        status: One of `HTTP_CODES`.
+        message: One line.
+        field: The invalid field of the request; "": none in particular.
+    """
+
+    def __init__(self, status: str, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.status, self.message, self.field = status, message, field
+
+    def to_value(self) -> JsonObject:
+        """Returns the body of the response."""
+        error: JsonObject = {
+            "code": HTTP_CODES[self.status],
+            "message": f"{self.field}: {self.message}" if self.field else self.message,
+            "status": self.status,
+        }
+        if self.field:
+            violation = {"field": self.field, "description": self.message}
+            kind = "type.googleapis.com/google.rpc.BadRequest"
+            error["details"] = [{"@type": kind, "fieldViolations": [violation]}]
+        return {"error": error}
+
+
+def invalid(field: str, why: object) -> ServiceError:
+    """Returns the error for an invalid field."""
+    return ServiceError("INVALID_ARGUMENT", str(why), field)
+
+
+def not_found(name: str) -> ServiceError:
+    """Returns the error for a resource that does not exist."""
+    return ServiceError("NOT_FOUND", f"{name} was not found")
+
+
+@contextmanager
+def field_errors(field: str) -> Iterator[None]:
+    """Converts errors of the body.
+
+    Raises:
+        ServiceError: It names the field.
+    """
+    try:
+        yield
+    except WireError as error:
+        raise message_error(error, field) from None
+    except (MaskError, FilterError, ValueError) as error:
+        raise invalid(field, error) from None
+
+
+def message_error(error: WireError, root: str = "") -> ServiceError:
+    """Returns the error for an invalid message, with the path of the field below `root`."""
+    match = _PATH.fullmatch(str(error))
+    path, why = (match[1].lstrip("."), match[2]) if match else ("", str(error))
+    return invalid(".".join(part for part in (root, path) if part), why)

@@ -1,20 +1,52 @@
 """The page of the trends of criteria over the runs of an app."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from starlette.responses import Response
+from sqlalchemy import Connection, select, union
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
-from turnwise.pipeline.service.chart import Dot, chart
-from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.trend import get_criterion_trend
-from turnwise.pipeline.service.web.html import Html, el, page
-from turnwise.pipeline.service.web.parts import between, link, navigation, number, older, percent, table
-from turnwise.schemas.ces.tools import GetCriterionTrendRequest
+from turnwise.pipeline.io.stored_run import StoredRun, read_stored_run
+from turnwise.pipeline.report.html import compare_versions, report_page, run_rows
+from turnwise.pipeline.service.chart import (
+    HEADERS,
+    UNKNOWN_FIGURE,
+    Dot,
+    Html,
+    address,
+    between,
+    chart,
+    el,
+    joined,
+    link,
+    navigation,
+    number,
+    older,
+    page,
+    percent,
+    table,
+)
+from turnwise.pipeline.service.comparison import compare_app_versions
+from turnwise.pipeline.service.http import PAGES, Workers, may_write
+from turnwise.pipeline.service.runs import Service, get_criterion_trend, list_run_summaries
+from turnwise.pipeline.service.serve import HTTP_CODES, ServiceError, field_errors, invalid
+from turnwise.pipeline.store.database import EVALUATIONS, RUNS
+from turnwise.pipeline.store.urls import COMPLETED
+from turnwise.schemas.ces.names import checked_name
+from turnwise.schemas.ces.tools import (
+    CompareAppVersionsRequest,
+    GetCriterionTrendRequest,
+    ListEvaluationRunsRequest,
+)
+from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
+from turnwise.transforms.decisions.report.figures import Compared
 
-_PAGE = 30
-_HEADS = ("Run", "Day", "App version", "Pass rate", "Mean", "Scored", "Unscored", "Errors")
+_WEB_PAGE = 30
+_WEB_HEADS = ("Run", "Day", "App version", "Pass rate", "Mean", "Scored", "Unscored", "Errors")
 
 
 class _MeasuredStep(NamedTuple):
@@ -37,7 +69,7 @@ class TrendQuery(NamedTuple):
 def trend_page(service: Service, query: TrendQuery) -> Response:
     """Returns the page; raises ServiceError."""
     wanted = {"parent": query.app, "criterion": query.criterion, "appVersion": query.app_version}
-    paging = {"pageSize": _PAGE, "pageToken": query.page_token}
+    paging = {"pageSize": _WEB_PAGE, "pageToken": query.page_token}
     found = get_criterion_trend(service, GetCriterionTrendRequest.from_value({**wanted, **paging}))
     runs = list(reversed(found.get("runs", [])))
     sections = [_section(name, list(_steps(runs, *name)), query.app) for name in _measured(runs)]
@@ -78,7 +110,7 @@ def _section(name: tuple[str, str], steps: Sequence[_MeasuredStep], app: str) ->
     title = f"{criterion}{f', by {level}' if level else ''}: {'pass rate' if is_share else 'mean'}"
     heading = el("h2", link(title, "/trend", app=app, criterion=criterion))
     dots = [_dot(step, is_share) for step in steps]
-    rows = table(_HEADS, (list(_cells(step)) for step in reversed(steps)))
+    rows = table(_WEB_HEADS, (list(_cells_web(step)) for step in reversed(steps)))
     details = el("details", el("summary", "Figures"), rows)
     return el("section", heading, chart(title, dots, is_share=is_share), details)
 
@@ -100,7 +132,7 @@ def _version(point: JsonObject | None) -> str:
     return "" if point is None else point.get("appVersionId", "")
 
 
-def _cells(step: _MeasuredStep) -> Iterator[str]:
+def _cells_web(step: _MeasuredStep) -> Iterator[str]:
     yield step.run["runId"]
     yield step.run.get("day", "")
     yield _version(step.point)
@@ -114,3 +146,248 @@ def _cells(step: _MeasuredStep) -> Iterator[str]:
     yield str(point.get("scoredCount", 0))
     yield str(point.get("unscoredCount", 0))
     yield str(point.get("errorCount", 0))
+
+
+# The routes of the web view. All of its pages only read.
+
+_Page = Callable[[Service, Request], Response]
+
+
+def _apps(service: Service, request: Request) -> Response:
+    return apps_page(service)
+
+
+def _runs_app(service: Service, request: Request) -> Response:
+    return runs_page(service, _given(request, "app"), _given(request, "page_token"))
+
+
+def _trend(service: Service, request: Request) -> Response:
+    return trend_page(service, TrendQuery(*(_given(request, name) for name in TrendQuery._fields)))
+
+
+def _compare(service: Service, request: Request) -> Response:
+    return compare_page(service, *(_given(request, name) for name in ("app", "base", "candidate")))
+
+
+def _report(service: Service, request: Request) -> Response:
+    return stored_report(service, request.query_params.getlist("run"))
+
+
+def _given(request: Request, name: str) -> str:
+    return request.query_params.get(name, "")
+
+
+_PAGES: dict[str, _Page] = {
+    "": _apps,
+    "/runs": _runs_app,
+    "/trend": _trend,
+    "/compare": _compare,
+    "/report": _report,
+}
+
+
+def web_routes(service: Service, workers: Workers) -> list[Route]:
+    """Returns the routes of the view."""
+    return [
+        Route(f"{PAGES}{path}", partial(_answer, service, workers, made), methods=["GET"])
+        for path, made in _PAGES.items()
+    ]
+
+
+async def _answer(service: Service, workers: Workers, made: _Page, request: Request) -> Response:
+    work = partial(made, service.of(may_write(request)), request)
+    try:
+        return await workers.run(work, changes=False)
+    except ServiceError as error:
+        return page(
+            "No page", navigation(""), el("p", str(error), class_="bad"), code=HTTP_CODES[error.status]
+        )
+
+
+# The report of runs of a store: the page of `turnwise report`.
+
+MOST_CONVERSATIONS = 10_000
+_MOST_RUNS = 5
+
+
+def stored_report(service: Service, names: Sequence[str]) -> Response:
+    """Returns the report of some runs; raises ServiceError."""
+    if not 1 <= len(set(names)) <= _MOST_RUNS or len(set(names)) < len(names):
+        raise invalid("run", f"select 1 to {_MOST_RUNS} runs, each once")
+    with field_errors("run"):
+        wanted = [checked_name("run", name) for name in names]
+    runs = service.store.read(lambda connection: _runs(connection, wanted))
+    try:
+        compared = compare_versions(runs)
+    except ConfigError as error:
+        raise ServiceError("FAILED_PRECONDITION", str(error)) from None
+    gaps = [gap for run in runs for gap in run.gaps]
+    told = Compared(compared.comparisons, [*gaps, *compared.refused])
+    # The page states its own policy for scripts and styles; a policy for frames counts in a header only.
+    headers = {**HEADERS, "Content-Security-Policy": "frame-ancestors 'none'"}
+    return HTMLResponse(report_page([run_rows(run) for run in runs], told), headers=headers)
+
+
+def _runs(connection: Connection, names: Sequence[str]) -> list[StoredRun]:
+    try:
+        return [read_stored_run(connection, name, MOST_CONVERSATIONS) for name in names]
+    except ConfigError as error:
+        raise ServiceError("FAILED_PRECONDITION", str(error)) from None
+
+
+# The pages of the apps of a store, and of the runs of an app.
+
+_PAGE = 50
+_HEADS = (
+    *("Compare", "Run", "State", "Begun", "App versions", "Conversations"),
+    *("Passed", "Failed", "Undecided", "Lost", "Cost", "Exit status"),
+)
+
+
+def apps_page(service: Service) -> Response:
+    """Returns the page of the apps."""
+
+    def work(connection: Connection) -> list[str]:
+        return sorted(connection.execute(union(select(RUNS.c.app), select(EVALUATIONS.c.app))).scalars())
+
+    apps = service.store.read(work)
+    items = [el("li", link(app, "/runs", app=app)) for app in apps]
+    return page("Apps", navigation(""), el("ul", *items) if apps else el("p", "The store holds no run."))
+
+
+def runs_page(service: Service, app: str, page_token: str) -> Response:
+    """Returns a page of the runs of an app, the newest first; raises ServiceError."""
+    wanted = {"parent": app, "orderBy": "create_time", "pageSize": _PAGE, "pageToken": page_token}
+    found = list_run_summaries(service, ListEvaluationRunsRequest.from_value(wanted))
+    runs = found.get("evaluationRuns", [])
+    rows = table(_HEADS, (list(_cells(run)) for run in runs))
+    two = el("p", el("button", "Report of the selected runs"), " (the first is compared with the others)")
+    form = el("form", rows, two, method="get", action=address("/report"))
+    content = form if runs else el("p", "The app has no run.")
+    last = older("/runs", found, app=app)
+    return page(f"Runs of {app}", navigation(app), content, last, _compare_form(app))
+
+
+def _compare_form(app: str) -> Html:
+    fields = [
+        el("label", f"{text} ", el("input", type="text", name=name, required="")) for name, text in _SIDES
+    ]
+    hidden = el("input", type="hidden", name="app", value=app)
+    form = el("form", hidden, *fields, " ", el("button", "Compare"), method="get", action=address("/compare"))
+    return el("section", el("h2", "Compare two app versions"), form)
+
+
+_SIDES = (("base", "Base"), ("candidate", " Candidate"))
+
+
+def _cells(run: JsonObject) -> Iterator[str]:
+    is_complete = run["state"] == COMPLETED
+    named = run["runId"]
+    choice = el("input", type="checkbox", name="run", value=run["name"], aria_label=f"Select {named}")
+    yield choice if is_complete else ""
+    yield link(named, "/report", run=run["name"]) if is_complete else named
+    yield _state(run)
+    yield run.get("createTime", UNKNOWN_FIGURE)
+    yield ", ".join(run.get("appVersions", ())) or UNKNOWN_FIGURE
+    for name in ("conversationCount", "passCount", "failCount", "undecidedCount", "lostRecordCount"):
+        yield str(run.get(name, 0 if is_complete else UNKNOWN_FIGURE))
+    cost = run.get("cost")
+    yield UNKNOWN_FIGURE if cost is None else f"{cost:.2f}"
+    yield str(run.get("exitStatus", UNKNOWN_FIGURE))
+
+
+def _state(run: JsonObject) -> Html:
+    error = f": {run['error']}" if run.get("error") else ""
+    kind = "" if run["state"] == COMPLETED else "bad" if error else "open"
+    return el("span", f"{run['state']}{error}", class_=kind)
+
+
+# The page of the comparison of two app versions.
+
+_COMPARE_PAGE_PAGE = 100
+_COMPARE_PAGE_SIDES = ("base", "candidate")
+_COUNTS = (
+    ("Conversations compared", "ConversationCount"),
+    ("Without a verdict", "UndecidedCount"),
+    ("Records lost", "LostRecordCount"),
+    ("Cases of this version alone", "OnlyCaseCount"),
+)
+
+
+def compare_page(service: Service, app: str, base: str, candidate: str) -> Response:
+    """Returns the page; raises ServiceError."""
+    wanted = {
+        "parent": app,
+        "baseVersion": base,
+        "candidateVersion": candidate,
+        "pageSize": _COMPARE_PAGE_PAGE,
+    }
+    found = compare_app_versions(service, CompareAppVersionsRequest.from_value(wanted))
+    verdict = found.get("verdict", {})
+    parts = [_verdict(verdict), _sides(found), _criteria(verdict), _changes(found)]
+    return page(f"{candidate} against {base}", navigation(app), *parts)
+
+
+def _verdict(verdict: JsonObject) -> Html:
+    if verdict.get("refusal"):
+        return el("p", f"Not compared: {verdict['refusal']}", class_="bad")
+    notes = [el("li", note) for note in verdict.get("notes", ())]
+    sentence = el("p", el("strong", verdict.get("sentence", "Nothing is known of the verdicts.")))
+    return joined(sentence, el("ul", *notes) if notes else "")
+
+
+def _sides(found: JsonObject) -> Html:
+    verdict = found.get("verdict", {})
+    sides = [found.get(side, {}) for side in _COMPARE_PAGE_SIDES]
+    rate = [between(one, "passRateLow", "passRateHigh", percent(one.get("passRate"))) for one in sides]
+    rows = [["Pass rate of the results", *rate]]
+    unstated = 0 if "sentence" in verdict else UNKNOWN_FIGURE
+    rows += [
+        [text, *(str(verdict.get(f"{side}{name}", unstated)) for side in _COMPARE_PAGE_SIDES)]
+        for text, name in _COUNTS
+    ]
+    names = [one.get("appVersionId", UNKNOWN_FIGURE) for one in sides]
+    return joined(el("h2", "Versions"), table(("", *names), rows))
+
+
+def _criteria(verdict: JsonObject) -> Html:
+    rows = list(_criterion_rows(verdict))
+    if not rows:
+        return Html("")
+    heads = ("Criterion", "Verdict", "Base", "Candidate", "Difference", "Pairs")
+    return joined(el("h2", "Criteria"), table(heads, rows))
+
+
+def _criterion_rows(verdict: JsonObject) -> Iterator[list[str]]:
+    for one in verdict.get("criteria", ()):
+        difference = number(one.get("difference"))
+        figures = [number(one.get("baseValue")), number(one.get("candidateValue"))]
+        told = [one["criterion"], one.get("sentence", ""), *figures]
+        interval = between(one, "differenceLow", "differenceHigh", difference)
+        yield [*told, interval, str(one.get("pairCount", 0))]
+    for one in verdict.get("notCompared", ()):
+        yield [one["criterion"], f"not compared: {one.get('reason', '')}", *[UNKNOWN_FIGURE] * 4]
+
+
+def _changes(found: JsonObject) -> Html:
+    rows = [
+        [
+            one.get("displayName") or one["evaluation"],
+            one.get("change", UNKNOWN_FIGURE),
+            *(f"{one.get(f'{side}PassCount', 0)} of {_decided(one, side)}" for side in _COMPARE_PAGE_SIDES),
+        ]
+        for one in found.get("changes", ())
+    ]
+    if not rows:
+        return Html("")
+    more = (
+        el("p", f"The first {_COMPARE_PAGE_PAGE} are shown.", class_="note")
+        if found.get("nextPageToken")
+        else ""
+    )
+    heads = ("Evaluation", "Change", "Passed (base)", "Passed (candidate)")
+    return joined(el("h2", "Evaluations that changed"), table(heads, rows), more)
+
+
+def _decided(one: JsonObject, side: str) -> int:
+    return int(one.get(f"{side}PassCount", 0) + one.get(f"{side}FailCount", 0))

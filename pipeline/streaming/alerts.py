@@ -1,21 +1,28 @@
 """Sinks for alerts: a file, a webhook, a Pub/Sub topic."""
 
 import http.client
+import json
+import logging
+import os
 import re
 import time
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+import apache_beam as beam
+from apache_beam.pvalue import PCollection
 from msgspec.structs import asdict
 
 from turnwise.pipeline.settings.extras import HOW_TO, check_extra
-from turnwise.pipeline.streaming.alerts.file import AlertFile
 from turnwise.schemas.config import Alert, ConfigError
 from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.score import Failure
+from turnwise.transforms.beam.steps import InspectedDoFn
 
 _TOPIC = re.compile(r"pubsub:(projects/[^/\s]+/topics/[^/\s]+)")
 _TRIES = 3
@@ -204,3 +211,105 @@ def _checked_url(url: str) -> str:
     if not is_good or not url.isascii() or not url.isprintable() or " " in url:
         raise ConfigError("alerts: the webhook's URL must have a host, and no user, password or blanks")
     return url
+
+
+# Sends alerts from a pipeline step.
+
+_LOG = logging.getLogger(__name__)
+
+
+@cache
+def _shared_sink(uri: str | None, default_path: Path | None) -> AlertSink:
+    """Returns the sink of this process. Local engines create the DoFn again for every bundle."""
+    return open_alert_sink(uri, default_path)
+
+
+class _SendFn(InspectedDoFn):
+    def __init__(self, uri: str | None, default_path: Path | None) -> None:
+        self._uri, self._default_path = uri, default_path
+
+    def process(self, alert: Alert) -> Iterator[Failure]:
+        try:
+            _shared_sink(self._uri, self._default_path).send([alert])
+        except AlertError as error:
+            _LOG.warning("an alert was not sent: %s", error)
+            yield Failure(
+                stage="alert",
+                error_type="AlertError",
+                message=str(error),
+                record=dump_json(asdict(alert)).decode(),
+                criterion=alert.criterion,
+                app_version=alert.app_version,
+            )
+
+
+class SendAlerts(beam.PTransform[PCollection[Alert], PCollection[Failure]]):
+    """Sends alerts. An alert that cannot be sent becomes a failure; the stream continues."""
+
+    def __init__(self, uri: str | None, default_path: Path | None) -> None:
+        super().__init__()
+        self._uri, self._default_path = uri, default_path
+
+    def expand(self, alerts: "PCollection[Alert]") -> "PCollection[Failure]":
+        """Sends one at a time."""
+        return alerts | "Send" >> beam.ParDo(_SendFn(self._uri, self._default_path))
+
+
+# Appends alerts to a JSON Lines file, each name once.
+
+
+class AlertFile:
+    """An append-only JSON Lines file of alerts. An incomplete last line is ignored."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._names: set[str] | None = None
+
+    def missing(self, alerts: Sequence[Alert]) -> list[Alert]:
+        """Returns the alerts that are not in the file, each name once.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+        if self._names is None:
+            self._names = self._read_names()
+        new = {alert.name: alert for alert in reversed(alerts) if alert.name not in self._names}
+        return list(reversed(new.values()))
+
+    def append(self, alerts: Sequence[Alert]) -> None:
+        """Appends alerts and syncs the file to disk.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        if not alerts:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [dump_json(asdict(alert)) + b"\n" for alert in alerts]
+        with self._path.open("a+b") as file:
+            end = file.seek(0, os.SEEK_END)
+            if end:
+                file.seek(end - 1)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+            file.write(b"".join(lines))
+            file.flush()
+            os.fsync(file.fileno())
+        if self._names is not None:
+            self._names.update(alert.name for alert in alerts)
+
+    def _read_names(self) -> set[str]:
+        try:
+            with self._path.open("rb") as file:
+                return {name for line in file if (name := _name(line)) is not None}
+        except FileNotFoundError:
+            return set()
+
+
+def _name(line: bytes) -> str | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    name = row.get("name") if isinstance(row, dict) else None
+    return name if isinstance(name, str) else None

@@ -1,28 +1,48 @@
 """Reads a stream with Beam's connectors: files, Pub/Sub and Kafka."""
 
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import apache_beam as beam
 from apache_beam.io.fileio import MatchContinuously
 from apache_beam.io.filesystem import FileMetadata
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Timestamp
 
+from turnwise.pipeline.batch.execution import made_pipeline, only_translates, run_to_the_end, translate
+from turnwise.pipeline.io.case_book import case_places, worker_cases
 from turnwise.pipeline.io.files import read_records, unread_rest
 from turnwise.pipeline.io.records import SUFFIXES, oversized_error
+from turnwise.pipeline.io.run_writer import SINGLE_FILES, publish, write_partial
+from turnwise.pipeline.io.sinks.base import ChangeWriter, StreamChange, open_changes, prepare_service
 from turnwise.pipeline.settings.extras import check_extra
-from turnwise.pipeline.streaming.inputs import kafka_uri, pubsub
-from turnwise.pipeline.streaming.inputs.kafka_uri import parse_kafka_uri
-from turnwise.pipeline.streaming.inputs.kinds import input_kind
-from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
+from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.pipeline.settings.remote_workers import are_elsewhere, check_access
+from turnwise.pipeline.settings.run import RunSettings, try_judge
+from turnwise.pipeline.settings.workers import try_staging
+from turnwise.pipeline.streaming.alerts import open_alert_sink
+from turnwise.pipeline.streaming.build import build_stream, outcome_change, window_change
+from turnwise.pipeline.streaming.inputs import base as kafka_uri
+from turnwise.pipeline.streaming.inputs import pubsub
+from turnwise.pipeline.streaming.inputs.base import attribute_time, message_position, parse_kafka_uri
+from turnwise.pipeline.streaming.inputs.open import input_kind
 from turnwise.pipeline.streaming.inputs.pubsub import pubsub_name
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.conversation import Arrival, Record
+from turnwise.schemas.jsonio import dump_json
+from turnwise.schemas.rows import score_lines
 from turnwise.schemas.score import Failure, record_failure
 from turnwise.transforms.beam.steps import FAILURES, CountingDoFn
+from turnwise.transforms.beam.windows import RecordOutcome, WindowMetrics
+from turnwise.transforms.formats.registry import record_time
+from turnwise.transforms.metrics.rows import slice_rows, turn_rows, version_rows
 
 TimeOf = Callable[[bytes], float | None]
 
@@ -201,3 +221,217 @@ class KafkaArrivalsFn(_ArriveFn):
         if row.value is not None:
             record = Record(f"{row.topic}[{row.partition}]", row.offset, row.value)
             yield self.arrive(record, None, row.timestamp / 1000)
+
+
+# Runs a stream on a runner other than this process.
+
+
+def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
+    """Starts a stream with Beam's connectors. Most runners continue it until it is drained.
+
+    Returns:
+        Exit status 0.
+
+    Raises:
+        ConfigError: The options are wrong; nothing was run.
+    """
+    stream = settings.stream
+    if stream.stop_after is not None or stream.max_run_time is not None:
+        raise ConfigError(
+            "--stop_after and --max_run_time end a stream in this process, with DirectRunner only"
+        )
+    if settings.max_failure_ratio is not None or settings.config.gate.rules:
+        raise ConfigError(
+            "--max_failure_ratio, --fail_on and the rules of the config's gate apply at the end of a run; a "
+            "stream on this runner has no end"
+        )
+    if not only_translates(options):
+        check_access(settings)
+    if settings.config.alerts:
+        open_alert_sink(stream.alerts, None)
+    with made_pipeline(options) as pipeline:
+        return _run(pipeline, settings, options)
+
+
+def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOptions) -> int:
+    stream = settings.stream
+    connectors = ConnectorOptions(record_time, settings.max_record_bytes, stream.timestamp_attribute)
+    arrivals, unread = read_arrivals(pipeline, settings.input, connectors)
+    on_prism = type(pipeline.runner).__name__ == "PrismRunner"
+    sinks = SharedFiles(settings.output, settings.run.run_id, settings.place, in_bundles=on_prism)
+    places = case_places(settings)
+    if places is not None:
+        places.read()
+    cases = None if places is None else partial(worker_cases, places)
+    build_stream(pipeline, arrivals, [unread], cases, settings, sinks)
+    if only_translates(options):
+        translate(pipeline)
+        print("the pipeline was translated; nothing was run")
+        return 0
+    if are_elsewhere(pipeline.runner, options):
+        try_staging(options)
+    try_judge(settings)
+    if settings.place:
+        is_updated = options.view_as(GoogleCloudOptions).update
+        prepare_service(settings.place._replace(is_new=not is_updated))
+    run_to_the_end(pipeline)
+    return 0
+
+
+# Writes the changes of a stream on other runners to a service.
+
+_LOG = logging.getLogger(__name__)
+_SHARDS = 4
+_CHANGES_AT_ONCE = 500
+_SECONDS_AT_MOST = 10
+
+
+class WriteChanges(beam.PTransform[Any, Any]):
+    """Writes changes in batches. A batch that fails is repeated by the runner."""
+
+    def __init__(self, place: SinkPlace) -> None:
+        super().__init__()
+        self._place = place
+
+    def expand(self, changes: "PCollection[StreamChange | None]") -> "PCollection[Any]":
+        """Adds the steps that write."""
+        keyed = changes | beam.FlatMap(_sharded).with_output_types(tuple[str, Any])
+        batches = keyed | beam.GroupIntoBatches(_CHANGES_AT_ONCE, _SECONDS_AT_MOST)
+        written: PCollection[Any] = batches | beam.ParDo(_WriteChangesFn(self._place))
+        return written
+
+
+def _sharded(change: StreamChange | None) -> list[tuple[str, StreamChange]]:
+    return [] if change is None else [(str(crc32(change.thing.encode("utf-8", "replace")) % _SHARDS), change)]
+
+
+class _WriteChangesFn(beam.DoFn):
+    def __init__(self, place: SinkPlace) -> None:
+        self._place = place
+        self._writer: ChangeWriter | None = None
+
+    def process(self, batch: tuple[str, Iterable[StreamChange]]) -> None:
+        if self._writer is None:
+            self._writer = open_changes(self._place)
+        for row in self._writer.write(list(batch[1])):
+            _LOG.warning("%s", row.why)
+
+
+# Writes the tables of a stream on other runners as small immutable files on any filesystem.
+
+_ROWS_AT_ONCE = 5_000
+_Line = tuple[str, bytes]
+
+
+class SharedFiles:
+    """Files in one directory, and a service that takes the rows as well, if there is one.
+
+    A file is named by a digest of its content, so that a repeated step writes the same file. A row that
+    changed is in several files; the highest revision counts. The revision is a column of the row or, for
+    results and lost conversations, part of the file name. Within one revision, a result replaces a failure.
+    """
+
+    alerts_path: Path | None = None
+
+    def __init__(
+        self, directory: str, run_id: str, place: SinkPlace | None = None, in_bundles: bool = False
+    ) -> None:
+        """Keeps where rows go.
+
+        Args:
+            directory: Output directory.
+            run_id: Id of the run.
+            place: The service.
+            in_bundles: Write at the end of each bundle, into more and smaller files. Prism needs it:
+                under load, rows that waited there for a timer were never written.
+        """
+        self._directory, self._run_id, self._place = directory, run_id, place
+        self._in_bundles = in_bundles
+
+    def write_outcomes(self, outcomes: "PCollection[RecordOutcome]") -> None:
+        """Adds the steps that write `scores-*`, `results-*`, `conversations-*` and `failures-*`."""
+        self._write(outcomes | "OutcomeLines" >> beam.ParDo(_OutcomeLinesFn()), "Outcomes")
+        if self._place:
+            changes = outcomes | "OutcomeChanges" >> beam.Map(outcome_change, self._run_id)
+            _ = changes | "StoreOutcomes" >> WriteChanges(self._place)
+
+    def write_metrics(self, metrics: "PCollection[WindowMetrics]") -> None:
+        """Adds the steps that write `metrics_by_app_version-*`, `metrics_by_turn-*`, `metrics_by_slice-*`."""
+        self._write(metrics | "MetricLines" >> beam.ParDo(_MetricLinesFn(self._run_id)), "Metrics")
+        if self._place:
+            changes = metrics | "MetricChanges" >> beam.Map(window_change, self._run_id)
+            _ = changes | "StoreMetrics" >> WriteChanges(self._place)
+
+    def _write(self, lines: "PCollection[_Line]", label: str) -> None:
+        if self._in_bundles:
+            _ = lines | f"Write{label}" >> beam.ParDo(_WriteBundleFn(self._directory))
+            return
+        batches = lines | f"Batch{label}" >> beam.GroupIntoBatches(_ROWS_AT_ONCE, _SECONDS_AT_MOST)
+        _ = batches | f"Write{label}" >> beam.ParDo(_WriteFn(self._directory))
+
+
+class _OutcomeLinesFn(beam.DoFn):
+    """Yields the rows of an outcome as lines, keyed by table and shard."""
+
+    def process(self, outcome: RecordOutcome) -> Iterator[_Line]:
+        shard = crc32((outcome.conversation_id or "").encode("utf-8", "replace")) % _SHARDS
+        for score in outcome.scores:
+            yield f"scores/{shard}", score_lines([score])[:-1]
+        for row in outcome.results:
+            yield f"results-r{_revision(outcome):05}/{shard}", dump_json(row["result"])
+        for conversation in outcome.conversations:
+            yield f"conversations/{shard}", dump_json(conversation)
+        table = (
+            "failures" if outcome.results or outcome.joined is None else f"failures-r{_revision(outcome):05}"
+        )
+        for failure in outcome.failures:
+            yield f"{table}/{shard}", dump_json(failure)
+
+
+def _revision(outcome: RecordOutcome) -> int:
+    return outcome.contribution.revision if outcome.contribution else 0
+
+
+class _MetricLinesFn(beam.DoFn):
+    """Yields the rows of a window as lines, keyed by table."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
+
+    def process(self, metrics: WindowMetrics) -> Iterator[_Line]:
+        entry, window = (metrics.app_version, metrics.state), metrics.row_window
+        by_version, by_turn, by_slice = SINGLE_FILES
+        for row in version_rows(entry, self._run_id, window):
+            yield by_version, dump_json(row)
+        for turn_row in turn_rows(entry, self._run_id, window):
+            yield by_turn, dump_json(turn_row)
+        for slice_row in slice_rows(entry, self._run_id, window):
+            yield by_slice, dump_json(slice_row)
+
+
+class _WriteFn(beam.DoFn):
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    def process(self, batch: tuple[str, Iterable[bytes]]) -> None:
+        table = batch[0].partition("/")[0]
+        content = b"\n".join(batch[1]) + b"\n"
+        name = f"{table}-{blake2b(content, digest_size=16).hexdigest()}.jsonl"
+        publish(self._directory, [(write_partial(self._directory, name, content), name)])
+
+
+class _WriteBundleFn(_WriteFn):
+    """Writes what came in a bundle."""
+
+    def start_bundle(self) -> None:
+        """Begins without lines."""
+        self._lines: dict[str, list[bytes]] = {}
+
+    def process(self, line: _Line) -> None:  # type: ignore[override]
+        """Keeps a line."""
+        self._lines.setdefault(line[0].partition("/")[0], []).append(line[1])
+
+    def finish_bundle(self) -> None:
+        """Writes a file a table."""
+        for table, lines in self._lines.items():
+            super().process((table, lines))

@@ -3,12 +3,11 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from turnwise.pipeline.api.settings import Config
 from turnwise.pipeline.io.terminal import printable
+from turnwise.pipeline.python.evaluate import Config
 from turnwise.pipeline.python.inputs import CaseInput, ConversationInput
-from turnwise.pipeline.python.testing.check import Checked, check_conversation
+from turnwise.pipeline.python.testing.check import Checked, call_differences, check_conversation
 from turnwise.pipeline.python.testing.explanation import difference_lines
-from turnwise.pipeline.testing.call_differences import call_differences
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.criteria.base import Criterion

@@ -1,18 +1,26 @@
 """Scores and decides one conversation for an assertion."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
-from turnwise.pipeline.api.reading import read_cases, read_conversations
-from turnwise.pipeline.api.settings import Config, Options, run_settings
-from turnwise.pipeline.python.evaluate import finished, score_with_judge
+from turnwise.pipeline.python.evaluate import (
+    Config,
+    Options,
+    finished,
+    read_cases,
+    read_conversations,
+    run_settings,
+    score_with_judge,
+)
 from turnwise.pipeline.python.inputs import CaseInput, ConversationInput
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.conversation import Conversation, Record
+from turnwise.schemas.conversation import Conversation, Record, ToolCall
 from turnwise.transforms.criteria.base import Criterion
+from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.judging.backends.base import Backend
 from turnwise.transforms.judging.judges_base import JudgeKind
 from turnwise.transforms.matching.sample import CaseIndex, Sample
@@ -156,3 +164,81 @@ def one_case(given: CaseInput, config: Config | None) -> EvalCase:
     if len(found) != 1:
         raise ValueError(f"case: one is needed, and this holds {len(found)}")
     return found[0]
+
+
+# The calls of a conversation beside the expected ones, for a comparison of lists.
+
+_ORDERED = ("EXACT", "IN_ORDER")
+
+
+class ShownCall:
+    """A call that is shown as `tool(parameter=value)`."""
+
+    def __init__(self, call: ToolCall) -> None:
+        arguments = (
+            f"{name}={json.dumps(value, ensure_ascii=False, default=repr)}"
+            for name, value in (call.args or {}).items()
+        )
+        self._text = f"{call.name or '?'}({', '.join(arguments)})"
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShownCall) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+class CallDifference(NamedTuple):
+    """The calls that were made and expected somewhere, where they differ.
+
+    An expected call that the criterion takes for met is shown as the call that meets it.
+
+    Attributes:
+        turn: 0-based turn; None: the whole conversation.
+        made: Calls of the agent in order.
+        expected: Expected calls, in order if it counts.
+    """
+
+    turn: int | None
+    made: list[ShownCall]
+    expected: list[ShownCall]
+
+
+def call_differences(sample: Sample, compare: ToolTrajectory) -> list[CallDifference]:
+    """Returns where the calls differ from the expected ones: turns in order, then the whole conversation.
+
+    Args:
+        sample: A conversation and its case.
+        compare: Says which calls are as good as the expected ones, and whether their order counts.
+    """
+    found = [
+        _difference(
+            pair.index,
+            pair.expected.tool_calls if pair.expected else [],
+            pair.actual.tool_calls if pair.actual else [],
+            compare,
+        )
+        for pair in sample.pairs
+        if (pair.expected.tool_calls is not None if pair.expected else pair.label is not None)
+    ]
+    actions = sample.eval_case.actions if sample.eval_case else None
+    if actions is not None:
+        made = [call for turn in sample.conversation.turns for call in turn.tool_calls]
+        found.append(_difference(None, actions, made, compare))
+    return [one for one in found if one.made != one.expected]
+
+
+def _difference(
+    turn: int | None, expected: Sequence[ToolCall] | None, made: Sequence[ToolCall], compare: ToolTrajectory
+) -> CallDifference:
+    wanted = expected or ()
+    partners = compare.partners(wanted, made)
+    places = list(range(len(wanted)))
+    if compare.match_type not in _ORDERED:
+        places.sort(key=lambda i: len(made) if (j := partners[i]) is None else j)
+    shown = [ShownCall(call) for call in made]
+    met = [ShownCall(wanted[i]) if (j := partners[i]) is None else shown[j] for i in places]
+    return CallDifference(turn, shown, met)

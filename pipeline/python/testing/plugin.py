@@ -145,7 +145,7 @@ def turnwise_check(pytestconfig: pytest.Config) -> Callable[..., None]:
     Its arguments: a recording; `criteria`, `judge` and `allow_undecided` of `assert_conversation`. Criteria
     take the place of those of the file.
     """
-    from turnwise.pipeline.api.settings import read_any_config
+    from turnwise.pipeline.python.evaluate import read_any_config
     from turnwise.pipeline.python.testing.assertion import assert_conversation
 
     path = _config_path(pytestconfig)

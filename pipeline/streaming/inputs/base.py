@@ -1,8 +1,18 @@
 """Defines the interface of a source of a stream in this process."""
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, Protocol
+from urllib.parse import parse_qsl, urlsplit
+
+from turnwise.pipeline.io.records import oversized_error
+from turnwise.pipeline.service.serve import TOKEN, bearer_token
+from turnwise.pipeline.store.urls import is_loopback
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.proto.scalars import timestamp_nanos
+from turnwise.schemas.score import KEPT_RECORD_BYTES
 
 
 class SourceOptions(NamedTuple):
@@ -112,3 +122,147 @@ class StreamSource(Protocol):
 
     def close(self) -> None:
         """Closes connections and files."""
+
+
+# Common parts of the sources that read messages from a broker.
+
+_LARGEST_POSITION = (1 << 63) - 1
+
+
+def message_position(message_id: str) -> int:
+    """Returns a numeric message id as a number; of any other id, 63 bits of its digest."""
+    if message_id.isascii() and message_id.isdigit() and int(message_id) <= _LARGEST_POSITION:
+        return int(message_id)
+    digest = blake2b(message_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") & _LARGEST_POSITION
+
+
+def attribute_time(text: str | None) -> float | None:
+    """Returns milliseconds or an RFC 3339 text as seconds since the epoch; None if it is neither."""
+    if not text:
+        return None
+    try:
+        return int(text) / 1000 if text.isascii() and text.isdigit() else timestamp_nanos(text) / 1e9
+    except ValueError:
+        return None
+
+
+def message_item(
+    source: str,
+    position: int,
+    data: bytes,
+    limit: int,
+    event_time: float | None = None,
+    published: float | None = None,
+) -> SourceRecord:
+    """Returns the record of a message.
+
+    Args:
+        source: Name of the source.
+        position: Number of the message in the source.
+        data: Content of the message.
+        limit: A larger message, in bytes, gives a record with an error and the start of its content.
+        event_time: Seconds since the epoch; None: not stated by the message.
+        published: Seconds since the epoch; None: not stated by the broker.
+    """
+    if len(data) > limit:
+        error = oversized_error(limit)
+        return SourceRecord(source, position, data[:KEPT_RECORD_BYTES], event_time, error, published)
+    return SourceRecord(source, position, data, event_time, None, published)
+
+
+# Parses the address of the receiver.
+
+_FORM = "otlp://HOST:PORT[?allowed_hosts=NAME,NAME]"
+_PORT = 4318
+
+
+class OtlpAddress(NamedTuple):
+    """Where a receiver listens, and who may send.
+
+    Attributes:
+        host: Name or address of this machine.
+        port: 0: any free port.
+        allowed_hosts: Further names of this machine that requests may have in their Host header.
+        token: Bearer token that requests must have; "": none.
+    """
+
+    host: str
+    port: int
+    allowed_hosts: tuple[str, ...]
+    token: str
+
+
+def parse_address(uri: str, environ: Mapping[str, str]) -> OtlpAddress:
+    """Parses `otlp://HOST:PORT?allowed_hosts=NAME,NAME`; the port is 4318 if there is none.
+
+    Args:
+        uri: The address.
+        environ: Environment variables; TURNWISE_TOKEN is the token.
+
+    Raises:
+        ConfigError: A part is wrong, or other machines reach the address and there is no token.
+    """
+    try:
+        parts = urlsplit(uri)
+        host, port = parts.hostname or "", _PORT if parts.port is None else parts.port
+        given = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    except ValueError as error:
+        raise ConfigError(f"--input {uri}: {error}; its form is {_FORM}") from None
+    if "@" in parts.netloc:
+        raise ConfigError(f"--input otlp://...: a password does not belong in the address; set {TOKEN}")
+    names = given.pop("allowed_hosts", "")
+    if not host or parts.path.strip("/") or parts.fragment or given:
+        raise ConfigError(f"--input {uri}: its form is {_FORM}")
+    token = bearer_token(environ)
+    if not token and not is_loopback(host):
+        raise ConfigError(f"--input {uri}: other machines can reach it: set {TOKEN}, a bearer token")
+    return OtlpAddress(host, port, tuple(name for name in names.split(",") if name), token)
+
+
+# Parses Kafka URIs.
+
+SCHEME = "kafka:"
+PASSWORD = "KAFKA_SASL_PASSWORD"
+_GROUP = "turnwise"
+_RESERVED = ("bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto.offset.store")
+
+
+class KafkaTopic(NamedTuple):
+    """A topic and its connection.
+
+    Attributes:
+        brokers: Comma-separated `host:port`.
+        group: Consumer group.
+        properties: Other properties of the client library.
+    """
+
+    brokers: str
+    topic: str
+    group: str
+    properties: dict[str, str]
+
+
+def parse_kafka_uri(uri: str) -> KafkaTopic:
+    """Parses `kafka://broker1:9092,broker2:9092/topic?group=NAME&property=value`.
+
+    Raises:
+        ConfigError: A part is missing, or the URI holds a secret.
+    """
+    parts = urlsplit(uri)
+    topic = parts.path.strip("/")
+    properties = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if not parts.netloc or not topic or "/" in topic:
+        raise ConfigError("--input: a Kafka topic is named kafka://HOST:PORT[,HOST:PORT]/TOPIC[?group=NAME]")
+    if "@" in parts.netloc or any("password" in key or "secret" in key for key in properties):
+        raise ConfigError(f"--input: a Kafka password does not belong in the URI; set {PASSWORD}")
+    for key in _RESERVED:
+        if key in properties:
+            raise ConfigError(f"--input: {key} cannot be set in a Kafka URI (the group: ?group=NAME)")
+    return KafkaTopic(parts.netloc, topic, properties.pop("group", "") or _GROUP, properties)
+
+
+def sasl_password() -> dict[str, str]:
+    """Returns the password property from the environment; empty if it is not set."""
+    password = os.environ.get(PASSWORD)
+    return {"sasl.password": password} if password else {}

@@ -9,10 +9,17 @@ from collections.abc import Callable, Sequence
 from turnwise.pipeline.io.files import Unreadable, shown_path
 from turnwise.pipeline.io.records import reading_error
 from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceRecord, StreamSource
-from turnwise.pipeline.streaming.inputs.document import Document
-from turnwise.pipeline.streaming.inputs.files import GzipFoundError, LineFile
-from turnwise.pipeline.streaming.inputs.scanning import check_paths, find_files, root_of
-from turnwise.pipeline.streaming.inputs.watched import GIVEN_UP_SECONDS, Labels, WatchedFile
+from turnwise.pipeline.streaming.inputs.files import (
+    GIVEN_UP_SECONDS,
+    Document,
+    GzipFoundError,
+    Labels,
+    LineFile,
+    WatchedFile,
+    check_paths,
+    find_files,
+    root_of,
+)
 
 _SCAN_SECONDS = 0.1
 _SCAN_SHARE = 20

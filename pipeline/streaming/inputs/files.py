@@ -1,17 +1,249 @@
 """Reads a watched file line by line as it grows."""
 
+import glob
+import json
 import os
+import select
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import islice
 from os import stat_result
-from typing import BinaryIO
+from pathlib import Path
+from threading import Condition, Thread
+from typing import Any, BinaryIO
 
+from turnwise.pipeline.io.files import (
+    Seen,
+    check_file,
+    glob_root,
+    look_at,
+    matches,
+    name_problem,
+    read_records,
+    walk,
+)
 from turnwise.pipeline.io.listing import KIND_BYTES, check_text
-from turnwise.pipeline.io.records import BOM, GZIP_MAGIC, oversized_error
-from turnwise.pipeline.streaming.inputs.base import SettledPositions, SourceRecord
-from turnwise.pipeline.streaming.inputs.splitting import LineSplitter, OversizedLine
-from turnwise.pipeline.streaming.inputs.watched import GIVEN_UP_SECONDS, Labels, WatchedFile, may_be_complete
+from turnwise.pipeline.io.records import (
+    BOM,
+    GZIP_MAGIC,
+    SUFFIXES,
+    OversizedRecordError,
+    oversized_error,
+    reading_error,
+)
+from turnwise.pipeline.streaming.inputs.base import Checkpoints, SettledPositions, SourceRecord, StreamSource
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.conversation import Record
+from turnwise.schemas.jsonio import is_local
+from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, IncompleteReadError
 
-_CHUNK = 1 << 18
+# Reads standard input, one record per line.
+
+_CHUNK = 1 << 16
+_HELD_BYTES = 1 << 24
+_POLL_SECONDS = 0.2
+_ITEM_BYTES = 200
+
+
+class LinesSource(StreamSource):
+    """Reads the lines of a pipe in a thread. A full buffer blocks the writer.
+
+    A pipe cannot be read again: records that were read and not settled are lost when the process ends.
+    Positions continue from those of earlier processes; blank lines have none.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, checkpoints: Checkpoints, max_record_bytes: int) -> None:
+        """Starts the reading thread.
+
+        Args:
+            file: A pipe, a terminal or a file with a file descriptor. It is not closed.
+            name: Name of the source.
+            checkpoints: Progress of earlier processes.
+            max_record_bytes: A larger line is returned as an error.
+        """
+        self._file, self._name, self._limit = file, name, max_record_bytes
+        done = checkpoints.done(name)
+        self._position = max(done.beyond, default=done.through)
+        checkpoints.skip(name, set(range(done.through + 1, self._position + 1)) - done.beyond)
+        self._items: deque[SourceRecord] = deque()
+        self._held = 0
+        self._is_ended = self._is_closed = False
+        self._error: OSError | None = None
+        self._changed = Condition()
+        self._thread = Thread(target=self._run, name=f"read {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the writer has closed the pipe and all lines were returned."""
+        return self._is_ended and not self._items and self._error is None
+
+    def poll(self, limit: int) -> Sequence[SourceRecord]:
+        """Returns the records that have arrived, at most `limit`.
+
+        Raises:
+            OSError: The pipe cannot be read.
+        """
+        with self._changed:
+            items = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
+            self._held -= sum(_ITEM_BYTES + len(item.data) for item in items)
+            self._changed.notify()
+            if not items and self._error:
+                raise self._error
+        return items
+
+    def _run(self) -> None:
+        splitter = LineSplitter(self._limit)
+        try:
+            while chunk := self._next_chunk():
+                self._give(splitter.add(chunk))
+        except OSError as error:
+            self._error = error
+        self._give(splitter.cut())
+        self._is_ended = True
+
+    def _next_chunk(self) -> bytes:
+        """Returns the next bytes of the pipe; empty at its end or after `close`."""
+        number = self._file.fileno()
+        while not self._is_closed:
+            if select.select([number], [], [], _POLL_SECONDS)[0]:
+                return os.read(number, _CHUNK)
+        return b""
+
+    def _give(self, lines: list[bytes]) -> None:
+        with self._changed:
+            for line in lines:
+                self._changed.wait_for(lambda: self._held < _HELD_BYTES or self._is_closed)
+                item = self._item(line)
+                if item:
+                    self._items.append(item)
+                    self._held += _ITEM_BYTES + len(item.data)
+
+    def _item(self, line: bytes) -> SourceRecord | None:
+        if not isinstance(line, OversizedLine):
+            line = line.removeprefix(BOM).rstrip(b"\r")
+            if not line or line.isspace():
+                return None
+        self._position += 1
+        error = oversized_error(self._limit) if isinstance(line, OversizedLine) else None
+        return SourceRecord(self._name, self._position, bytes(line), error=error)
+
+    def last_items(self) -> Sequence[SourceRecord]:
+        """Stops reading and returns the remaining records."""
+        self.close()
+        items, self._items, self._held = list(self._items), deque(), 0
+        return items
+
+    def backlog(self) -> int | None:
+        """Returns the number of records read and not yet polled."""
+        return len(self._items)
+
+    def close(self) -> None:
+        """Stops reading."""
+        self._is_closed = True
+        with self._changed:
+            self._changed.notify()
+        self._thread.join()
+
+
+# Base class of watched files, and the labels that name them as sources.
+
+QUIET_SECONDS = 1.0
+GIVEN_UP_SECONDS = 10.0
+
+
+def may_be_complete(text: bytes) -> bool:
+    """Returns whether a text is a complete JSON object or array, or nested too deeply to check."""
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+
+
+class Labels:
+    """Assigns names to files as sources: the path, or `path (2)` for the second file at that path.
+
+    The identity of a file is its inode with its first line, or with its size and time.
+    """
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self.checkpoints = checkpoints
+
+    def facts(self, identity: str) -> dict[str, Any]:
+        """Returns the saved progress of a file, with its `label`; empty if there is none."""
+        facts: dict[str, Any] = json.loads(self.checkpoints.note(identity) or "{}")
+        return facts
+
+    def save(self, identity: str, **facts: Any) -> None:
+        """Saves the progress of a file."""
+        self.checkpoints.set_note(identity, json.dumps(facts))
+
+    def new(self, path: str) -> str:
+        """Returns an unused label."""
+        key = f"files at {path}"
+        number = int(self.checkpoints.note(key) or 0) + 1
+        self.checkpoints.set_note(key, str(number))
+        return path if number == 1 else f"{path} ({number})"
+
+
+class WatchedFile:
+    """A watched file.
+
+    Attributes:
+        path: The last known path.
+        size: Bytes.
+        changed_at: Time of the last change, seconds since the epoch.
+        source: Label; empty until the file is identified.
+    """
+
+    def __init__(self, labels: Labels, limit: int) -> None:
+        self._labels, self._limit = labels, limit
+        self.path, self.source = "", ""
+        self.size, self._inode, self._mtime_ns = -1, 0, 0
+        self.changed_at = 0.0
+
+    def observe(self, path: str, stat: stat_result, now: float) -> bool:
+        """Records size and time of the file; returns whether it changed."""
+        self.path = path
+        if (stat.st_size, stat.st_mtime_ns) == (self.size, self._mtime_ns):
+            return False
+        self.changed_at = min(now, stat.st_mtime) if self.size < 0 else now
+        self.size, self._inode, self._mtime_ns = stat.st_size, stat.st_ino, stat.st_mtime_ns
+        return True
+
+    def is_quiet(self, now: float, seconds: float = QUIET_SECONDS) -> bool:
+        """Returns whether the file has been unchanged for `seconds`."""
+        return now - self.changed_at >= seconds
+
+    def is_readable(self, now: float) -> bool:
+        """Returns whether there is something to read."""
+        raise NotImplementedError
+
+    def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
+        """Returns at most `limit` items and the number of bytes read; raises OSError."""
+        raise NotImplementedError
+
+    def last_items(self, now: float) -> list[SourceRecord]:
+        """Returns the remaining records; incomplete JSON is left for the next process."""
+        raise NotImplementedError
+
+    def unfinished(self) -> str:
+        """Returns a one-line description of a text that breaks off; empty if there is none."""
+        raise NotImplementedError
+
+    @property
+    def backlog(self) -> int:
+        """Bytes not yet read."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Closes the file."""
+
+
+_FILES_CHUNK = 1 << 18
 _BUDGET = 1 << 23
 _LONGEST_HEAD = 1 << 16
 _COMPARED = 256
@@ -184,7 +416,9 @@ class LineFile(WatchedFile):
     def _fill(self, file: BinaryIO, limit: int) -> int:
         start = self._offset
         while len(self._items) < limit and self._offset < self.size and self._offset - start < _BUDGET:
-            end = min([self._offset + _CHUNK, self.size, *(cut for cut in self._cuts if cut > self._offset)])
+            end = min(
+                [self._offset + _FILES_CHUNK, self.size, *(cut for cut in self._cuts if cut > self._offset)]
+            )
             chunk = _part(file, self._offset, end - self._offset)
             if not chunk:
                 self.size = self._offset
@@ -276,3 +510,241 @@ def _first_line(file: BinaryIO) -> tuple[bytes, bool]:
 
 def _digest(text: bytes) -> str:
     return blake2b(text, digest_size=8).hexdigest()
+
+
+# Reads a watched file as a whole, when it is complete: JSON, gzip, Avro.
+
+_KINDS = {kind.__name__: kind for kind in (OversizedRecordError, IncompleteReadError)}
+
+
+class Document(WatchedFile):
+    """A file whose records are returned once it is complete. A file that changes later gets a new label.
+
+    A position is the number of the record in the file. The number of records is stored, so that a file is not
+    opened again when all of them are settled.
+    """
+
+    def __init__(self, labels: Labels, limit: int) -> None:
+        super().__init__(labels, limit)
+        self._items: Iterator[SourceRecord] | None = None
+        self._is_read = self._is_tried = False
+
+    @property
+    def backlog(self) -> int:
+        """Bytes not yet read."""
+        return 0 if self._is_read else self.size
+
+    def observe(self, path: str, stat: stat_result, now: float) -> bool:
+        """Records size and time of the file; returns whether it changed."""
+        if not super().observe(path, stat, now):
+            return False
+        self._items, self._is_read, self._is_tried = None, False, False
+        return True
+
+    def is_readable(self, now: float) -> bool:
+        """Returns whether a read is in progress, or the file may be complete."""
+        quiet_for = GIVEN_UP_SECONDS if self._is_tried else QUIET_SECONDS
+        return not self._is_read and (self._items is not None or self.is_quiet(now, quiet_for))
+
+    def read(self, limit: int, now: float) -> tuple[list[SourceRecord], int]:
+        """Returns at most `limit` items and roughly how many bytes were read; raises OSError."""
+        if self._items is None:
+            is_given_up = self.is_quiet(now, GIVEN_UP_SECONDS) and self._is_tried
+            if not is_given_up and not _is_complete(self.path, self.size, self._limit):
+                self._is_tried = True
+                return [], self.size
+            self._items = self._begin()
+        items = list(islice(self._items, limit))
+        self._is_read = len(items) < limit
+        return items, sum(len(item.data) for item in items)
+
+    def last_items(self, now: float) -> list[SourceRecord]:
+        """Returns the remaining records, unless the file was just written and does not parse."""
+        if self._is_read or self._items is not None:
+            return []
+        if not self.is_quiet(now) and not _is_complete(self.path, self.size, self._limit):
+            return []
+        self._items, self._is_read = self._begin(), True
+        return list(self._items)
+
+    def unfinished(self) -> str:
+        """Returns a one-line description of a text that breaks off; empty if there is none."""
+        if not self.size:
+            return "" if self._is_read else "the file is empty"
+        if self._is_read or self._items is not None or _is_complete(self.path, self.size, self._limit):
+            return ""
+        return f"the text breaks off after {self.size} bytes"
+
+    def _begin(self) -> Iterator[SourceRecord]:
+        identity = f"document {self._inode} {self.size} {self._mtime_ns}"
+        facts = self._labels.facts(identity)
+        if not facts:
+            facts = {"label": self._labels.new(self.path), "records": None}
+            self._labels.save(identity, **facts)
+        self.source = facts["label"]
+        done = self._labels.checkpoints.done(self.source)
+        if facts["records"] is not None and done.through >= facts["records"]:
+            return iter(())
+        return self._unsettled(identity, done)
+
+    def _unsettled(self, identity: str, done: SettledPositions) -> Iterator[SourceRecord]:
+        checkpoints, source, last = self._labels.checkpoints, self.source, 0
+        for item in self._all(source):
+            checkpoints.skip(source, range(last + 1, item.position))
+            last = item.position
+            if last not in done:
+                yield item
+        self._labels.save(identity, label=source, records=last)
+
+    def _all(self, source: str) -> Iterator[SourceRecord]:
+        position = 0
+        try:
+            for record in read_records(self.path, self._limit):
+                position = record.position or position + 1
+                yield _item(source, position, record)
+        except Exception as error:
+            yield SourceRecord(source, position + 1, b"", error=reading_error(error))
+
+
+def _item(source: str, position: int, record: Record | Failure) -> SourceRecord:
+    if isinstance(record, Record):
+        return SourceRecord(source, position, record.data)
+    error = _KINDS.get(record.error_type, ValueError)(record.message)
+    return SourceRecord(source, position, (record.record or "").encode(), error=error)
+
+
+def _is_complete(path: str, size: int, limit: int) -> bool:
+    """Returns whether a document looks complete. Compressed and very large ones count as complete."""
+    if not size:
+        return False
+    if size > limit or not path.endswith(".json"):
+        return True
+    with open(path, "rb") as file:
+        text = file.read().removeprefix(b"\xef\xbb\xbf").strip()
+    return may_be_complete(text) or (b"\n" in text and may_be_complete(text.rsplit(b"\n", 1)[1]))
+
+
+# Splits chunks of bytes into lines.
+
+
+class OversizedLine(bytes):
+    """The start of a line that exceeds the limit."""
+
+
+class LineSplitter:
+    """Splits a text into lines, independent of its chunks. Buffers at most one line."""
+
+    def __init__(self, limit: int, is_after_cut: bool = False) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._is_dropping = False
+        self._is_rest = is_after_cut
+
+    @property
+    def pending(self) -> bytes:
+        """The start of an incomplete line."""
+        return b"".join(self._parts)
+
+    @property
+    def is_between_lines(self) -> bool:
+        """Whether no line is buffered or being dropped."""
+        return not self._parts and not self._is_dropping
+
+    def add(self, chunk: bytes) -> list[bytes]:
+        """Returns the completed lines, blank ones included, without line ends."""
+        first, *others = chunk.split(b"\n")
+        lines = list(self._hold(first))
+        if others:
+            lines += self._end()
+            lines += self._whole(others[:-1])
+            lines += self._hold(others[-1])
+        return lines
+
+    def cut(self) -> list[bytes]:
+        """Ends the line here. The rest up to the next line end is a line of its own, unless it is blank."""
+        lines = self._end()
+        self._is_rest = True
+        return lines
+
+    def _whole(self, lines: list[bytes]) -> Iterable[bytes]:
+        for line in lines:
+            yield line if len(line) <= self._limit else OversizedLine(line[:KEPT_RECORD_BYTES])
+
+    def _hold(self, part: bytes) -> Iterable[bytes]:
+        if self._is_dropping or not part:
+            return
+        self._parts.append(part)
+        self._held += len(part)
+        if self._held > self._limit:
+            yield OversizedLine(self.pending[:KEPT_RECORD_BYTES])
+            self._parts, self._held, self._is_dropping = [], 0, True
+
+    def _end(self) -> list[bytes]:
+        line, was_given = self.pending, self._is_dropping or self._is_rest
+        self._parts, self._held, self._is_dropping, self._is_rest = [], 0, False, False
+        return [] if was_given and not line.strip() else [line]
+
+
+# Finds the files of watched paths.
+
+_UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")
+
+
+def check_paths(paths: Sequence[str]) -> None:
+    """Raises ConfigError for a path that cannot be watched."""
+    for path in paths:
+        if not is_local(path):
+            raise ConfigError(
+                f"--input {path}: a stream in this process reads local files only; name a --runner"
+            )
+        if not path.strip():
+            raise ConfigError("--input: an empty path")
+        if problem := name_problem(path):
+            raise ConfigError(f"--input {path}: {problem}")
+        if not glob.has_magic(path) and not Path(path).exists():
+            raise ConfigError(f"--input {path}: no such file or directory")
+        if os.path.lexists(path) and not os.path.isdir(path):
+            _check_file(path)
+
+
+def _check_file(path: str) -> None:
+    try:
+        check_file(path)
+    except OSError:
+        # An unreadable file may become readable; until then it is a failure of the stream.
+        return
+    except ValueError as error:
+        raise ConfigError(f"--input {path}: {error}") from None
+
+
+def find_files(paths: Sequence[str]) -> list[Seen]:
+    """Returns the files of paths (files, directories, globs) by name, without hidden and partial files."""
+    found = {seen.path: seen for path in paths for seen in _files_of(path)}
+    return [found[path] for path in sorted(found)]
+
+
+def root_of(path: str) -> str:
+    """Returns the directory to watch for a path: the path itself, or the fixed start of a glob."""
+    return (glob_root(path) or os.curdir) if glob.has_magic(path) and not os.path.lexists(path) else path
+
+
+def _files_of(path: str) -> Iterator[Seen]:
+    if os.path.isdir(path):
+        yield from walk(path, _is_record_file, _is_visible)
+    elif os.path.lexists(path):
+        yield from look_at(path)
+    elif glob.has_magic(path):
+        yield from (seen for seen in matches(path) if _is_finished(seen.path))
+
+
+def _is_record_file(path: str) -> bool:
+    return path.endswith(SUFFIXES) and _is_visible(path)
+
+
+def _is_visible(path: str) -> bool:
+    return not os.path.basename(path).startswith(".")
+
+
+def _is_finished(path: str) -> bool:
+    return _is_visible(path) and not path.endswith(_UNFINISHED)

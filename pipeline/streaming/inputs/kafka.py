@@ -7,13 +7,19 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from turnwise.pipeline.settings.extras import check_extra
-from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
-from turnwise.pipeline.streaming.inputs.kafka_uri import KafkaTopic, parse_kafka_uri, sasl_password
-from turnwise.pipeline.streaming.inputs.messages import message_item
+from turnwise.pipeline.streaming.inputs.base import (
+    KafkaTopic,
+    SourceRecord,
+    StreamSource,
+    message_item,
+    parse_kafka_uri,
+    sasl_password,
+)
 from turnwise.schemas.config import ConfigError
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
 
 _START_ATTEMPTS = 10
 _MOST_AT_ONCE = 10_000

@@ -7,8 +7,14 @@ from threading import Thread
 
 from turnwise.pipeline.io.terminal import complain
 from turnwise.pipeline.settings.extras import check_extra
-from turnwise.pipeline.streaming.inputs.base import Checkpoints, SourceOptions, SourceRecord, StreamSource
-from turnwise.pipeline.streaming.inputs.otlp.address import OtlpAddress, parse_address
+from turnwise.pipeline.streaming.inputs.base import (
+    Checkpoints,
+    OtlpAddress,
+    SourceOptions,
+    SourceRecord,
+    StreamSource,
+    parse_address,
+)
 from turnwise.pipeline.streaming.inputs.otlp_decoding import Spool, received_before
 from turnwise.schemas.config import ConfigError
 from turnwise.transforms.formats.registry import AUTO, FORMATS
@@ -34,9 +40,8 @@ class OtlpSource(StreamSource):
         Raises:
             ConfigError: The address is in use, or is not of this machine.
         """
-        from turnwise.pipeline.service.http import AuthMiddleware
-        from turnwise.pipeline.service.http.listening import listening, shown_url, web_server
-        from turnwise.pipeline.service.token import Tokens
+        from turnwise.pipeline.service.http import AuthMiddleware, listening, shown_url, web_server
+        from turnwise.pipeline.service.serve import Tokens
         from turnwise.pipeline.streaming.inputs.otlp_app import OtlpApp
 
         self._spool = spool

@@ -10,18 +10,21 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from turnwise.pipeline.streaming.inputs.otlp.decoding import (
+from turnwise.pipeline.streaming.inputs.otlp_decoding import (
     JSON,
     PROTOBUF,
     SIGNALS,
     OversizedBodyError,
     Signal,
+    Spool,
+    SpoolFullError,
     UnsupportedError,
     decode,
     decompressed,
+    logs_answer,
+    status_answer,
+    traces_answer,
 )
-from turnwise.pipeline.streaming.inputs.otlp.protobuf import logs_answer, status_answer, traces_answer
-from turnwise.pipeline.streaming.inputs.otlp_decoding import Spool, SpoolFullError
 from turnwise.schemas.jsonio import dump_json
 
 LOG = logging.getLogger("turnwise.otlp")

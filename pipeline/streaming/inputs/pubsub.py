@@ -11,8 +11,13 @@ from typing import Any
 from uuid import uuid4
 
 from turnwise.pipeline.settings.extras import check_extra, check_google
-from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
-from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_item, message_position
+from turnwise.pipeline.streaming.inputs.base import (
+    SourceRecord,
+    StreamSource,
+    attribute_time,
+    message_item,
+    message_position,
+)
 from turnwise.schemas.config import ConfigError
 
 _HOLD_SECONDS = 6 * 3600

@@ -11,8 +11,7 @@ from sys import maxsize
 from threading import Lock
 from typing import Any, NamedTuple
 
-from turnwise.pipeline.streaming.local.database import disk_errors, open_reader
-from turnwise.pipeline.streaming.local.segments import RowRange, SegmentId
+from turnwise.pipeline.streaming.local.database import RowRange, SegmentId, disk_errors, open_reader
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import dump_json
 from turnwise.transforms.beam.sessions import ClosedSession, closed_session

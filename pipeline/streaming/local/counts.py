@@ -2,10 +2,16 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from queue import SimpleQueue
+from threading import Lock, Thread
+from time import monotonic, time
+from typing import Any, TypeAlias
 
-from turnwise.pipeline.report.counts import RunCounts, failure_counters, named_counts
+from turnwise.pipeline.report.terminal import RunCounts, failure_counters, named_counts
 from turnwise.pipeline.streaming.build import WindowSum
+from turnwise.schemas.conversation import Arrival, Receipt
 from turnwise.schemas.rows import FailureRow
 from turnwise.transforms.beam.windows import RecordOutcome
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
@@ -114,3 +120,177 @@ def _failure_counts(rows: Iterable[FailureRow]) -> Counter[str]:
         if row["stage"] == "parse_case":
             found["lost_cases"] += 1
     return found
+
+
+# Computes the watermark of a local stream.
+
+_SLACK = 5.0
+_SKEW = 60.0
+
+
+class Watermark:
+    """The event time before which no more records are expected.
+
+    It follows the latest event time at a distance of 5 s. While no records arrive it advances with the clock,
+    so that open sessions end. Records without an event time, or with one over a minute in the future, do not
+    move it, unless no others arrive for `patience` seconds: a malformed line must not make a log of last week
+    late.
+    """
+
+    def __init__(
+        self, now: Callable[[], float] = time, clock: Callable[[], float] = monotonic, patience: float = 600.0
+    ) -> None:
+        """Creates a watermark at 0.
+
+        Args:
+            now: Returns seconds since the epoch.
+            clock: Returns monotonic seconds.
+            patience: Seconds after which records without an event time count at their arrival.
+        """
+        self._patience, self._now, self._clock = patience, now, clock
+        self._latest: float | None = None
+        self._newest = 0.0
+        self._seen_at = clock()
+        self._undated_since: float | None = None
+        self.value = 0.0
+
+    def see(self, event_time: float | None) -> float:
+        """Registers a record.
+
+        Args:
+            event_time: The record's own time, seconds since the epoch; None: it has none.
+
+        Returns:
+            The time at which the record counts: its own, or now.
+        """
+        now = self._now()
+        if event_time is None or event_time > now + _SKEW:
+            if self._undated_since is None:
+                self._undated_since = self._clock()
+            self._newest = max(self._newest, now)
+            return now
+        event_time = min(event_time, now)
+        self._newest = max(self._newest, event_time)
+        if self._latest is None or event_time > self._latest:
+            self._latest, self._seen_at = event_time, self._clock()
+        return event_time
+
+    def advance(self) -> bool:
+        """Advances to the present; returns whether the value changed."""
+        waited = 0.0 if self._undated_since is None else self._clock() - self._undated_since
+        if self._latest is None and waited > self._patience:
+            self.see(self._now())
+        if self._latest is None:
+            return False
+        idle = self._clock() - self._seen_at
+        found = min(self._latest + idle, self._now()) - _SLACK
+        if found <= self.value:
+            return False
+        self.value = found
+        return True
+
+    @property
+    def micros(self) -> int:
+        """The value in microseconds."""
+        return int(self.value * 1e6)
+
+    def pass_over(self, seconds: float) -> None:
+        """Advances to `seconds` after the latest event, at the end of a stream."""
+        self.value = max(self.value, self._newest) + seconds
+
+
+# Tracks the records in flight in a local pipeline.
+
+Place = tuple[str, int]
+"""Source and position of a record."""
+
+
+class InFlightRecords:
+    """Names each record from its reading until all of its outcomes are stored."""
+
+    def __init__(self, settle: Callable[[Iterable[Place]], None]) -> None:
+        self._settle, self._lock = settle, Lock()
+        self._places: set[Place] = set()
+        self._completed_parts: dict[Place, set[int]] = {}
+        self._completed_pieces: dict[tuple[Place, int], set[int]] = {}
+
+    def add(self, arrival: Arrival) -> bool:
+        """Adds a record; returns False if it is in flight already."""
+        place = (arrival.source, arrival.position)
+        with self._lock:
+            is_new = place not in self._places
+            self._places.add(place)
+        return is_new
+
+    def complete(self, receipts: Iterable[Receipt]) -> list[Place]:
+        """Registers stored parts of records and returns the records that are complete.
+
+        Ignores parts of records that are not in flight, such as eval cases and records completed before.
+        """
+        whole = []
+        with self._lock:
+            for receipt in receipts:
+                place = (receipt.source, receipt.position)
+                if place not in self._places or not self._is_part_complete(place, receipt):
+                    continue
+                parts = self._completed_parts.setdefault(place, set())
+                parts.add(receipt.part)
+                if len(parts) >= receipt.parts:
+                    del self._completed_parts[place]
+                    whole.append(place)
+        return whole
+
+    def _is_part_complete(self, place: Place, receipt: Receipt) -> bool:
+        """Returns whether all pieces of a part are stored, given one of them."""
+        if receipt.pieces == 1:
+            return True
+        pieces = self._completed_pieces.setdefault((place, receipt.part), set())
+        pieces.add(receipt.piece)
+        if len(pieces) < receipt.pieces:
+            return False
+        del self._completed_pieces[place, receipt.part]
+        return True
+
+    def release(self, places: Iterable[Place]) -> None:
+        """Removes records whose outcomes are on disk and settles them at the source."""
+        with self._lock:
+            done = [place for place in places if place in self._places]
+            self._places.difference_update(done)
+        if done:
+            self._settle(done)
+
+    @property
+    def waiting(self) -> int:
+        """Number of records in flight, including those in open sessions."""
+        return len(self._places)
+
+
+# Runs slow calls beside the thread that needs their results.
+
+_Job: TypeAlias = tuple[Future[Any], Callable[[], Any]]
+
+
+class BackgroundThread:
+    """Runs calls one after the other in a daemon thread, which does not block the end of the process."""
+
+    def __init__(self, name: str) -> None:
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        Thread(target=self._work, name=name, daemon=True).start()
+
+    def submit(self, call: Callable[[], Any]) -> Future[Any]:
+        """Queues a call and returns its future."""
+        future: Future[Any] = Future()
+        self._jobs.put((future, call))
+        return future
+
+    def close(self) -> None:
+        """Ends the thread after the queued calls."""
+        self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            future, call = job
+            try:
+                future.set_result(call())
+            except BaseException as error:
+                future.set_exception(error)

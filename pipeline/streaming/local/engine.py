@@ -12,12 +12,10 @@ from apache_beam.utils.timestamp import Timestamp
 from msgspec import Struct
 
 from turnwise.pipeline.io.case_book import CaseBook
-from turnwise.pipeline.streaming.executor.events import AdvanceClock, AdvanceWatermark, Elements, StreamEvent
+from turnwise.pipeline.streaming.executor import AdvanceClock, AdvanceWatermark, Elements, StreamEvent
 from turnwise.pipeline.streaming.inputs.base import SourceRecord, StreamSource
-from turnwise.pipeline.streaming.local.background import BackgroundThread
-from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
+from turnwise.pipeline.streaming.local.counts import BackgroundThread, InFlightRecords, Watermark
 from turnwise.pipeline.streaming.local.storage import StreamStorage
-from turnwise.pipeline.streaming.local.watermark import Watermark
 from turnwise.schemas.conversation import Arrival, Record
 from turnwise.schemas.score import record_failure
 from turnwise.transforms.beam.windows import failed_outcome

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.documentation import page
-from turnwise.pipeline.cli.dates import dates_of, run_dates
+from turnwise.pipeline.cli.run_options import dates_of, run_dates
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.run_writer import locked
 from turnwise.schemas.run import MOST_LISTED, RunDocument

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from turnwise.pipeline.report.live import progress_line, show_progress
+from turnwise.pipeline.report.terminal import progress_line, show_progress
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_nothing_is_shown_without_a_terminal() -> None:
 
 MOVING = """
 import time
-from turnwise.pipeline.report.live import show_progress
+from turnwise.pipeline.report.terminal import show_progress
 from turnwise.schemas.run import PROGRESS
 PROGRESS.conversations = 1000
 with show_progress():
@@ -63,7 +63,7 @@ def test_it_moves_on_a_terminal_and_leaves_no_trace() -> None:
 def test_a_quick_run_shows_nothing() -> None:
     assert (
         on_terminal(
-            "from turnwise.pipeline.report.live import show_progress\nwith show_progress():\n    pass\n"
+            "from turnwise.pipeline.report.terminal import show_progress\nwith show_progress():\n    pass\n"
         )
         == ""
     )

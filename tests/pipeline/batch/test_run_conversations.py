@@ -11,7 +11,7 @@ import turnwise as api
 from tests.tables import file_of
 from turnwise.pipeline.io.sinks.base import table_rows
 from turnwise.pipeline.io.terminal import columns
-from turnwise.pipeline.report.reading import reading_text
+from turnwise.pipeline.report.terminal import reading_text
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.review.problems import to_read
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.pipeline.report.gates import gate_problems
+from turnwise.pipeline.report.terminal import gate_problems
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.conversation import Conversation, ExpectedTurn, Record, Turn

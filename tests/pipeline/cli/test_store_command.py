@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from turnwise.pipeline.cli.store.command import COMMANDS
+from turnwise.pipeline.cli.store import COMMANDS
 
 
 @pytest.mark.parametrize(("arguments", "status"), [([], 2), (["--help"], 0)])

@@ -9,9 +9,9 @@ import pytest
 import turnwise
 from tests.tables import file_of
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.comparison.run_end import difference_text
 from turnwise.pipeline.io.run_reader import open_run
 from turnwise.pipeline.io.terminal import columns
+from turnwise.pipeline.report.comparison import difference_text
 
 CONFIG = {"criteria": {"response_match_score": 0.8}}
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests import forked
 from turnwise.pipeline.io.terminal import PrintableFormatter, clipped, columns, padded, printable
 from turnwise.pipeline.report.terminal import version_table
-from turnwise.pipeline.streaming.local.live import Snapshot, view
+from turnwise.pipeline.streaming.local.run import Snapshot, view
 
 CASES = [
     ("plain v1.2", "plain v1.2"),

@@ -14,7 +14,7 @@ import pytest
 from tests.pipeline.report_html.attacks import ATTACKS
 from tests.pipeline.report_html.made_run import conversation, score, write_run
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.report_html.modules import join_modules
+from turnwise.pipeline.report.html import join_modules
 
 
 class Parts(HTMLParser):

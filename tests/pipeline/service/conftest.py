@@ -14,8 +14,8 @@ import pytest
 
 from tests import forked
 from tests.store_rows import put_rows
-from turnwise.pipeline.service.changes import create_evaluation
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.evaluations import create_evaluation
+from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import RESULT_ROWS, Store, open_store
 from turnwise.pipeline.store.rows import result_columns
 from turnwise.schemas.ces.resources import CreateEvaluationRequest

@@ -11,8 +11,8 @@ from google.api_core import exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import ces_v1beta
 
-from turnwise.pipeline.service.rest.api_methods import has_method
-from turnwise.pipeline.service.rest.table import METHODS
+from turnwise.pipeline.service.requests import has_method
+from turnwise.pipeline.service.rest import METHODS
 
 SERVICES = ("agent_service", "evaluation_service", "session_service", "tool_service", "widget_service")
 APP = "projects/acme-cx/locations/us/apps/travel-desk"

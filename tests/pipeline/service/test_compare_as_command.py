@@ -7,10 +7,10 @@ from contextlib import closing
 import pytest
 
 from turnwise.pipeline.cli.main import main
-from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
-from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.evaluations import create_evaluation
+from turnwise.pipeline.service.runs import Service
+from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import LOCAL_APP, open_store
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest, CompareAppVersionsResponse

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from tests.store_rows import ENDED, put_rows
-from turnwise.pipeline.service.conversations import list_conversations_to_read
-from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.run_comparison import compare_evaluation_runs
-from turnwise.pipeline.service.runs import list_run_summaries
-from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.trend import get_criterion_trend
+from turnwise.pipeline.service.comparison import compare_evaluation_runs
+from turnwise.pipeline.service.runs import (
+    Service,
+    get_criterion_trend,
+    list_conversations_to_read,
+    list_run_summaries,
+)
+from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import FAILURE_ROWS, LOCAL_APP, RESULT_ROWS
 from turnwise.pipeline.store.rows import failure_columns, result_columns, write_replaced
 from turnwise.pipeline.store.runs import Execution, complete, write_rows

@@ -6,13 +6,15 @@ import pytest
 from sqlalchemy import func, select
 
 from tests.store_history import read_history
-from turnwise.pipeline.service.changes import restore_evaluation
-from turnwise.pipeline.service.deletions import delete_evaluation
-from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.evaluations import get_evaluation
-from turnwise.pipeline.service.history import list_evaluation_revisions
-from turnwise.pipeline.service.results import get_evaluation_result
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.evaluations import (
+    delete_evaluation,
+    get_evaluation,
+    get_evaluation_result,
+    list_evaluation_revisions,
+    restore_evaluation,
+)
+from turnwise.pipeline.service.runs import Service
+from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import EVALUATIONS, TAGS
 from turnwise.schemas.ces.resources import DeleteEvaluationRequest
 from turnwise.schemas.ces.tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest

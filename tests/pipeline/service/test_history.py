@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 
 from tests.store_history import read_history
-from turnwise.pipeline.service.changes import restore_evaluation, update_evaluation
-from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.history import list_evaluation_revisions
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.evaluations import (
+    list_evaluation_revisions,
+    restore_evaluation,
+    update_evaluation,
+)
+from turnwise.pipeline.service.runs import Service
+from turnwise.pipeline.service.serve import ServiceError
 from turnwise.schemas.ces.results import Evaluation
 from turnwise.schemas.ces.tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
 

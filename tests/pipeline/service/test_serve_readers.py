@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import text
 
 from turnwise.pipeline.service.evaluations import get_evaluation
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import WRITERS
 
 APP = "projects/acme-cx/locations/us/apps/travel-desk"

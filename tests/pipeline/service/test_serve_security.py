@@ -13,9 +13,8 @@ import pytest
 from sqlalchemy import text
 
 from turnwise.pipeline.service.http import AuthMiddleware
-from turnwise.pipeline.service.mcp.tools import TOOLS
-from turnwise.pipeline.service.serve import ServeOptions, parse_serve_options
-from turnwise.pipeline.service.token import Tokens, read_token_file
+from turnwise.pipeline.service.mcp import TOOLS
+from turnwise.pipeline.service.serve import ServeOptions, Tokens, parse_serve_options, read_token_file
 from turnwise.pipeline.store.urls import is_loopback
 from turnwise.schemas.config import ConfigError
 

@@ -9,10 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.store_history import read_history
-from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
-from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.evaluations import get_evaluation
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation, update_evaluation
+from turnwise.pipeline.service.runs import Service
+from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import EVALUATIONS, Store
 from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.schemas.ces.resources import CreateEvaluationRequest

@@ -7,12 +7,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.store_rows import put_rows
-from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
 from turnwise.pipeline.service.computed_fields import COMPUTED
-from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.evaluations import get_evaluation, list_evaluations
-from turnwise.pipeline.service.results import get_evaluation_result, get_failures, list_evaluation_results
+from turnwise.pipeline.service.evaluations import (
+    create_evaluation,
+    get_evaluation,
+    get_evaluation_result,
+    get_failures,
+    list_evaluation_results,
+    list_evaluations,
+    update_evaluation,
+)
+from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS
 from turnwise.pipeline.store.rows import failure_columns, result_columns
 from turnwise.schemas.ces.resources import (

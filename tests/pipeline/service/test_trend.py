@@ -7,9 +7,8 @@ import pytest
 from sqlalchemy import text
 
 from tests.store_rows import DOCUMENT, ENDED
-from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.trend import get_criterion_trend
+from turnwise.pipeline.service.runs import Service, get_criterion_trend
+from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import FAILURE_ROWS, LOCAL_APP, METRIC_ROWS, RESULT_ROWS
 from turnwise.pipeline.store.rows import failure_columns, metric_columns, result_columns
 from turnwise.pipeline.store.runs import Execution, begin, break_off, complete, write_rows

@@ -16,14 +16,11 @@ from tests.pipeline.report_html.made_run import conversation, write_run
 from tests.stored_runs import put_run
 from turnwise.pipeline.io.run_reader import FinishedRun, open_run
 from turnwise.pipeline.io.stored_run import read_stored_run
-from turnwise.pipeline.report.html import run_rows
-from turnwise.pipeline.report_html.compared import compare_versions
-from turnwise.pipeline.service.errors import ServiceError
-from turnwise.pipeline.service.service import Service
-from turnwise.pipeline.service.web import TrendQuery, trend_page
-from turnwise.pipeline.service.web.html import el, joined
-from turnwise.pipeline.service.web.runs_page import apps_page, runs_page
-from turnwise.pipeline.service.web.stored_report import stored_report
+from turnwise.pipeline.report.html import compare_versions, run_rows
+from turnwise.pipeline.service.chart import el, joined
+from turnwise.pipeline.service.runs import Service
+from turnwise.pipeline.service.serve import ServiceError
+from turnwise.pipeline.service.web import TrendQuery, apps_page, runs_page, stored_report, trend_page
 from turnwise.pipeline.store.database import CONVERSATION_ROWS, LOCAL_APP, Store, open_store
 from turnwise.schemas.report import Report
 from turnwise.transforms.decisions.report.document import PlacedChunks, build_report

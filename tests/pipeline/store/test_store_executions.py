@@ -12,8 +12,8 @@ from sqlalchemy import select, text
 
 from tests.store_rows import DOCUMENT, put_rows
 from turnwise.pipeline.io.sinks.base import find_service, recorded
-from turnwise.pipeline.service.changes import create_evaluation, update_evaluation
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.evaluations import create_evaluation, update_evaluation
+from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.store.comparison import SideName, read_sides
 from turnwise.pipeline.store.database import (

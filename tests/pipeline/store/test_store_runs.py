@@ -17,11 +17,9 @@ from sqlalchemy import select, text
 from tests import forked
 from tests.postgres_server import created
 from tests.tables import files_of
-from turnwise.pipeline.service.changes import create_evaluation
 from turnwise.pipeline.service.comparison import compare_app_versions
-from turnwise.pipeline.service.evaluations import get_evaluation
-from turnwise.pipeline.service.results import list_evaluation_results
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation, list_evaluation_results
+from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import (
     CONVERSATIONS,
     FAILURES,

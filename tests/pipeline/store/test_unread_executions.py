@@ -9,11 +9,14 @@ from sqlalchemy import select
 
 import turnwise
 from tests.store_rows import DOCUMENT, ENDED, put_rows
-from turnwise.pipeline.comparison.fail_on import fail_on_problems
 from turnwise.pipeline.io.store import break_off_run, complete_run
-from turnwise.pipeline.service.conversations import list_conversations_to_read
-from turnwise.pipeline.service.runs import get_evaluation_run, list_run_summaries
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.report.comparison import fail_on_problems
+from turnwise.pipeline.service.runs import (
+    Service,
+    get_evaluation_run,
+    list_conversations_to_read,
+    list_run_summaries,
+)
 from turnwise.pipeline.service.version_verdict import version_verdict
 from turnwise.pipeline.settings.options import SinkPlace
 from turnwise.pipeline.store.comparison import SideName, read_sides

@@ -16,7 +16,7 @@ import pytest
 
 from tests import forked
 from turnwise.pipeline.streaming.local.conversations import key_of
-from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
+from turnwise.pipeline.streaming.local.counts import InFlightRecords
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.conversation import Arrival, Closing, Receipt, Record
 from turnwise.schemas.rows import MadeScoreRow

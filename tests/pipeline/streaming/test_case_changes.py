@@ -11,7 +11,7 @@ import pytest
 
 from turnwise.pipeline.io.case_book import CasePlaces, worker_cases
 from turnwise.pipeline.settings.run import RunSettings
-from turnwise.pipeline.streaming.beam.shared_files import SharedFiles
+from turnwise.pipeline.streaming.beam import SharedFiles
 from turnwise.pipeline.streaming.build import build_stream
 from turnwise.schemas.config import CesConfig, EvalConfig
 from turnwise.schemas.conversation import Arrival

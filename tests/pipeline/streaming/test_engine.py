@@ -6,7 +6,7 @@ from threading import Event
 
 import pytest
 
-from turnwise.pipeline.streaming.executor.events import AdvanceClock, AdvanceWatermark, Elements
+from turnwise.pipeline.streaming.executor import AdvanceClock, AdvanceWatermark, Elements
 from turnwise.pipeline.streaming.inputs.base import SourceRecord
 from turnwise.pipeline.streaming.local.engine import Engine, IncompleteError, StalledError, StreamLimits
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from turnwise.pipeline.streaming.beam.shared_files import _WriteBundleFn
+from turnwise.pipeline.streaming.beam import _WriteBundleFn
 
 
 def test_a_bundle_leaves_no_line_behind_and_a_repeated_one_no_other_file(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from turnwise.pipeline.comparison.fail_on import fail_on_problems
+from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.schemas.comparison import Comparison
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, TurnScore
 from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare

@@ -8,7 +8,7 @@ import turnwise
 from tests.rendered_prompts import SHIPPED, TALKS, sample_of
 from tests.rendered_prompts import asked as rendered
 from tests.transforms.conftest import ScriptedJudge
-from turnwise.pipeline.report.flips import flips_document, flips_text
+from turnwise.pipeline.report.terminal import flips_document, flips_text
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.ask import Flips, ask_all, flips_of, vote
 from turnwise.transforms.metrics.rows import turn_rows, version_rows

@@ -9,13 +9,13 @@ from apache_beam.testing.test_stream import ElementEvent, ProcessingTimeEvent, T
 from apache_beam.utils.timestamp import Duration
 
 from turnwise.pipeline.batch.execution import BeamOptions
-from turnwise.pipeline.streaming.executor import StreamRunner
-from turnwise.pipeline.streaming.executor.events import (
+from turnwise.pipeline.streaming.executor import (
     AdvanceClock,
     AdvanceWatermark,
     Elements,
     Events,
     StreamEvent,
+    StreamRunner,
 )
 
 TestStream.__test__ = False

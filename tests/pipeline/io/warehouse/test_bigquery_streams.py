@@ -21,7 +21,7 @@ from tests.pipeline.io.warehouse.conftest import DATASET, PROJECT, conversation,
 from tests.pipeline.io.warehouse.test_documented_queries import QUERIES
 from tests.pipeline.streaming.conftest import Stream
 from turnwise.pipeline.io.sinks.base import StreamChange, prepare_service
-from turnwise.pipeline.streaming.beam.shared_changes import WriteChanges
+from turnwise.pipeline.streaming.beam import WriteChanges
 from turnwise.schemas.rows import WAREHOUSE_TABLES, columns
 
 URL = f"bigquery://{PROJECT}/{DATASET}"

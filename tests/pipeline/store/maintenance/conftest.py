@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import select, text
 
 from tests.store_rows import DOCUMENT, ENDED
-from turnwise.pipeline.service.changes import create_evaluation
-from turnwise.pipeline.service.service import Service
+from turnwise.pipeline.service.evaluations import create_evaluation
+from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import (
     CONVERSATION_ROWS,
     FAILURE_ROWS,

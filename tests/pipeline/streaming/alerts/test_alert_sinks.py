@@ -12,8 +12,13 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from msgspec.structs import replace
 
-from turnwise.pipeline.streaming.alerts import AlertError, FileAlertSink, WebhookAlertSink, open_alert_sink
-from turnwise.pipeline.streaming.alerts.send import SendAlerts
+from turnwise.pipeline.streaming.alerts import (
+    AlertError,
+    FileAlertSink,
+    SendAlerts,
+    WebhookAlertSink,
+    open_alert_sink,
+)
 from turnwise.schemas.config import Alert, ConfigError
 
 ROOT = Path(__file__).parents[4]

@@ -15,8 +15,13 @@ from apache_beam.transforms.userstate import (
 )
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
 
-from turnwise.pipeline.streaming.executor import StreamRunner
-from turnwise.pipeline.streaming.executor.events import AdvanceClock, AdvanceWatermark, Elements, Events
+from turnwise.pipeline.streaming.executor import (
+    AdvanceClock,
+    AdvanceWatermark,
+    Elements,
+    Events,
+    StreamRunner,
+)
 
 SEEN = {}
 RUNS = count()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
-from turnwise.pipeline.streaming.inputs.splitting import LineSplitter, OversizedLine
+from turnwise.pipeline.streaming.inputs.files import LineSplitter, OversizedLine
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.score import IncompleteReadError
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.sources import settle, wait_for
+from turnwise.pipeline.streaming.inputs.base import parse_kafka_uri, sasl_password
 from turnwise.pipeline.streaming.inputs.kafka import KafkaSource, OffsetTracker
-from turnwise.pipeline.streaming.inputs.kafka_uri import parse_kafka_uri, sasl_password
 from turnwise.schemas.config import ConfigError
 
 LIMIT = 1000

@@ -8,7 +8,7 @@ import pytest
 
 from tests.sources import wait_for
 from turnwise.pipeline.streaming.inputs.base import SourceRecord
-from turnwise.pipeline.streaming.inputs.lines import LinesSource
+from turnwise.pipeline.streaming.inputs.files import LinesSource
 from turnwise.pipeline.streaming.inputs.open import CompositeSource
 
 

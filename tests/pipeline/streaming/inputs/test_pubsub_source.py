@@ -12,7 +12,7 @@ import pytest
 
 from tests import forked
 from tests.sources import settle, wait_for
-from turnwise.pipeline.streaming.inputs.messages import attribute_time, message_position
+from turnwise.pipeline.streaming.inputs.base import attribute_time, message_position
 from turnwise.pipeline.streaming.inputs.pubsub import PubSubSource
 from turnwise.schemas.config import ConfigError
 

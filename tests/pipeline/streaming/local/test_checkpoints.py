@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
-from turnwise.pipeline.streaming.local.checkpoints import SourceCheckpoints
 from turnwise.pipeline.streaming.local.database import open_database
+from turnwise.pipeline.streaming.local.storage import SourceCheckpoints
 
 
 @pytest.fixture

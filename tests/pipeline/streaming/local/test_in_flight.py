@@ -1,6 +1,6 @@
 """Records in flight."""
 
-from turnwise.pipeline.streaming.local.in_flight import InFlightRecords
+from turnwise.pipeline.streaming.local.counts import InFlightRecords
 from turnwise.schemas.conversation import Arrival, Receipt
 
 

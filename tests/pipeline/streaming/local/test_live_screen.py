@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from turnwise.pipeline.streaming.local.live import Snapshot, view
+from turnwise.pipeline.streaming.local.run import Snapshot, view
 
 NOTHING = Snapshot(0.0, (0.0, 0.0), 0, 0, 0, None, 0, [], {}, 0)
 BUSY = Snapshot(3725.9, (1234.56, 6172.0), 98765, 60, 43, 12_000_000, 7, [], {"v1": 3}, 5)

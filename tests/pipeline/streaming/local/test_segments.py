@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.pipeline.streaming.local.segments import TABLES, RowRange, SegmentId, Segments
+from turnwise.pipeline.streaming.local.database import TABLES, RowRange, SegmentId, Segments
 
 FIRST = SegmentId("scores", 0)
 

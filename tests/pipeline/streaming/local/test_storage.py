@@ -11,7 +11,7 @@ import pytest
 from turnwise.pipeline.io.sinks.base import RefusedRow
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.counts import stream_counts
-from turnwise.pipeline.streaming.local.segments import SegmentId
+from turnwise.pipeline.streaming.local.database import SegmentId
 from turnwise.schemas.conversation import Receipt
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import FORGOTTEN_SECONDS

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.streaming.local.watermark import Watermark
+from turnwise.pipeline.streaming.local.counts import Watermark
 
 START = 1_800_000_000.0
 SLACK = 5.0

@@ -24,10 +24,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 from tests.sources import InMemoryCheckpoints, wait_for
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.run_writer import clear_directory
-from turnwise.pipeline.streaming.inputs.base import SourceOptions
+from turnwise.pipeline.streaming.inputs.base import OtlpAddress, SourceOptions, parse_address
 from turnwise.pipeline.streaming.inputs.open import left_before, open_source
 from turnwise.pipeline.streaming.inputs.otlp import OtlpSource
-from turnwise.pipeline.streaming.inputs.otlp.address import OtlpAddress, parse_address
 from turnwise.pipeline.streaming.inputs.otlp_decoding import Export, Spool
 from turnwise.pipeline.streaming.local.storage import StreamStorage
 from turnwise.schemas.config import ConfigError

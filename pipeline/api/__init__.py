@@ -1,1 +1,0 @@
-"""Functions of `import turnwise`: a run without a pipeline and without files."""

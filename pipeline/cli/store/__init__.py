@@ -1,1 +1,0 @@
-"""The command `turnwise store`, with one module for each of its subcommands."""

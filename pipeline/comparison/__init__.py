@@ -1,1 +1,0 @@
-"""Reads what is to be compared, and shows a comparison as text."""

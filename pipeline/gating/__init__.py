@@ -1,1 +1,0 @@
-"""The gate: its rules applied to a finished run, and its reports for CI."""

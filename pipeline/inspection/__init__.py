@@ -1,1 +1,0 @@
-"""Inspections as text."""

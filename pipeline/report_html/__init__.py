@@ -1,1 +1,0 @@
-"""The report of runs as one HTML file: `turnwise report`."""

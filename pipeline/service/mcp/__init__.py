@@ -1,1 +1,0 @@
-"""The MCP interface: server, tools and their responses."""

@@ -1,1 +1,0 @@
-"""The REST interface of the service: the methods of the CES API v1beta."""

@@ -1,1 +1,0 @@
-"""Sinks for alerts: a file, a webhook, a Pub/Sub topic."""

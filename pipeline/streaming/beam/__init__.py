@@ -1,1 +1,0 @@
-"""The streaming job on other runners, with Beam's connectors."""

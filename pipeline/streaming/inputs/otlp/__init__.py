@@ -1,1 +1,0 @@
-"""Receives spans and log records over OTLP/HTTP."""

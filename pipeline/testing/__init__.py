@@ -1,1 +1,0 @@
-"""Assertions about conversations, and a pytest plugin over a directory of recordings."""
