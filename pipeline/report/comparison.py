@@ -193,7 +193,8 @@ def _slices(found: Comparison) -> list[str]:
     shown = [own for own in found.slices if own.stands_out]
     units = {own.criterion: own for own in found.criteria}
     lines = [
-        f"slice {own.slice}: {own.criterion} {difference_text_comparison(own.difference, units[own.criterion])}, "
+        f"slice {own.slice}: {own.criterion} "
+        f"{difference_text_comparison(own.difference, units[own.criterion])}, "
         f"q {shown_p(own.q)}, {counted(own.difference.pairs or own.difference.count_a, 'case')}"
         for own in shown[:_SLICES_SHOWN]
     ]

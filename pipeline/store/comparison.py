@@ -334,8 +334,8 @@ def _side(
     """Returns what is of an app version or else of a run; raises ConfigError if there is nothing."""
     name, kind = side
     choices: dict[SideKind, str] = {"version": key_text(version_id(name)), "run": run_key(app, name)}
-    for chosen in choices if kind == "either" else (kind,):
-        found = reader.records(chosen, choices[chosen])
+    for tried in choices if kind == "either" else (kind,):
+        found = reader.records(tried, choices[tried])
         if evaluations is not None:
             found = found.of_evaluations(evaluations)
         if len(found):

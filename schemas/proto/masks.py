@@ -214,7 +214,8 @@ def updated_content(old: JsonObject, resource: Message, update_mask: str | None)
 
 # Parses filter expressions of list requests, as in https://google.aip.dev/160.
 #
-#     evaluation_status = FAIL AND (app_version = v8 OR create_time > "2026-11-01T00:00:00Z") AND NOT tags:slow
+#     evaluation_status = FAIL AND (app_version = v8 OR create_time > "2026-11-01T00:00:00Z")
+#     AND NOT tags:slow
 #
 # OR binds tighter than AND. Two terms without an operator are joined by AND.
 

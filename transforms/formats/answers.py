@@ -436,8 +436,8 @@ def _app_version(value: JsonObject, field: str) -> str | None:
 
 # Grounded answers in a flat spelling, as replies with a question.
 #
-# A record is `{id, query, answer, citations, references, claims, labels}`; `labels.support_score` is the score
-# of the whole answer. A citation is `{start, end, reference_ids}`; a claim the same with `score` and
+# A record is `{id, query, answer, citations, references, claims, labels}`; `labels.support_score` is the
+# score of the whole answer. A citation is `{start, end, reference_ids}`; a claim the same with `score` and
 # `check_required`; a reference `{id, content, uri, title, relevance}`. Offsets count bytes, as in an Answer.
 
 

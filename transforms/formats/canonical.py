@@ -85,10 +85,10 @@ def read_conversation(data: bytes) -> Conversation:
     """Parses a record; turns are numbered by their position.
 
     Invalid records are repaired: null lists and null fields count as absent, ids may be
-    numbers, arguments JSON texts (`turnwise.schemas.conversation`), usage in OpenAI's spelling and error marks
-    of any shape, declared tools of any form, the end in tau2's words; expected actions that the user is to
-    make are separated, and durations that are no finite number in range, and tokens with a negative number,
-    are omitted with a finding.
+    numbers, arguments JSON texts (`turnwise.schemas.conversation`), usage in OpenAI's spelling and error
+    marks of any shape, declared tools of any form, the end in tau2's words. Expected actions that the user
+    is to make are separated. Durations that are no finite number in range, and tokens with a negative
+    number, are omitted with a finding.
     Unknown keys are dropped; one that may hold calls leaves the turn's calls unknown, one that may expect
     something is named in `unread`.
 

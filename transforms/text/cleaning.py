@@ -453,7 +453,8 @@ def _compiled(pattern: str) -> Any:
         (said, *_) = error.args or ("",)
         why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
         raise ValueError(
-            f"not a regular expression of RE2: {short_repr(pattern, _PATTERNS_SHOWN)} ({why[:_PATTERNS_SHOWN]})"
+            f"not a regular expression of RE2: {short_repr(pattern, _PATTERNS_SHOWN)} "
+            f"({why[:_PATTERNS_SHOWN]})"
         ) from None
 
 

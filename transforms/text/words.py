@@ -187,8 +187,8 @@ def _day(word: Word) -> int:
 # - Alphabets with capitals: the stem (Porter's for ASCII, as ROUGE has it) and its beginning, so that `Umzug`
 #   and `Umzugstermin` share a feature. Accents are ignored.
 # - Other alphabets: all runs of three letters, because their words carry prefixes as well.
-# - Han, Kana and Hangul: every character and every pair of them. Hiragana and the syllables of Korean particles
-#   and endings weigh little.
+# - Han, Kana and Hangul: every character and every pair of them. Hiragana and the syllables of Korean
+#   particles and endings weigh little.
 # - Thai, Lao, Khmer and Burmese, which have no spaces: all runs of three letters.
 
 Features = dict[str, float]
@@ -321,8 +321,8 @@ def _open(syllable: str) -> str:
 
 # Function words, negations, number words and months.
 #
-# Covers English, German, French, Spanish, Japanese and Korean, and negations of a few more languages. In other
-# languages all words have the weights of content words.
+# Covers English, German, French, Spanish, Japanese and Korean, and negations of a few more languages. In
+# other languages all words have the weights of content words.
 
 
 def word_set(*texts: str) -> frozenset[str]:

@@ -305,7 +305,7 @@ def test_nothing_heavy_is_loaded():
     assert [name for name in heavy if name in sys.modules] == []
     own = sorted(name for name in sys.modules if name.startswith("turnwise"))
     assert own == [
-        "turnwise", "turnwise.pipeline", "turnwise.pipeline.testing", "turnwise.pipeline.python.testing.explanation",
+        "turnwise", "turnwise.pipeline", "turnwise.pipeline.python", "turnwise.pipeline.python.testing",
         "turnwise.pipeline.python.testing.plugin",
     ]
 """
