@@ -215,7 +215,7 @@ def _scalars_equivalent(left: JsonValue, right: JsonValue, prose: Prose, name: s
         if is_structured(left, name) or is_structured(right, name):
             likeness = compare_structured(left, right)
             return likeness == "same" or (likeness == "unclear" and prose == "met")
-        if _spelled(left) == _spelled(right) or (code := _code(left)) is not None and code == _code(right):
+        if _spelled(left) == _spelled(right) or ((code := _code(left)) is not None and code == _code(right)):
             return True
         if " " not in left and " " not in right:
             return False
