@@ -187,7 +187,9 @@ def test_tools_of_which_nothing_is_known_are_listed_to_be_filled_in(tools, tmp_p
     calls = [{"tool_calls": [{"name": name} for name in ("zorp", "frobnicate", "pay_x")]}]
     zorp = {"name": "zorp", "description": "Returns a thing."}
     path = write(
-        tmp_path / "log.jsonl", {"eval_id": "1", "turns": calls}, {"eval_id": "2", "turns": [{"tool_calls": []}], "tools": [zorp]}
+        tmp_path / "log.jsonl",
+        {"eval_id": "1", "turns": calls},
+        {"eval_id": "2", "turns": [{"tool_calls": []}], "tools": [zorp]},
     )
     unknown = {"effect": None, "source": "guess"}
     status, found, err = tools(path)
