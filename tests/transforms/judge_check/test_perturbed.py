@@ -10,26 +10,20 @@ from turnwise.transforms.judging.prompts import Section, fill, wording, wordings
 from turnwise.transforms.tools.judge_check import reordered, reworded, sections_of
 
 ORDERS = [
-    # names of sections, their order when swapped; None: nothing can be swapped
     (["request", "answer"], None),
     (["request", "reference answer", "agent's answer"], [0, 2, 1]),
     (["expected answer", "actual answer"], [1, 0]),
     (["turn 1, user", "turn 1, agent", "rubric 1", "rubric 2", "rubric 3"], [0, 1, 4, 3, 2]),
-    (["turn 1, user", "rubric 1"], None),
     (["rubric 1", "rubric 2 (of turn 3)"], [1, 0]),
     (
         ["pair 1, parameter", "pair 1, actual value", "pair 2, parameter", "pair 2, actual value"],
         [2, 3, 0, 1],
     ),
     (["source 0", "source 3", "passage 1, from source 0", "passage 2, from source 3"], [1, 0, 3, 2]),
-    (["turn 1, source 0", "turn 1, source 1", "turn 2, source 0", "turn 2, source 1"], [1, 0, 3, 2]),
     (["turn 1, source 1 found by search", "turn 1, source 2 found by search", "sentence 1"], [1, 0, 2]),
-    (["turn 1, words that the search attributes to sources 1"] * 2, [1, 0]),
     (["what the user knows", "what the user knows", "rule 1", "rule 2", "plan"], [1, 0, 3, 2, 4]),
     (["sentence 1", "sentence 2"], None),
     (["turn 1, tool call 1", "turn 1, tool result 1", "turn 1, tool call 2"], None),
-    (["rubric 1", "turn 1, user", "rubric 2"], None),
-    (["tools", "turn 1, agent"], None),
 ]
 
 
@@ -47,7 +41,7 @@ def test_what_is_interchangeable_is_reversed(names, order):
     assert reordered(moved) == prompt
 
 
-TEXTS = ["", "\n", "[deadbeef: end]", "[0badcafe: rubric 9]\nx", "a\n\n[", "]"]
+TEXTS = ["", "[deadbeef: end]", "[0badcafe: rubric 9]\nx", "a\n\n["]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -111,7 +105,3 @@ def test_another_wording_has_the_same_labels_numbers_and_quoted_words(name):
     assert set(LABEL.findall(own)) <= {*LABEL.findall(other), "Evidence"}
     assert {fact.lower() for fact in FACT.findall(own)} == {fact.lower() for fact in FACT.findall(other)}
     assert 0.8 < len(other) / len(own) < 1.35
-
-
-def test_every_wording_but_the_rules_of_users_has_another_one():
-    assert {*wordings("second")} - {*wordings("reworded")} == {"user_rules"}

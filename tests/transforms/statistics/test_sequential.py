@@ -8,7 +8,7 @@ from benchmarks.false_alarms import alarmed_streams
 from turnwise.transforms.statistics.tests import SampleMoments, always_valid_p, mean_evidence, share_evidence
 
 
-@pytest.mark.parametrize("measure, rate", [("pass_rate", 0.5), ("pass_rate", 0.97), ("mean", 0.8)])
+@pytest.mark.parametrize("measure, rate", [("pass_rate", 0.97), ("mean", 0.8)])
 def test_looking_often_alarms_falsely_in_few_streams(measure, rate):
     found = alarmed_streams(measure, rate, streams=100, windows=12)
     assert found.sequential <= 5 < 30 < found.fixed, "of 100 streams without any change"

@@ -1,3 +1,5 @@
+"""Votes: how many are asked for, what they come to, and verdicts that flip between them."""
+
 import asyncio
 from typing import Literal
 
@@ -6,20 +8,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+import turnwise
+from tests.rendered_prompts import SHIPPED, TALKS, sample_of
+from tests.rendered_prompts import asked as rendered
+from tests.transforms.conftest import ScriptedJudge
+from turnwise.pipeline.report.terminal import flips_document, flips_text
+from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.ask import (
     LEFT_OUT,
     NO_JUDGE,
-    Answers,
     Ballot,
+    Flips,
     JudgeModelOptions,
     JudgeSample,
     Prompt,
     Question,
     ask_all,
+    flips_of,
     vote,
     vote_each,
 )
 from turnwise.transforms.judging.judges_base import NoJudge
+from turnwise.transforms.metrics.rows import turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
+from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict, judge_conversation
 
 
 class Answer(BaseModel):
@@ -63,24 +75,16 @@ def values(samples, things):
 
 
 TABLE = [
-    # samples, value, how many were asked for
     ("Y", 1.0, 1),
-    ("N", 0.0, 1),
     ("X", None, 1),
     ("YYYNN", 1.0, 3),
-    ("NNNYY", 0.0, 3),
     ("YYNNY", 1.0, 5),
-    ("YYNNN", 0.0, 5),
     ("YYNN", 0.0, 4),
     ("NNYY", 0.0, 2),
     ("YN", 0.0, 2),
-    ("NY", 0.0, 1),
     ("YXXXX", 1.0, 5),
-    ("YNXXX", 0.0, 5),
-    ("YYNXX", 1.0, 5),
     ("XXXXX", None, 5),
     ("XYYYY", 1.0, 4),
-    ("YYYYX", 1.0, 3),
     ("YYXNN", 0.0, 5),
 ]
 
@@ -143,14 +147,6 @@ def test_stopping_early_never_changes_a_verdict(samples):
     assert values(samples, 3)[0] == asking_everyone(samples, 3)
 
 
-@given(st.lists(LABELS, min_size=1, max_size=7), st.randoms())
-@settings(deadline=None)
-def test_the_order_of_the_votes_does_not_matter(samples, random):
-    shuffled = list(samples)
-    random.shuffle(shuffled)
-    assert values(samples, 3)[0] == values(shuffled, 3)[0]
-
-
 @given(st.integers(0, 6), st.integers(0, 6), st.integers(1, 9))
 def test_no_smaller_round_could_decide(positives, negatives, remaining):
     needed = Ballot(positives, negatives).votes_needed(remaining)
@@ -171,5 +167,108 @@ def test_no_smaller_round_could_decide(positives, negatives, remaining):
     assert any(is_decided(positives + y, negatives + needed - y, remaining - needed) for y in (0, needed))
 
 
-def test_answers_to_nothing_have_a_reason():
-    assert Answers(question(1)).reason == LEFT_OUT
+def letters(reply):
+    return [None if vote == "-" else vote for vote in reply]
+
+
+FLIPS = [
+    (["y"], 0, None),
+    (["y", "y"], 1, 0),
+    (["y", "n", "y"], 1, 1),
+    (["yy", "yn"], 2, 1),
+    (["y-", "-n"], 0, None),
+    (["y-n", "yyn", "nyn"], 3, 1),
+    (["y", "yn"], 1, 0),
+]
+
+
+@pytest.mark.parametrize(("answers", "voted", "flipped"), FLIPS)
+def test_flips(answers, voted, flipped):
+    found = flips_of(answers, letters)
+    assert found == Flips(voted, flipped)
+    assert found.rate == (None if flipped is None else flipped / voted)
+
+
+class Grade(turnwise.Reply):
+    grade: int
+
+
+def grading(number, *grades):
+    """Asks a question; a grade of None is an unusable answer, and a negative one comes from the cache."""
+
+    async def ask(question, samples):
+        given = [grades[i] for i in samples]
+        return [
+            turnwise.JudgeSample(
+                None if g is None else Grade(grade=abs(g)), "429", "m", is_cached=(g or 0) < 0
+            )
+            for g in given
+        ]
+
+    prompt = turnwise.fill("tone/1", "Grade.", [turnwise.Section("answer", "Hi")])
+    options = turnwise.JudgeModelOptions(num_samples=number)
+    return ask, turnwise.Question(prompt, Grade, options, verdicts=lambda reply: [reply.grade])
+
+
+USES = [
+    # An unusable answer is no vote, a cached one is.
+    ((3, 3), (1, 0)),
+    ((3, 4), (1, 1)),
+    ((3, None), (0, None)),
+    ((None, None), (0, None)),
+    ((-3, -4), (1, 1)),
+]
+
+
+@pytest.mark.parametrize(("grades", "wanted"), USES)
+def test_the_use_of_the_judge_has_them(grades, wanted):
+    use = asyncio.run(ask_all(*grading(len(grades), *grades))).use
+    assert (use.voted, use.flipped) == wanted
+
+
+def test_a_vote_tells_what_was_voted_on():
+    """Only votes that were asked for count: the first two of three decide."""
+    ask, asked_grade = grading(3, 5, 5, 1)
+    answers = asyncio.run(vote(ask, asked_grade, lambda reply: reply.grade > 3)).answers
+    assert (answers.use.samples, answers.use.voted, answers.use.flipped) == (2, 1, 0)
+    ask, asked_grade = grading(3, 4, 1, 5)
+    answers = asyncio.run(vote(ask, asked_grade, lambda reply: reply.grade > 3)).answers
+    assert (answers.use.samples, answers.use.voted, answers.use.flipped) == (3, 1, 1)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_criterion_tells_what_an_answer_decides(name):
+    assert rendered(name, TALKS["English"]).verdicts is not None
+
+
+def graded(grades):
+    """Returns the metrics of two answers, both with these grades."""
+    criterion = CRITERIA["response_evaluation_score"](judge_model_options={"num_samples": len(grades)})
+    scored = ScoredConversation(sample_of(TALKS["German"], False), [], [])
+    judge = ScriptedJudge([{"quote": "", "reason": "r", "grade": grade} for grade in grades])
+    asyncio.run(judge_conversation(scored, [criterion], judge))
+    state = MetricsState()
+    state.add(scored, Verdict(None))
+    return state
+
+
+ROWS = [([3], (0, None, None)), ([3, 3], (2, 0, 0.0)), ([3, 4, 3], (2, 2, 1.0))]
+
+
+@pytest.mark.parametrize(("grades", "wanted"), ROWS)
+def test_metrics_count_them_where_the_score_stands(grades, wanted):
+    state = unpacked(packed(graded(grades)))
+    rows = version_rows(("v", state), "r")
+    found = {row["level"]: (row["voted"], row["flipped"], row["flip_rate"]) for row in rows[1:]}
+    assert found == {"turn": wanted, "conversation": (0, None, None)}
+    assert [row["flip_rate"] for row in turn_rows(("v", state), "r")] == [wanted[2]] * 2
+    both = flips_document(rows + version_rows(("w", graded([1, 1])), "r"))
+    voted, flipped, _ = wanted
+    assert both["response_evaluation_score"]["voted"] == voted + 2
+    assert both["response_evaluation_score"]["flipped"] == (flipped or 0)
+
+
+def test_the_lines_of_a_run():
+    rows = version_rows(("v", graded([3, 4])), "r")
+    assert flips_text(rows).endswith("between votes: response_evaluation_score 2 of 2 (100.0%)")
+    assert flips_text(version_rows(("v", graded([3])), "r")) == ""
