@@ -12,10 +12,9 @@ import turnwise
 from tests.rendered_prompts import SHIPPED, TALKS, sample_of
 from tests.rendered_prompts import asked as rendered
 from tests.transforms.conftest import ScriptedJudge
-from turnwise.pipeline.report.terminal import flips_document, flips_text
+from turnwise.pipeline.report.terminal import flips_document
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.ask import (
-    LEFT_OUT,
     NO_JUDGE,
     Ballot,
     Flips,
@@ -116,21 +115,9 @@ def test_what_it_took():
     assert (use.tokens_in, use.tokens_out) == (30, 9)
 
 
-def test_reasons():
-    assert values(["X", "X"], 1)[2].answers.reason == "429"
-    assert values(["-", "-"], 1)[2].answers.reason == LEFT_OUT
-
-
 def test_nobody_judges():
     result = asyncio.run(vote(NoJudge(), question(5), lambda answer: True))
     assert (result.ballots[0].value, result.answers.reason, result.answers.use) == (None, NO_JUDGE, None)
-
-
-def test_asking_for_grades_asks_all_at_once():
-    ask = Asked(["Y", "X", "N"])
-    answers = asyncio.run(ask_all(ask, question(3)))
-    assert ask.rounds == [[0, 1, 2]]
-    assert len(answers.replies) == 2
 
 
 LABELS = st.text("YN-", min_size=3, max_size=3) | st.just("X")
@@ -266,9 +253,3 @@ def test_metrics_count_them_where_the_score_stands(grades, wanted):
     voted, flipped, _ = wanted
     assert both["response_evaluation_score"]["voted"] == voted + 2
     assert both["response_evaluation_score"]["flipped"] == (flipped or 0)
-
-
-def test_the_lines_of_a_run():
-    rows = version_rows(("v", graded([3, 4])), "r")
-    assert flips_text(rows).endswith("between votes: response_evaluation_score 2 of 2 (100.0%)")
-    assert flips_text(version_rows(("v", graded([3])), "r")) == ""

@@ -12,7 +12,6 @@ from turnwise.transforms.judging.limits import (
     Budget,
     JudgeUsage,
     Pace,
-    estimated_tokens,
     spent_on,
     total_cost,
 )
@@ -180,11 +179,6 @@ def test_a_part_of_the_limits():
     assert divided_limits(JudgeConfig(), 2, False) == {}
 
 
-@pytest.mark.parametrize(("texts", "tokens"), [((), 0), (("ab", "cdefgh"), 2), (("문의",), 1)])
-def test_estimated_tokens(texts, tokens):
-    assert estimated_tokens(*texts) == tokens
-
-
 def test_equal_questions_in_flight_are_sent_once(server, open_worker, question):
     server.script({"delay_ms": 100})
     worker = open_worker()
@@ -193,19 +187,6 @@ def test_equal_questions_in_flight_are_sent_once(server, open_worker, question):
     assert len({sample.reply.model_dump_json() for samples in results for sample in samples}) == 1
     assert [sum(sample.is_cached for sample in samples) for samples in results] == [0, 3, 3, 3, 3, 3]
     assert sum(sample.tokens_in for samples in results for sample in samples) == used(worker).tokens_in
-
-
-def test_overlapping_samples_in_flight_are_sent_once(server, open_worker, question):
-    server.script({"delay_ms": 100})
-    worker = open_worker()
-    asked = question("the same")
-
-    async def both():
-        return await asyncio.gather(worker.ask(asked, range(3)), worker.ask(asked, range(2, 5)))
-
-    first, second = worker.submit(both()).result()
-    assert [sample.is_cached for sample in first + second] == [False] * 3 + [True, False, False]
-    assert server.stats()["requests"] == 5
 
 
 def replies(*verdicts):

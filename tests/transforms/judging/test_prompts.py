@@ -6,7 +6,7 @@ import re
 import pytest
 
 import turnwise
-from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, golden, rendered, sample_of
+from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, rendered, sample_of
 from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.config import JudgeConfig
 from turnwise.schemas.conversation import Turn
@@ -181,24 +181,6 @@ def test_the_config_selects_the_prompts(judge, version):
     }
     assert result.status == "PASS"
     assert {"analysis" in schema["properties"] for schema in yes.schemas} == {version == 2}
-
-
-class Silent(Yes):
-    async def generate(self, request, count):
-        self.schemas.append(request.template.instructions.count("Example ("))
-        return [turnwise.RawReply(None, turnwise.Fault("empty", "silent"))] * count
-
-
-@pytest.mark.parametrize(("prompts", "has_examples"), [("first", False), ("second", True)])
-def test_the_config_selects_the_prompts_of_ces_criteria_too(prompts, has_examples):
-    """They are asked about cases of CES, though the config names none of them."""
-    log, silent = sample_of(TALKS["Korean"], False).conversation, Silent()
-    log.eval_id = "e"
-    config = {"criteria": {"turn_latency": {}}, "judge": {"prompts": prompts}}
-    result = turnwise.evaluate(log, cases=golden(TALKS["Korean"]), config=config, judge=silent)
-    asked_of = {row["criterion"] for row in result.scores if row["judge"]}
-    assert {"semantic_similarity", "semantic_match", "hallucination", "evaluation_expectations"} <= asked_of
-    assert {count > 0 for count in silent.schemas} == {has_examples}
 
 
 def rules_asked(case, judged, matched, scripted, sections_of, **fields):

@@ -4,7 +4,13 @@ import pytest
 
 from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.schemas.comparison import Comparison
-from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, TurnScore
+from turnwise.transforms.decisions.comparison.collect import (
+    ComparedConversation,
+    Observed,
+    Summary,
+    TurnScore,
+    collect,
+)
 from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 
@@ -164,14 +170,6 @@ def test_what_was_sampled_out_is_no_pair_and_not_undecided():
     found = compare(*sides(a, b), CompareOptions())
     assert (found.criteria[0].overall.pairs, found.criteria[0].undecided) == (8, None)
     assert any("32 conversations sampled out of evaluation_status" in note for note in found.notes)
-
-
-def test_values_of_an_open_scale_that_are_missing_may_lie_anywhere():
-    a, b = latencies()
-    b[0].criteria["turn_latency"] = Observed(why="raised an error: no clock")
-    found = only(compare(*sides(a, b), CompareOptions()))
-    assert found.overall.word == "cannot tell" and found.undecided.changes_the_word
-    assert found.sentence.endswith("without the undecided ones: better; their values may lie anywhere")
 
 
 @pytest.mark.parametrize(
@@ -543,3 +541,36 @@ def test_turns_without_a_claim_are_left_out(values, measure, mean):
     assert found.measure == measure
     turns = [(turn.difference.pairs, turn.difference.value_a) for turn in found.turns]
     assert turns == [(20, mean), (12, mean)]
+
+
+STATUS = "evaluation_status"
+BLANK = dict.fromkeys(("outcome", "threshold", "label", "reason", "explanation", "details", "judge"))
+
+
+def score(eval_id, value, criterion="match"):
+    named = {"run_id": "r", "conversation_id": "c", "app_version": "v", "eval_id": eval_id}
+    found = {"turn_index": None, "criterion": criterion, "value": value, "revision": 0}
+    return {**BLANK, **named, **found, "language": None, "tags": []}
+
+
+def ended(eval_id, verdict):
+    return Summary("c", "v", verdict, eval_id=eval_id)
+
+
+JOINED = [
+    # (case, value) of score rows, (case, verdict) of summaries -> (case, value, verdict)
+    ([("a", 1.0), ("b", 0.0)], [("b", "FAIL"), ("a", "PASS")], [("b", 0.0, 0.0), ("a", 1.0, 1.0)]),
+    ([("b", 0.0)], [("a", "PASS"), ("b", "FAIL")], [("a", None, 1.0), ("b", 0.0, 0.0)]),
+    ([("a", 1.0)], [("b", "FAIL")], [("b", None, 0.0), ("a", 1.0, None)]),
+    ([("a", 1.0), ("b", 0.0)], [(None, "PASS"), (None, "FAIL")], [("a", 1.0, 1.0), ("b", 0.0, 0.0)]),
+    ([("a", 1.0), ("b", 0.0)], [(None, "FAIL"), ("a", "PASS")], [("a", 1.0, 1.0), ("b", 0.0, 0.0)]),
+    ([(None, 0.5), ("a", 1.0)], [("a", "PASS"), (None, "FAIL")], [("a", 1.0, 1.0), (None, 0.5, 0.0)]),
+]
+
+
+@pytest.mark.parametrize(("scores", "verdicts", "expected"), JOINED)
+def test_scores_are_joined_to_the_verdict_of_their_case(scores, verdicts, expected):
+    found = collect([score(*one) for one in scores], [ended(*one) for one in verdicts])
+    values = [[own.criteria.get(name) for name in ("match", STATUS)] for own in found]
+    told = [[None if value is None else value.value for value in both] for both in values]
+    assert [(own.eval_id, *both) for own, both in zip(found, told, strict=True)] == expected
