@@ -385,6 +385,7 @@ def test_flips_have_the_reason_of_the_worse_side():
         ("PPPP", "PPFF", "lost"),
         ("PPPP", "PPPF", None),
         ("PPF", "PFF", None),
+        ("P" * 11, "P" * 6 + "F" * 5, None),
         ("FFFF", "PPFF", "gained"),
         ("PFFFFF", "PPF", "gained"),
         ("PPPU", "PFUU", "lost"),

@@ -1,4 +1,4 @@
-"""Tests and intervals of shares and means, against scipy, statsmodels, whole numbers and published examples."""
+"""Tests and intervals of shares and means: against scipy, statsmodels, whole numbers and published ones."""
 
 import math
 from fractions import Fraction
