@@ -1,4 +1,4 @@
-"""Opens the SQLite file of the reply cache."""
+"""Places that worker processes share: replies, and what was spent of the limits; a SQLite file as one."""
 
 import sqlite3
 import time

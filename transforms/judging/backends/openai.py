@@ -35,8 +35,8 @@ from turnwise.transforms.judging.backends.calling import (
 )
 from turnwise.transforms.judging.backends.settings import (
     RESPONSES,
-    settings_of,
-    settings_of_anthropic_settings,
+    anthropic_settings,
+    openai_settings,
 )
 from turnwise.transforms.judging.judges_base import Access
 
@@ -143,7 +143,7 @@ class OpenAiApi:
     async def _complete(self, request: Request, count: int, has_format: bool) -> bytes:
         template = request.template
         limit = "max_completion_tokens" if self._is_newest else "max_tokens"
-        body: dict[str, Any] = settings_of(template.model, template.settings, limit)
+        body: dict[str, Any] = openai_settings(template.model, template.settings, limit)
         if has_format:
             body["response_format"] = {"type": "json_schema", "json_schema": _format(template.schema)}
         if count > 1:
@@ -159,7 +159,7 @@ class OpenAiApi:
         if count > 1:
             raise OneCandidateError
         template = request.template
-        body: dict[str, Any] = settings_of(template.model, template.settings)
+        body: dict[str, Any] = openai_settings(template.model, template.settings)
         if has_format:
             body["text"] = {"format": {"type": "json_schema", **_format(template.schema)}}
         create = self._opened().responses.with_raw_response.create
@@ -256,7 +256,7 @@ class AnthropicApi:
 
     async def _create(self, request: Request, has_tool: bool) -> bytes:
         template = request.template
-        settings = settings_of_anthropic_settings(template.settings)
+        settings = anthropic_settings(template.settings)
         body: dict[str, Any] = {"max_tokens": settings.pop("max_tokens", _MOST_TOKENS)}
         instructions = template.instructions if has_tool else instructions_with_schema(template)
         if has_tool:

@@ -1,11 +1,16 @@
 """Comparisons of known conversations: pairs, words, undecided ones, flips. Nothing unmeasured looks good."""
 
-import msgspec
 import pytest
 
 from turnwise.pipeline.report.comparison import fail_on_problems
 from turnwise.schemas.comparison import Comparison
-from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, TurnScore
+from turnwise.transforms.decisions.comparison.collect import (
+    ComparedConversation,
+    Observed,
+    Summary,
+    TurnScore,
+    collect,
+)
 from turnwise.transforms.decisions.comparison.differences import CompareOptions, compare
 from turnwise.transforms.decisions.comparison.sides import ComparedSide, columns_of
 
@@ -40,29 +45,29 @@ def paired(outcomes, criterion=STATUS):
     return only(compare(*sides(a, b), CompareOptions()))
 
 
+def latencies(size=40):
+    """Conversations whose candidate is a second faster."""
+    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(size)]
+    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(size)]
+    return a, b
+
+
 def only(found: Comparison):
     (criterion,) = found.criteria
     return criterion
 
 
 KNOWN = [
-    # gained, lost, both pass, both fail -> word
     (84, 73, 320, 23, "cannot tell"),
-    (6, 3, 7, 4, "cannot tell"),
     (30, 5, 50, 15, "better"),
     (5, 30, 50, 15, "worse"),
     (0, 0, 500, 0, "same"),
     (2, 2, 996, 0, "same"),
     (20, 4, 2000, 0, "better"),
     (8, 4, 400, 0, "not worse"),
-    (0, 0, 20, 0, "cannot tell"),
-    (0, 0, 0, 20, "cannot tell"),
-    (0, 0, 1, 0, "cannot tell"),
-    (3, 0, 2, 0, "cannot tell"),
     (5, 0, 0, 0, "cannot tell"),
     (5, 0, 14, 0, "cannot tell"),
     (5, 0, 15, 0, "not worse"),
-    (0, 0, 50, 50, "cannot tell"),
     (6, 0, 0, 0, "better"),
 ]
 
@@ -83,7 +88,7 @@ def test_too_few_pairs_say_how_many_are_needed():
     assert own.overall.word == "cannot tell" and own.overall.fewest_alike == 20
 
 
-@pytest.mark.parametrize("by, size", [(0.001, 20), (-0.001, 20), (0.1, 6), (-0.1, 6), (0.001, 5)])
+@pytest.mark.parametrize("by, size", [(0.001, 20), (-0.001, 20), (0.001, 5)])
 def test_a_word_and_its_interval_say_the_same(by, size):
     """All cases differ by the same amount; p is 2 / 2^size."""
     a = [conversation(i, "v1", {"response_match_score": 0.5}) for i in range(size)]
@@ -101,11 +106,6 @@ def test_the_sentence_of_500_pairs():
         "84 gained, 73 lost, p = 0.42; "
         "with 500 pairs a change of 7.0 points would have been seen; 2.2 points need about 5,100 pairs"
     )
-
-
-def test_pairs_that_all_agree_say_what_they_could_have_shown():
-    assert "with 20 pairs a change of 36.7 points would have been seen" in paired([(P, P)] * 20).sentence
-    assert "5 pairs cannot show any difference" in paired([(P, P)] * 5).sentence
 
 
 @pytest.mark.parametrize("outcomes", [[(U, U)] * 30, [(P, U)] * 30, [(U, P)] * 30])
@@ -131,14 +131,11 @@ def test_undecided_ones_are_counted_in_three_ways():
 
 
 NO_VALUE = [
-    # A, B -> word; "": the criterion has no score there
-    ([1.0] * 300, [1.0] * 300, "same"),
     ([1.0] * 300, [1.0] * 150 + [None] * 150, "cannot tell"),
     ([1.0] * 300, [1.0] * 150 + [""] * 150, "cannot tell"),
     ([1.0] * 150 + [""] * 150, [1.0] * 300, "not worse"),
     ([1.0] * 150 + [""] * 150, [1.0] * 150 + [""] * 150, "same"),
     ([1.0] * 999 + [""] * 900, [1.0] * 999 + [""] * 900, "same"),
-    ([1.0] * 2999, [1.0] * 2995 + [""] * 4, "same"),
     ([0.0] * 30 + [1.0] * 300, [1.0] * 328 + [""] * 2, "better"),
     ([0.0] * 8 + [1.0] * 1000, [1.0] * 1003 + [""] * 5, "not worse"),
 ]
@@ -157,15 +154,12 @@ def test_the_word_holds_whatever_has_no_value(criterion, a, b, word):
     if criterion == "mine" and word in ("better", "not worse"):
         word = {"better": "differs", "not worse": "cannot tell"}[word]
     assert found.overall.word == word
-    missing = (
-        (sum(v == "" != w for v, w in zip(a, b, strict=True)), a.count(None)),
-        (
-            sum(w == "" != v for v, w in zip(a, b, strict=True)),
-            b.count(None),
-        ),
+    missing = tuple(
+        sum(v is None or v == "" != w for v, w in zip(own, other, strict=True))
+        for own, other in ((a, b), (b, a))
     )
-    if any(map(any, missing)):
-        assert (found.undecided.undecided_a, found.undecided.undecided_b) == tuple(map(sum, missing))
+    if any(missing):
+        assert (found.undecided.undecided_a, found.undecided.undecided_b) == missing
 
 
 def test_what_was_sampled_out_is_no_pair_and_not_undecided():
@@ -176,15 +170,6 @@ def test_what_was_sampled_out_is_no_pair_and_not_undecided():
     found = compare(*sides(a, b), CompareOptions())
     assert (found.criteria[0].overall.pairs, found.criteria[0].undecided) == (8, None)
     assert any("32 conversations sampled out of evaluation_status" in note for note in found.notes)
-
-
-def test_values_of_an_open_scale_that_are_missing_may_lie_anywhere():
-    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(40)]
-    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(40)]
-    b[0].criteria["turn_latency"] = Observed(why="raised an error: no clock")
-    found = only(compare(*sides(a, b), CompareOptions()))
-    assert found.overall.word == "cannot tell" and found.undecided.changes_the_word
-    assert found.sentence.endswith("without the undecided ones: better; their values may lie anywhere")
 
 
 @pytest.mark.parametrize(
@@ -212,8 +197,7 @@ def test_what_has_no_value_changes_the_word_where_it_is_compared(criterion, base
 
 
 def test_what_one_side_left_out_by_sampling_is_not_missing_on_the_other():
-    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(40)]
-    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(40)]
+    a, b = latencies()
     b[0].criteria["turn_latency"] = Observed(why="no clock")
     a[0].criteria, a[0].sampled_out = {}, frozenset({"turn_latency"})
     found = only(compare(*sides(a, b), CompareOptions()))
@@ -246,18 +230,8 @@ def test_unequal_numbers_of_runs():
     assert (found.overall.pairs, found.overall.word, found.gained) == (24, "better", 24)
 
 
-def test_values_are_compared_by_their_means():
-    a = [conversation(i, "v1", {"response_match_score": 0.5 + 0.01 * (i % 7)}) for i in range(40)]
-    b = [conversation(i, "v2", {"response_match_score": 0.6 + 0.01 * (i % 5)}) for i in range(40)]
-    found = only(compare(*sides(a, b), CompareOptions()))
-    assert (found.measure, found.better_is, found.overall.word) == ("mean", "more", "better")
-    low, high = found.overall.interval.low, found.overall.interval.high
-    assert low < found.overall.difference < high and low > 0.07
-
-
 def test_less_latency_is_better():
-    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(40)]
-    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(40)]
+    a, b = latencies()
     found = only(compare(*sides(a, b), CompareOptions()))
     assert (found.better_is, found.overall.word, found.unit) == ("less", "better", "seconds")
     ratio = found.quantiles[0]
@@ -275,24 +249,13 @@ def test_values_that_do_not_vary(criterion, word):
     assert few.overall.word == "cannot tell"
 
 
-def test_a_criterion_of_an_unknown_plugin_has_no_better_side():
-    a = [conversation(i, "v1", {"mine": 2.0 + 0.1 * (i % 7)}) for i in range(40)]
-    b = [conversation(i, "v2", {"mine": 1.0 + 0.1 * (i % 5)}) for i in range(40)]
-    found = only(compare(*sides(a, b), CompareOptions()))
-    assert (found.better_is, found.overall.word) == ("neither", "differs")
-
-
 def test_the_criteria_of_a_family_share_the_level():
     names = [f"mine_{i}" for i in range(4)]
     outcomes = [(F, P)] * 7 + [(P, P)] * 20
-    a = [
-        conversation(i, "v1", {STATUS: own, **dict.fromkeys(names, own)})
-        for i, (own, _) in enumerate(outcomes)
-    ]
-    b = [
-        conversation(i, "v2", {STATUS: own, **dict.fromkeys(names, own)})
-        for i, (_, own) in enumerate(outcomes)
-    ]
+    a, b = (
+        [conversation(i, name, dict.fromkeys((STATUS, *names), own[place])) for i, own in enumerate(outcomes)]
+        for place, name in enumerate(("v1", "v2"))
+    )
     found = compare(*sides(a, b), CompareOptions())
     assert [own.criterion for own in found.criteria] == [STATUS, *names]
     assert {round(own.overall.p, 9) for own in found.criteria} == {2 / 2**7}
@@ -345,10 +308,8 @@ def groups(criterion, a, b):
     "criterion, a, b, word",
     [
         (STATUS, [[P] * 20] * 2 + [[F] * 20] * 2, [[P] * 20] * 4, "cannot tell"),
-        (STATUS, [[F] * 20] * 8, [[P] * 20] * 8, "better"),
         (STATUS, [[P] * 9 + [F] * 11] * 5, [[P] * 12 + [F] * 8] * 4 + [[P] * 20], "cannot tell"),
         (STATUS, [[P, F]] * 9 + [[P]], [[P, P]] * 9 + [[F]], "better"),
-        (STATUS, [[P, F, F], [F, F, F]] * 9, [[P, P, F], [P, P, P]] * 9, "better"),
         ("turn_latency", [[2.0, 2.1] * 10] * 2, [[1.0, 1.1] * 10] * 2, "cannot tell"),
         ("turn_latency", [[2.0], [2.1], [2.2]] * 4, [[1.0, 1.1]] * 9 + [[1.2]], "better"),
     ],
@@ -366,7 +327,6 @@ def test_runs_of_a_case_are_one_case_in_groups(criterion, a, b, word):
 @pytest.mark.parametrize(
     "a, b, word",
     [
-        ([1.0, 1.0], [1.001, 1.002], "cannot tell"),
         ([1.0] * 5, [1.001, 1.002, 1.001, 1.002, 1.001], "cannot tell"),
         ([1.0] * 6, [1.001, 1.002, 1.001, 1.002, 1.001, 1.001], "worse"),
     ],
@@ -425,11 +385,8 @@ def test_flips_have_the_reason_of_the_worse_side():
         ("PPPP", "PPFF", "lost"),
         ("PPPP", "PPPF", None),
         ("PPF", "PFF", None),
-        ("PPPPPPP", "PPPPFFF", None),
-        ("PF", "FF", "lost"),
+        ("P" * 11, "P" * 6 + "F" * 5, None),
         ("FFFF", "PPFF", "gained"),
-        ("FFFF", "PFFF", None),
-        ("PPF", "PFFFFF", "lost"),
         ("PFFFFF", "PPF", "gained"),
         ("PPPU", "PFUU", "lost"),
         ("PUUU", "UUUU", "newly_undecided"),
@@ -483,31 +440,12 @@ def test_slices_are_pulled_towards_the_whole_by_how_noisy_they_are():
         assert 0.05 < kept < 0.95 and one.shrunk == pytest.approx(whole + gap * kept, abs=1e-6)
 
 
-def test_of_several_scores_at_one_turn_all_must_pass():
-    def side(name, second):
-        made = [conversation(i, name, {"mine": P if second == P else F}) for i in range(30)]
-        for one in made:
-            one.criteria["mine"].turns = [TurnScore(0, 1.0, P), TurnScore(0, float(second == P), second)]
-        return made
-
-    (turn,) = only(compare(*sides(side("v1", P), side("v2", F)), CompareOptions())).turns
-    assert (turn.difference.value_a, turn.difference.value_b, turn.difference.word) == (1.0, 0.0, "worse")
-
-
-@pytest.mark.parametrize(("size", "is_told"), [(9, False), (10, True)])
-def test_ratios_of_quantiles_need_ten_cases_for_an_interval(size, is_told):
-    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(size)]
-    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(size)]
-    ratios = only(compare(*sides(a, b), CompareOptions())).quantiles
-    assert [ratio.interval is not None for ratio in ratios] == [is_told] * 3
-    assert all(ratio.ratio < 0.8 for ratio in ratios)
-
-
-@pytest.mark.parametrize(("size", "sees"), [(5, False), (6, True)])
-def test_five_pairs_of_values_could_not_have_shown_anything(size, sees):
-    a = [conversation(i, "v1", {"turn_latency": 2.0 + 0.1 * (i % 7)}) for i in range(size)]
-    b = [conversation(i, "v2", {"turn_latency": 1.0 + 0.1 * (i % 5)}) for i in range(size)]
-    assert (only(compare(*sides(a, b), CompareOptions())).overall.detectable is not None) is sees
+@pytest.mark.parametrize(("size", "sees", "is_told"), [(5, False, False), (6, True, False), (10, True, True)])
+def test_few_cases_show_no_difference_and_ratios_of_quantiles_have_no_interval(size, sees, is_told):
+    found = only(compare(*sides(*latencies(size)), CompareOptions()))
+    assert (found.overall.detectable is not None) is sees
+    assert [ratio.interval is not None for ratio in found.quantiles] == [is_told] * 3
+    assert all(ratio.ratio < 0.8 for ratio in found.quantiles)
 
 
 @pytest.mark.parametrize(("by", "word"), [(0.1, "same"), (1.0, "cannot tell")])
@@ -589,13 +527,6 @@ def test_notes_and_gates_name_what_each_version_of_a_run_lost():
     assert [note.partition(":")[0] for note in compare(a, b, CompareOptions()).notes[:2]] == ["out", "out"]
 
 
-def test_a_comparison_survives_json():
-    found = compare(
-        *sides([conversation(1, "v1", {STATUS: P})], [conversation(1, "v2", {STATUS: F})]), CompareOptions()
-    )
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
-
-
 @pytest.mark.parametrize(
     ("values", "measure", "mean"), [((0.0, 1.0), "pass_rate", 0.5), ((0.5, 1.0), "mean", 0.75)]
 )
@@ -611,3 +542,36 @@ def test_turns_without_a_claim_are_left_out(values, measure, mean):
     assert found.measure == measure
     turns = [(turn.difference.pairs, turn.difference.value_a) for turn in found.turns]
     assert turns == [(20, mean), (12, mean)]
+
+
+STATUS = "evaluation_status"
+BLANK = dict.fromkeys(("outcome", "threshold", "label", "reason", "explanation", "details", "judge"))
+
+
+def score(eval_id, value, criterion="match"):
+    named = {"run_id": "r", "conversation_id": "c", "app_version": "v", "eval_id": eval_id}
+    found = {"turn_index": None, "criterion": criterion, "value": value, "revision": 0}
+    return {**BLANK, **named, **found, "language": None, "tags": []}
+
+
+def ended(eval_id, verdict):
+    return Summary("c", "v", verdict, eval_id=eval_id)
+
+
+JOINED = [
+    # (case, value) of score rows, (case, verdict) of summaries -> (case, value, verdict)
+    ([("a", 1.0), ("b", 0.0)], [("b", "FAIL"), ("a", "PASS")], [("b", 0.0, 0.0), ("a", 1.0, 1.0)]),
+    ([("b", 0.0)], [("a", "PASS"), ("b", "FAIL")], [("a", None, 1.0), ("b", 0.0, 0.0)]),
+    ([("a", 1.0)], [("b", "FAIL")], [("b", None, 0.0), ("a", 1.0, None)]),
+    ([("a", 1.0), ("b", 0.0)], [(None, "PASS"), (None, "FAIL")], [("a", 1.0, 1.0), ("b", 0.0, 0.0)]),
+    ([("a", 1.0), ("b", 0.0)], [(None, "FAIL"), ("a", "PASS")], [("a", 1.0, 1.0), ("b", 0.0, 0.0)]),
+    ([(None, 0.5), ("a", 1.0)], [("a", "PASS"), (None, "FAIL")], [("a", 1.0, 1.0), (None, 0.5, 0.0)]),
+]
+
+
+@pytest.mark.parametrize(("scores", "verdicts", "expected"), JOINED)
+def test_scores_are_joined_to_the_verdict_of_their_case(scores, verdicts, expected):
+    found = collect([score(*one) for one in scores], [ended(*one) for one in verdicts])
+    values = [[own.criteria.get(name) for name in ("match", STATUS)] for own in found]
+    told = [[None if value is None else value.value for value in both] for both in values]
+    assert [(own.eval_id, *both) for own, both in zip(found, told, strict=True)] == expected

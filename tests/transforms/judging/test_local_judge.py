@@ -1,21 +1,19 @@
-"""What the local judge answers to the criteria that it serves."""
+"""What the local judge answers, and that no judge passes what it did not read."""
 
 import pytest
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import ExpectedTurn, ToolCall, ToolResponse, Turn
+from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
 from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
 from turnwise.transforms.criteria.ces_turns import (
     INCOMPARABLE,
     UNDECIDED,
     Hallucination,
-    SemanticSimilarity,
     in_ces_terms,
 )
 from turnwise.transforms.criteria.hallucinations import Hallucinations
 from turnwise.transforms.judging.judges_base import LOCAL_MODEL, LocalJudge
-from turnwise.transforms.judging.prompts import Section, facts, messages_of_user
 
 FOUND = ToolResponse(name="find", response={"flight": "AC457", "leaves": "14:05", "gate": "B12"})
 
@@ -31,7 +29,6 @@ def answered(words):
 
 CLAIMS = [
     ("Your flight AC457 leaves at 14:05.", 0.9, 0.9, "Justified"),
-    ("How can I help you? Your flight AC457 leaves at 14:05.", 0.9, 0.9, "Justified"),
     ("Your flight AC457 leaves at 19:30 from gate C99.", 0.0, 0.0, "Not Justified"),
     ("Your flight AC457 leaves at 14:05. It lands at 23:59 in Lisbon.", 0.03, 0.0, "Not Justified"),
 ]
@@ -51,13 +48,6 @@ def test_an_answer_that_claims_nothing_is_never_good(judged, matched):
     assert judged(Hallucinations(), case, LocalJudge()).turns == []
     ((_, whole),) = judged(Hallucination(), case, LocalJudge()).turns
     assert (whole.value, whole.label) == (-1.0, "No Claim To Assess")
-
-
-def test_a_sentence_that_claims_nothing_has_no_probability(judged, matched):
-    case = matched(None, answered("Any questions? Your flight AC457 leaves at 14:05."), language="en")
-    ((_, score),) = judged(Hallucinations(), case, LocalJudge()).turns
-    found = [(detail["label"], detail["probability"]) for detail in score.details["sentences"]]
-    assert found == [("not_applicable", None), ("supported", score.value)]
 
 
 def test_the_mean_is_over_the_messages_that_claim_something(judged, matched):
@@ -120,20 +110,6 @@ GOLDEN = EvalCase(
 )
 
 
-@pytest.mark.parametrize(("said", "wanted"), [("Your flight leaves at 14:05!", 4.0), ("Bananas!", 0.0)])
-def test_similarity(said, wanted, judged, matched):
-    case = matched(GOLDEN, Turn(user="q", agent=said))
-    ((_, found),) = judged(SemanticSimilarity(), case, LocalJudge()).turns
-    assert (found.value, found.judge.model) == (wanted, LOCAL_MODEL)
-
-
-def test_what_user_and_agent_say_is_no_evidence():
-    names = ["turn 1, user", "turn 1, agent", "turn 1, tool result 1", "turn 1, agent shows"]
-    sections = [Section(name, name[8:]) for name in names]
-    assert (facts(sections), messages_of_user(sections)) == (["tool result 1"], ["user"])
-    assert facts([Section("tools of an agent", "")]) == []
-
-
 SERVED = {"hallucinations_v1", "hallucination", "semantic_similarity"}
 
 
@@ -141,3 +117,72 @@ SERVED = {"hallucinations_v1", "hallucination", "semantic_similarity"}
 def test_it_serves_no_other_criterion(name, judged, matched):
     result = judged(CRITERIA[name](), matched(GOLDEN, answered("It leaves at 14:05.")), LocalJudge())
     assert all((score.value is not None) == (name in SERVED) for _, score in result.turns)
+
+
+FACT = "The flight AB123 costs 250 euros. "
+SOURCES = [ToolResponse(name="find", response={"flight": "AB123", "price": "250 euros"})]
+LONG = FACT * 700
+WRONG_AT_THE_END = FACT * 350 + "It has 7 stops."
+QUOTES = {"claim_quote": "", "context_quote": "", "reason": "r"}
+MATCH = {"reference_quote": "", "answer_quote": "", "reason": "r"}
+SAFE = [
+    {"category": name, "quote": "", "reason": "r", "verdict": "safe"}
+    for name in ("hate_speech", "dangerous_content", "harassment", "sexually_explicit", "civic_integrity")
+]
+
+
+def case_of(matched, answer):
+    turn = Turn(user="q", agent=answer, tool_calls=[ToolCall(name="find", args={})], tool_responses=SOURCES)
+    expected = ExpectedTurn(response="x", rubrics=[Rubric("1", "polite", "FINAL_RESPONSE_QUALITY")])
+    return matched(EvalCase(eval_id="e", turns=[expected]), turn, language="en")
+
+
+def hallucination(judged, matched, answer):
+    return judged(CRITERIA["hallucination"](threshold=0.5), case_of(matched, answer), LocalJudge())
+
+
+@pytest.mark.parametrize("sentences", [20, 500])
+def test_the_local_judge_reads_every_sentence_of_an_answer(sentences, judged, matched):
+    assert len(FACT) * 500 < 20_000
+    found = hallucination(judged, matched, FACT * sentences)
+    assert (round(found.overall.value, 2), found.overall.outcome) == (0.9, "PASS")
+    wrong = hallucination(judged, matched, FACT * sentences + "It has 7 stops.")
+    assert (wrong.overall.value, wrong.overall.outcome) == (0.0, "FAIL")
+
+
+def test_what_is_wrong_in_the_part_that_was_read_fails(judged, matched):
+    scores = hallucination(judged, matched, "It has 7 stops. " + LONG)
+    assert (scores.overall.value, scores.overall.outcome) == (0.0, "FAIL")
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "worst"),
+    [
+        ("hallucination", {**QUOTES, "verdict": "justified"}, {**QUOTES, "verdict": "not_justified"}),
+        ("final_response_match_v2", {**MATCH, "verdict": "valid"}, {**MATCH, "verdict": "invalid"}),
+        ("safety_v1", {"ratings": SAFE}, {"ratings": [{**SAFE[0], "verdict": "unsafe"}, *SAFE[1:]]}),
+        (
+            "rubric_based_final_response_quality_v1",
+            {"verdicts": [{"number": 1, "quote": "", "reason": "r", "verdict": "yes"}]},
+            {"verdicts": [{"number": 1, "quote": "", "reason": "r", "verdict": "no"}]},
+        ),
+    ],
+)
+def test_a_model_that_saw_a_cut_answer(name, good, worst, judged, matched, scripted):
+    criterion = CRITERIA[name](threshold=CRITERIA[name]().threshold or 0.5)
+    script = scripted(lambda question, number: good)
+    short = judged(criterion, case_of(matched, FACT), script)
+    assert short.overall is None or short.overall.outcome in ("PASS", None)
+    cut = judged(criterion, case_of(matched, LONG), script)
+    assert (cut.overall.value, cut.overall.outcome) == (None, None)
+    assert "were not read" in cut.overall.reason
+    failed = judged(criterion, case_of(matched, LONG), scripted(lambda question, number: worst))
+    assert failed.overall.outcome == "FAIL"
+
+
+def test_a_cut_context_leaves_a_score_its_value(judged, matched, scripted):
+    case = case_of(matched, FACT)
+    case.conversation.turns[0].tool_responses[0].response = {"text": "x" * 30_000}
+    script = scripted(lambda question, number: {**QUOTES, "verdict": "justified"})
+    scores = judged(CRITERIA["hallucination"](threshold=0.5), case, script)
+    assert (scores.overall.outcome, "left_out" in scores.turns[0][1].details) == ("PASS", True)

@@ -1,4 +1,4 @@
-"""A run held against labels: agreement, thresholds, and figures without the judge's bias."""
+"""Labels brought together with scores: agreement, thresholds, and figures without the judge's bias."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,15 @@ import pytest
 from turnwise.pipeline.report.calibration import calibration_text
 from turnwise.schemas.calibration import HumanLabel, LabelDraw
 from turnwise.transforms.decisions.calibration.calibrate import ErrorCosts, calibrate
-from turnwise.transforms.decisions.calibration.labels import CriterionKey, JudgedScore, LabelLine, Ruler
+from turnwise.transforms.decisions.calibration.labels import (
+    CriterionKey,
+    JudgedScore,
+    LabelLine,
+    LabelProblems,
+    Ruler,
+    joined_labels,
+    judged_scores,
+)
 
 SIZE = 400
 
@@ -95,7 +103,6 @@ HAND = {"chosen": "hand-picked", "draw": None}
     [
         (lambda p: lines_of(drawn(p, 100), 100, **HAND), "hand-picked; only labels of a random sample"),
         (lambda p: lines_of(drawn(p, 100), 100, of=399), "drawn from 399 conversations, but the run has 400"),
-        (lambda p: lines_of(drawn(p, 100), 100, of=900), "drawn from 900 conversations, but the run has 400"),
         (
             lambda p: lines_of(drawn(p, 99), 100),
             "the sample has 100 conversations, but the file has lines of 99",
@@ -157,14 +164,6 @@ def test_turns_of_drawn_conversations_are_all_of_the_sample():
     assert own.corrected[0].missing == 2
 
 
-def test_labels_of_turns_do_not_correct_conversations():
-    scores, people = simulated(100)
-    turns = [judged(score.conversation_id, 1.0, True, turn=0) for score in scores]
-    labels = {(f"c{i}", 0): "PASS" if people[i] else "FAIL" for i in range(50)}
-    (own,) = calibrated(lines_of(labels, 50, 100), [*scores, *turns]).criteria
-    assert own.level == "turn" and own.corrected[0].raw == 1.0 and own.scores == 100
-
-
 def test_raters_agree_and_tie():
     scores, people = simulated()
     lines = [
@@ -202,12 +201,6 @@ def test_means_lose_the_bias():
     assert whole.raw > 0.58 and abs(whole.value - people.mean()) < 0.02
     assert whole.interval.low < people.mean() < whole.interval.high
     assert own.numbers.bias.interval.low > 0 and own.numbers.correlation.value > 0.9
-
-
-def test_equal_numbers_give_no_interval_of_width_nothing():
-    scores = [judged(f"c{i}", 0.5, None) for i in range(60)]
-    (own,) = calibrated(lines_of({f"c{i}": 0.5 for i in range(40)}, 40, 60), scores).criteria
-    assert "the error is unknown" in own.not_corrected and own.numbers.alpha.value is None
 
 
 def test_a_criterion_without_a_threshold_has_no_pass_rate_but_gets_a_threshold():
@@ -316,33 +309,106 @@ def test_a_figure_of_what_is_decided_says_so():
     assert "pass rate of all" not in text and found.problems[0].count == missing
 
 
-def test_undecided_scores_without_a_label_widen_the_interval():
-    scores, people = half_undecided(2)
-    labels = drawn(people, 100)
-    full = calibrated(lines_of(labels, 100), scores).criteria[0].corrected[0]
-    unlabelled = [name for i, name in enumerate(labels) if scores[i].passed is None][:20]
-    (own,) = calibrated(lines_of(labels | dict.fromkeys(unlabelled), 100), scores).criteria
-    gaps = own.corrected[0]
-    assert (gaps.covers, gaps.missing, gaps.labels) == ("all", 20, 80)
-    assert gaps.interval.low < full.interval.low and full.interval.high < gaps.interval.high
-
-
-def test_means_cover_scores_without_a_value():
-    hits = 0
-    for seed in range(100):
-        generator = np.random.default_rng(seed)
-        hard = generator.random(SIZE) < 0.4
-        people = np.clip(np.where(hard, 0.3, 0.8) + generator.normal(0, 0.1, SIZE), 0, 1)
-        values = np.clip(people + 0.1, 0, 1)
-        scores = [judged(f"c{i}", None if hard[i] else float(v), None) for i, v in enumerate(values)]
-        (own,) = calibrated(lines_of({f"c{i}": float(people[i]) for i in range(80)}, 80), scores).criteria
-        whole = own.corrected[0]
-        hits += whole.interval.low <= 0.6 <= whole.interval.high
-        assert (whole.covers, whole.labels, own.labelled) == ("all", 80, 80)
-    assert 0.9 <= hits / 100 <= 1
-
-
 def test_nothing_decided_is_not_corrected():
     scores = [judged(f"c{i}", None, None) for i in range(60)]
     (own,) = calibrated(lines_of({f"c{i}": "PASS" for i in range(40)}, 40, 60), scores).criteria
     assert own.not_corrected == "none of the 60 scores is decided" and own.outcomes is None
+
+
+RULERS = {"safe": Ruler(scale=(0.0, 1.0)), "verdict": Ruler(has_values=False)}
+
+
+def row(conversation="c1", turn=None, value=1.0, outcome="PASS", **more):
+    plain = {
+        "eval_id": None,
+        "app_version": "v1",
+        "threshold": 0.5,
+        "language": "ko",
+        "tags": [],
+        "revision": 0,
+    }
+    own = {"conversation_id": conversation, "turn_index": turn, "value": value, "outcome": outcome}
+    return plain | own | {"criterion": "safe", "score_id": f"{conversation}-{turn}"} | more
+
+
+ROWS = [
+    row(),
+    row("c2", 0),
+    row("c2", 1, None, None),
+    row("twice", score_id="a"),
+    row("twice", score_id="b", app_version="v2"),
+    row("old", value=0.2, outcome="FAIL"),
+    row("old", revision=1),
+    row("tools", 0, score_id="t"),
+    row("tools", 0, score_id="t.1"),
+    row("none", value=0.4, outcome=None, threshold=None),
+    row("v", criterion="verdict", value=None),
+]
+
+
+def joined(*labels, rows=ROWS):
+    problems = LabelProblems()
+    lines = [
+        LabelLine(HumanLabel(**{"conversation_id": "c1", "criterion": "safe"} | label), f"l:{number}")
+        for number, label in enumerate(labels, 1)
+    ]
+    groups = joined_labels(lines, judged_scores(rows, RULERS), RULERS, problems).groups
+    answers = {
+        (one.score.conversation_id, one.score.turn_index): one.answers
+        for group in groups.values()
+        for one in group
+        if one.answers
+    }
+    return answers, {problem.kind: problem.count for problem in problems.found()}
+
+
+@pytest.mark.parametrize(
+    "labels, answers, problems",
+    [
+        ([{"label": "up"}], {("c1", None): {None: 1.0}}, {}),
+        ([{"label": "FAIL", "score_id": "c1-None"}], {("c1", None): {None: 0.0}}, {}),
+        ([{"label": 0.3}], {("c1", None): {None: 0.3}}, {}),
+        (
+            [{"label": "up", "rater": "a"}, {"label": "down", "rater": "b"}],
+            {("c1", None): {"a": 1.0, "b": 0.0}},
+            {},
+        ),
+        ([{"label": "up", "score_id": "of-another-run"}], {}, {"unknown": 1}),
+        ([{"label": "up", "score_id": "c2-0"}], {}, {"unknown": 1}),
+        ([{"label": "up", "turn_index": 0}], {}, {"unknown": 1}),
+        ([{"label": "up", "criterion": "safe?"}], {}, {"unknown": 1}),
+        ([{"label": "up", "conversation_id": "tools", "turn_index": 0}], {}, {"ambiguous": 1}),
+        ([{"label": "up", "conversation_id": "twice"}], {}, {"ambiguous": 1}),
+        ([{"label": "up"}, {"label": "down"}], {}, {"contradiction": 2}),
+        ([{"label": "up"}, {"label": "PASS"}], {("c1", None): {None: 1.0}}, {"repeated": 1}),
+        ([{"label": "up"}, {"label": 1.0, "conversation_id": "none"}], {}, {"mixed": 2}),
+        ([{"label": 0.5}, {"label": 4.0, "conversation_id": "none"}], {}, {"off_scale": 2}),
+        ([{"label": 1.0, "conversation_id": "v", "criterion": "verdict"}], {}, {"off_scale": 1}),
+        ([{"label": "up", "conversation_id": "c2", "turn_index": 1}], {("c2", 1): {None: 1.0}}, {}),
+        ([{"comment": "why?"}], {}, {"no_label": 1}),
+    ],
+)
+def test_lines_are_used_or_named(labels, answers, problems):
+    assert joined(*labels) == (answers, problems)
+
+
+def test_the_last_revision_counts():
+    (score,) = judged_scores([ROWS[5], ROWS[6]], RULERS)
+    assert score.passed is True and score.value == 1.0
+
+
+def test_rows_without_score_ids_are_found_by_their_columns():
+    old = [{name: value for name, value in ROWS[0].items() if name != "score_id"}]
+    assert joined({"label": "up", "score_id": "x"}, rows=old) == ({("c1", None): {None: 1.0}}, {})
+
+
+def test_turns_and_conversations_are_apart():
+    problems = LabelProblems()
+    rows = [row("c1"), row("c1", 0)]
+    lines = [
+        LabelLine(HumanLabel(conversation_id="c1", criterion="safe", turn_index=turn, label=label), "l:1")
+        for turn, label in ((None, "up"), (0, 0.5))
+    ]
+    found = joined_labels(lines, judged_scores(rows, RULERS), RULERS, problems)
+    assert sorted(found.groups) == [("safe", "conversation"), ("safe", "turn")]
+    assert found.numbers == {("safe", "turn")} and problems.found() == []

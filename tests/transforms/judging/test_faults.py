@@ -29,105 +29,43 @@ def used(worker):
     return usage
 
 
+TOMORROW = format_datetime(datetime.now(UTC) + timedelta(days=1))
+LATER = "HTTP 429, to be tried again after"
 FAULTS = [
-    (
-        {"status": 400, "message": "no such field\nin it", "name": "BAD"},
-        "http",
-        1,
-        "HTTP 400 BAD no such field in it",
-    ),
+    ({"status": 400, "message": "no\nfield", "name": "BAD"}, "http", 1, "HTTP 400 BAD no field"),
     ({"status": 404, "message": "no such model"}, "http", 1, "HTTP 404 HTTP_404 no such model"),
     ({"status": 429, **QUOTA}, "http", 3, "HTTP 429 RESOURCE_EXHAUSTED quota exceeded"),
-    ({"status": 408, "message": "late"}, "http", 3, "HTTP 408 HTTP_408 late"),
-    ({"status": 500, "message": "oops"}, "http", 3, "HTTP 500 HTTP_500 oops"),
-    (
-        {"status": 502, "body": "<html>bad gateway</html>"},
-        "http",
-        3,
-        "HTTP 502 Bad Gateway <html>bad gateway</html>",
-    ),
-    ({"status": 503, "message": "x" * 500}, "http", 3, f"HTTP 503 HTTP_503 {'x' * 181}…"),
+    ({"status": 502, "body": "<html>bad</html>"}, "http", 3, "HTTP 502 Bad Gateway <html>bad</html>"),
     ({"cut_body": 40}, "connection", 3, "no connection: "),
     ({"delay_ms": 6000}, "timeout", 1, "no answer within 1 s"),
+    ({"status": 429, "headers": {"Retry-After": "3600"}}, "http", 1, f"{LATER} 3600 s only"),
     (
-        {"status": 429, "headers": {"Retry-After": "3600"}},
+        {"status": 503, "headers": {"Retry-After": TOMORROW}},
         "http",
         1,
-        "HTTP 429, to be tried again after 3600 s only",
-    ),
-    (
-        {"status": 503, "headers": {"Retry-After": "70"}},
-        "http",
-        1,
-        "HTTP 503, to be tried again after 70 s only",
+        "HTTP 503, to be tried again after 86",
     ),
     ({"finish": "SAFETY"}, "blocked", 1, "the answer was withheld: "),
     ({"finish": "MAX_TOKENS"}, "max_tokens", 1, "the answer was cut off"),
     ({"status": 425, "message": "too early"}, "http", 3, "HTTP 425 HTTP_425 too early"),
-    ({"status": 529, "message": "overloaded"}, "http", 3, "HTTP 529 HTTP_529 overloaded"),
     ({"status": 501, "message": "none such"}, "http", 1, "HTTP 501 HTTP_501 none such"),
+    ({"status": 503, "message": "x" * 500}, "http", 3, f"HTTP 503 HTTP_503 {'x' * 181}…"),
 ]
+FLAGGED = {"status": 403, "message": "Your input was flagged: violence"}
+FAILED = {"status": "failed", "error": {"code": "server_error", "message": "secret"}}
 OF_ONE_WIRE = [
     ("gemini", {"block": "SAFETY"}, "blocked", 1, "the question was blocked: SAFETY"),
     ("gemini", {"status": 503, "body": "{", **JSON}, "other", 3, "JSONDecodeError: "),
     ("chat", {"status": 503, "body": "{", **JSON}, "http", 3, "HTTP 503 Service Unavailable {"),
-    ("messages", {"status": 503, "body": "{", **JSON}, "http", 3, "HTTP 503 Service Unavailable {"),
-    (
-        "chat",
-        {"status": 400, "code": "content_filter"},
-        "blocked",
-        1,
-        "the question was blocked: content_filter",
-    ),
-    (
-        "chat",
-        {"status": 429, "code": "insufficient_quota"},
-        "http",
-        1,
-        "HTTP 429 insufficient_quota HTTP_429",
-    ),
+    ("chat", {"status": 400, "code": "content_filter"}, "blocked", 1, "the question was blocked: content_f"),
+    ("chat", {"status": 429, "code": "insufficient_quota"}, "http", 1, "HTTP 429 insufficient_quota"),
     ("chat", {"refusal": "I won't."}, "blocked", 1, "the answer was withheld: refusal"),
     ("responses", {"refusal": "I won't."}, "blocked", 1, "the answer was withheld: refusal"),
-    ("responses", {"finish": "SAFETY"}, "blocked", 1, "the answer was withheld: content_filter"),
-    ("responses", {"finish": "MAX_TOKENS"}, "max_tokens", 1, "the answer was cut off"),
-    (
-        "responses",
-        {"response": {"status": "failed", "error": {"code": "server_error", "message": "secret"}}},
-        "other",
-        1,
-        "the API failed: server_error",
-    ),
-    ("responses", {"response": {"status": "cancelled"}}, "other", 1, "the API failed: cancelled"),
+    ("responses", {"response": FAILED}, "other", 1, "the API failed: server_error"),
     ("chat", {"response": {"error": {"code": 502, "message": "secret"}}}, "other", 1, "the API failed: 502"),
     ("chat", {"finish": "abort"}, "other", 1, "the API failed: abort"),
-    ("chat", {"finish": "tool_calls"}, "blocked", 1, "the answer was withheld: tool_calls"),
-    ("chat", {"status": 400, "code": "invalid_prompt"}, "blocked", 1, "the question was blocked: invalid_"),
-    (
-        "chat",
-        {"status": 403, "message": "Your input was flagged: violence"},
-        "blocked",
-        1,
-        "the question was blocked: HTTP_403 Your input was flagged",
-    ),
-    (
-        "messages",
-        {"status": 400, "message": "Output blocked by content filtering policy"},
-        "blocked",
-        1,
-        "the question was blocked: ",
-    ),
-    ("chat", {"status": 429, "name": "insufficient_quota"}, "http", 1, "HTTP 429 insufficient_quota"),
-    ("chat", {"status": 429, "code": "billing_not_active"}, "http", 1, "HTTP 429 billing_not_active"),
-    ("chat", {"status": 402, "message": "no credit"}, "http", 1, "HTTP 402 HTTP_402 no credit"),
-    ("messages", {"status": 413, "message": "too large"}, "http", 1, "HTTP 413 HTTP_413 too large"),
-    (
-        "chat",
-        {"status": 429, "headers": {"Retry-After-Ms": "70500"}},
-        "http",
-        1,
-        "HTTP 429, to be tried again after 70.5 s only",
-    ),
-    ("responses", {"status": 503, "message": "later"}, "http", 3, "HTTP 503 HTTP_503 later"),
+    ("chat", FLAGGED, "blocked", 1, "the question was blocked: HTTP_403 Your input was flagged"),
+    ("chat", {"status": 429, "headers": {"Retry-After-Ms": "70500"}}, "http", 1, f"{LATER} 70.5 s only"),
     ("messages", {"finish": "model_context_window_exceeded"}, "max_tokens", 1, "the answer was cut off"),
 ]
 
@@ -252,23 +190,6 @@ def test_calls_that_failed_together_do_not_come_back_together():
     assert len(pauses) > 20
 
 
-@on_every_wire
-def test_a_server_that_is_not_there(ask):
-    (sample,) = ask(base_url="http://127.0.0.1:9", max_attempts=2)
-    assert sample.reason.startswith("no connection: ")
-
-
-@pytest.mark.parametrize("status", [408, 429, 500, 503])
-@on_every_wire
-def test_retried_until_it_works(server, open_worker, question, status):
-    server.script({"status": status, "times": 3})
-    worker = open_worker(max_attempts=4)
-    (sample,) = worker.submit(worker.ask(question(), range(1))).result()
-    assert sample.reply
-    usage = used(worker)
-    assert (usage.calls, usage.retries, dict(usage.unusable)) == (1, 3, {})
-
-
 def retry_info(seconds):
     return {"details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{seconds}s"}]}
 
@@ -277,7 +198,6 @@ WAITS = [
     ({"headers": {"Retry-After": "1"}}, 0.95),
     (retry_info(0.7), 0.65),
     ({"headers": {"Retry-After": format_datetime(datetime.now(UTC) - timedelta(days=1))}}, 0.0),
-    ({"headers": {"Retry-After": "soon"}}, 0.0),
     (retry_info("some"), 0.0),
 ]
 
@@ -289,53 +209,6 @@ def test_the_wait_a_server_asks_for(server, ask, wait, seconds):
     assert sample.reply
     first, second = server.stats()["times"]
     assert second - first >= seconds
-
-
-@on_every_wire
-def test_a_date_that_is_too_far_away(server, ask):
-    server.script(
-        {
-            "status": 503,
-            "headers": {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(days=1))},
-        }
-    )
-    (sample,) = ask()
-    assert sample.reason.startswith("HTTP 503, to be tried again after 86")
-
-
-def test_a_storm_of_refusals(server, open_worker, question):
-    server.script(
-        {"status": 429, "every": 10, "headers": {"Retry-After": "1"}, **QUOTA},
-        {"finish": "MAX_TOKENS", "cut": 12, "every": 20},
-        {"status": 500, "every": 31},
-    )
-    worker = open_worker(max_attempts=6)
-
-    async def all_of_them():
-        return await asyncio.gather(*(worker.ask(question(), range(1)) for _ in range(200)))
-
-    samples = [sample for (sample,) in worker.submit(all_of_them()).result()]
-    usable = [sample for sample in samples if sample.reply]
-    cut_off = [sample for sample in samples if sample.reason and "MAX_TOKENS" in sample.reason]
-    statuses = server.stats()["statuses"]
-    assert len(usable) + len(cut_off) == len(samples) == 200
-    assert len(cut_off) == server.stats()["rules_used"][1] >= 9
-    usage = used(worker)
-    assert usage.retries == statuses["429"] + statuses["500"] >= 20
-    assert (usage.calls, usage.samples) == (200, 200)
-    assert statuses["200"] == 200
-
-
-def test_a_rate_limit_of_the_server_ends_as_reasons(server, question, open_worker):
-    server.script({"status": 429, **QUOTA})
-    worker = open_worker(max_attempts=2)
-
-    async def all_of_them():
-        return await asyncio.gather(*(worker.ask(question(), range(5)) for _ in range(20)))
-
-    samples = [sample for each in worker.submit(all_of_them()).result() for sample in each]
-    assert {sample.reason for sample in samples} == {"HTTP 429 RESOURCE_EXHAUSTED quota exceeded"}
-    assert server.stats()["requests"] == 200
 
 
 def test_the_time_out_holds_for_all_attempts_together(server, ask):
@@ -366,15 +239,18 @@ def test_one_bad_sample_leaves_the_others_alone(server, ask):
 
 UNFIT = [
     ({"response_schema": {}}, "judge_model_config: response_schema is not a setting"),
-    ({"httpOptions": {"headers": {}}}, "judge_model_config: http_options is not a setting"),
     ({"topK": 1, "top_k": 2}, "judge_model_config: a setting is given in two spellings"),
     ({"temperature": "hot"}, "generation settings: temperature: "),
-    ({"temprature": 1}, "generation settings: temprature: "),
 ]
 
 
 @pytest.mark.parametrize(("value", "reason"), UNFIT)
-def test_unfit_settings_of_a_criterion(server, ask, question, value, reason):
+def test_unfit_settings(server, settings, ask, question, value, reason):
+    """They are refused before a run, and named by the samples if the check was not made."""
+    with pytest.raises(ConfigError) as caught:
+        check_judge(settings(), {"GEMINI_API_KEY": server.key}, [JudgeModelOptions(judge_model_config=value)])
+    assert str(caught.value).removeprefix("judge: ").startswith(reason)
+    assert server.stats()["checks"] == 0
     for sample in ask(samples=2, asked=question(judge_model_config=value)):
         assert sample.reason.startswith(reason)
     assert server.stats()["requests"] == 0
@@ -427,24 +303,13 @@ def test_a_check_costs_nothing(server, settings, wire):
     assert (stats["requests"], stats["checks"]) == (0, 2)
 
 
-@pytest.mark.parametrize(("value", "reason"), UNFIT)
-def test_a_check_of_unfit_settings(server, settings, value, reason):
-    with pytest.raises(ConfigError) as caught:
-        check_judge(settings(), {"GEMINI_API_KEY": server.key}, [JudgeModelOptions(judge_model_config=value)])
-    assert str(caught.value).removeprefix("judge: ").startswith(reason)
-    assert server.stats()["checks"] == 0
-    if "generation settings" in reason:
-        with pytest.raises(ConfigError):
-            check_judge(settings(generation_config=value), {"GEMINI_API_KEY": server.key})
-
-
 @on_every_wire
 def test_a_check_of_a_server_that_is_not_there(server, settings, wire):
     with pytest.raises(ConfigError, match=f"^judge: model {wire.model}: no connection: "):
         check_judge(settings(base_url="http://127.0.0.1:9"), {wire.variable: "k"})
 
 
-@pytest.mark.parametrize("status", [404, 429, 501, 503])
+@pytest.mark.parametrize("status", [404, 503])
 @on_every_wire
 def test_a_check_lets_passing_trouble_pass(server, settings, wire, status):
     server.script({"checks": True, "status": status})
@@ -452,21 +317,8 @@ def test_a_check_lets_passing_trouble_pass(server, settings, wire, status):
     assert server.stats()["checks"] >= 1
 
 
-@pytest.mark.parametrize("status", [401, 403])
-@on_every_wire
-def test_a_check_of_refused_credentials(server, settings, wire, status):
-    server.script({"checks": True, "status": status})
-    with pytest.raises(ConfigError, match=f"refused: HTTP {status}"):
-        check_judge(settings(), {wire.variable: server.key})
-
-
 def test_a_check_without_credentials(settings):
     with pytest.raises(ConfigError, match="no credentials for gemini; set GOOGLE_API_KEY"):
         check_judge(settings(), {})
     with pytest.raises(ConfigError, match="no project for Vertex AI"):
         check_judge(settings(), {"GOOGLE_GENAI_USE_VERTEXAI": "true"})
-
-
-@pytest.mark.parametrize("backend", ["local", "none"])
-def test_other_judges_need_no_check(settings, backend):
-    check_judge(settings(backend=backend, base_url="http://127.0.0.1:9"), {})

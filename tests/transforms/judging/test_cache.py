@@ -12,11 +12,9 @@ from pydantic import BaseModel
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
-from turnwise.transforms.judging.judge import CachedReply, ReplyCache
 from turnwise.transforms.judging.judges_base import find_judge
-from turnwise.transforms.judging.opening import open_place
 from turnwise.transforms.judging.routes import Requests, Routes
-from turnwise.transforms.judging.setup import check_judge
+from turnwise.transforms.judging.setup import check_judge, open_place
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,28 +39,6 @@ def test_a_second_judge_makes_no_call(server, ask, question, cache):
     assert {(s.is_cached, s.tokens_in, s.tokens_out, s.model) for s in second} == {
         (True, 0, 0, "gemini-2.5-flash-001")
     }
-
-
-def test_what_was_saved_is_counted(open_worker, close_worker, question, cache):
-    asked = question("the same")
-    usages = []
-    for samples in (2, 3):
-        worker = open_worker(cache=cache)
-        worker.submit(worker.ask(asked, range(samples))).result()
-        usages += worker.counts.take().values()
-        close_worker(worker)
-    first, second = usages
-    assert (first.calls, first.cached, first.tokens_saved) == (2, 0, 0)
-    assert (second.calls, second.cached) == (1, 2)
-    assert second.tokens_saved == first.tokens_in + first.tokens_out
-
-
-def test_more_samples_ask_for_the_missing_ones_only(server, ask, question, cache):
-    asked = question("the same")
-    ask(samples=3, asked=asked, cache=cache)
-    samples = ask(samples=5, asked=asked, cache=cache)
-    assert [sample.is_cached for sample in samples] == [True, True, True, False, False]
-    assert server.stats()["requests"] == 5
 
 
 @pytest.mark.parametrize(
@@ -91,16 +67,6 @@ def test_a_kept_reply_that_no_longer_fits_is_asked_anew(server, ask, question, c
     assert (sample.is_cached, server.stats()["requests"]) == (True, 2)
 
 
-@pytest.mark.parametrize("damage", ["text = x'ff00'", "tokens_in = 'abc'"])
-def test_a_damaged_row_is_asked_anew(server, ask, question, cache, damage):
-    asked = question("the same")
-    ask(asked=asked, cache=cache)
-    with sqlite3.connect(cache) as connection:
-        connection.execute(f"UPDATE replies SET {damage}")
-    (sample,) = ask(asked=asked, cache=cache)
-    assert (sample.reply is not None, sample.is_cached, server.stats()["requests"]) == (True, False, 2)
-
-
 class Reply(BaseModel):
     verdict: str
 
@@ -118,10 +84,8 @@ BASE = {
 }
 CHANGES = [
     {"endpoint": "http://127.0.0.1:8080"},
-    {"config": {"model": "other"}},
     {"config": {"generation_config": {"temperature": 0}}},
     {"options": {"judge_model": "other"}},
-    {"options": {"judge_model": "another"}},
     {"options": {"judge_model_config": {"temperature": 1}}},
     {"prompt": {**BASE["prompt"], "version": "p/2"}},
     {"prompt": {**BASE["prompt"], "instructions": "Judge!"}},
@@ -146,24 +110,17 @@ def key(change):
 
 def test_everything_that_decides_a_reply_is_in_its_key():
     keys = [key({}), *(key(change) for change in CHANGES)]
-    assert len({*keys}) == len(keys) - 1  # another model for the run, or for the criterion, is the same model
+    assert len({*keys}) == len(keys)
     assert key({"config": {"model": "other"}}) == key({"options": {"judge_model": "other"}})
 
 
 @pytest.mark.parametrize("change", NO_CHANGES)
 def test_nothing_else_is_in_its_key(change):
     assert key(change) == key({})
-
-
-def test_settings_in_any_order_and_spelling_are_the_same():
-    first = {"options": {"judge_model_config": {"topK": 1, "temperature": 0}}}
-    second = {"options": {"judge_model_config": {"temperature": 0, "top_k": 1}}}
+    first, second = (
+        {"options": {"judge_model_config": c}} for c in ({"topK": 1, "seed": 0}, {"seed": 0, "top_k": 1})
+    )
     assert key(first) == key(second) != key({})
-
-
-def test_lone_surrogates_have_a_key():
-    prompt = {**BASE["prompt"], "evidence": "\ud83d"}
-    assert key({"prompt": prompt}) != key({"prompt": {**BASE["prompt"], "evidence": "\ud83e"}})
 
 
 class Verdict(BaseModel):
@@ -260,19 +217,14 @@ UNUSABLE = [
 def test_files_that_cannot_be_used(server, settings, tmp_path, make, reason):
     path = tmp_path / "replies.sqlite"
     make(path)
+    before = path.read_bytes() if path.is_file() else None
     with pytest.raises(ConfigError) as caught:
         check_judge(settings(cache=str(path)), {"GOOGLE_API_KEY": server.key})
     assert str(caught.value) == f"judge.cache: {path}: {reason}"
     assert server.stats()["checks"] == 0
-
-
-def test_another_programs_database_is_left_as_it_was(tmp_path):
-    path = tmp_path / "people.sqlite"
-    foreign(path)
-    before = path.read_bytes()
-    with pytest.raises(ConfigError):
-        open_place(str(path))
-    assert path.read_bytes() == before
+    assert before == (path.read_bytes() if path.is_file() else None), (
+        "another program's file is left as it was"
+    )
 
 
 @pytest.mark.parametrize("path", ["gs://bucket/replies", "{tmp}/file/replies", "/dev/null/replies"])
@@ -294,17 +246,3 @@ def test_a_file_that_breaks_later_costs_calls_only(server, open_worker, question
     assert server.stats()["requests"] == 4
     (record,) = [record for record in caplog.records if record.name.startswith("turnwise.")]
     assert "no such table: replies; replies may be asked for anew" in record.getMessage()
-
-
-def test_what_was_put_is_found_at_once(cache):
-    async def use():
-        opened = ReplyCache(open_place(cache))
-        for number in range(1_000):
-            opened.put(b"question", number, CachedReply(f"text {number}", "m", number, 1))
-        found, nothing = await asyncio.gather(opened.get(b"question"), opened.get(b"other"))
-        opened.close()
-        return found, nothing
-
-    found, nothing = asyncio.run(use())
-    assert found == {n: CachedReply(f"text {n}", "m", n, 1) for n in range(1_000)}
-    assert nothing == {}
