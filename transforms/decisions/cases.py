@@ -1,4 +1,4 @@
-"""Conversations of which eval cases may be made: of logs, or of the rows of a run."""
+"""Eval cases made of conversations: candidates of logs or runs, a sample of them, the case of each."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Conversations as sections of evidence."""
+"""Prompts of judges: conversations as sections of evidence, the words of the tasks, schemas of answers."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Outcomes of the same cases in two versions: exact test and interval."""
+"""Tests and intervals of shares and means, what may be said of a difference, and the distributions below."""
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Targets of conversions and their registry."""
+"""Conversions: the registry of targets, and what a target does not hold of a conversation or case."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence

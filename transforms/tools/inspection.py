@@ -1,4 +1,4 @@
-"""Proposes a mapping for records that no format fits, by the names of their keys."""
+"""Inspects a file: which mapping would read it, what it holds, and which criteria could score it."""
 
 import asyncio
 import re

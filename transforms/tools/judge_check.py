@@ -1,4 +1,4 @@
-"""Figures of a check by criterion, and what they fail."""
+"""Checks a judge: asks the questions of criteria again in other forms, and counts verdicts that change."""
 
 import asyncio
 import re

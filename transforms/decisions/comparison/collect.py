@@ -1,4 +1,4 @@
-"""Collects the rows of a run by conversation."""
+"""The conversations of a run as a comparison sees them: what each criterion gave, from rows of scores."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

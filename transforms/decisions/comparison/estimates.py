@@ -17,8 +17,7 @@ from turnwise.schemas.comparison import (
     CriterionComparison,
     VersionDifference,
 )
-from turnwise.transforms.decisions.comparison.sentences import Runs
-from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure
+from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, Runs
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.statistics.power import (
     detectable_difference,

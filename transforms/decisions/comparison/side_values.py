@@ -1,7 +1,8 @@
-"""What criteria gave the conversations of a side, by case: counts and means."""
+"""Conversations paired by case, and what criteria gave each case: counts and means."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from statistics import fmean
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,13 +11,14 @@ from msgspec import Struct
 from turnwise.schemas.comparison import ComparedMeasure, PairedBy, Pairing
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.comparison.sentences import Bools, Integers, Runs, runs_at
 from turnwise.transforms.decisions.comparison.sides import (
+    Bools,
     CaseNames,
     CaseRows,
     CodedColumn,
     ConversationColumns,
     CriterionColumn,
+    Integers,
     are_binary,
     common,
     distinct_pairs,
@@ -25,6 +27,52 @@ from turnwise.transforms.decisions.comparison.sides import (
 )
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import Numbers
+
+_EXACT = 2.0**53
+
+
+class Runs(NamedTuple):
+    """Values of the runs of every case.
+
+    Attributes:
+        counts: Number of values.
+        means: Their mean; without any, 0.
+    """
+
+    counts: Integers
+    means: Numbers
+
+    def at(self, kept: Bools) -> "Runs":
+        """Returns those of some cases."""
+        return Runs(self.counts[kept], self.means[kept])
+
+    @property
+    def total(self) -> int:
+        """Number of values of all cases."""
+        return int(self.counts.sum())
+
+
+def runs_of(cases: Iterable[Sequence[float]]) -> Runs:
+    """Returns the values of each case, at least one, as counts and means."""
+    lists = list(cases)
+    return Runs(np.asarray([*map(len, lists)], np.int64), np.asarray([*map(fmean, lists)], np.float64))
+
+
+def runs_at(values: Numbers, places: Integers, size: int) -> Runs:
+    """Returns counts and means of values whose places of cases ascend; means as `fmean` gives them."""
+    counts = np.bincount(places, minlength=size).astype(np.int64)
+    means = np.zeros(size)
+    if len(places) == np.count_nonzero(counts):
+        means[places] = values
+    elif (values == np.rint(values)).all() and np.abs(values).sum() < _EXACT:
+        # Sums of whole numbers are exact in any order.
+        np.divide(np.bincount(places, values, size), counts, out=means, where=counts > 0)
+    else:
+        listed, ends = values.tolist(), np.cumsum(counts).tolist()
+        for place in np.flatnonzero(counts).tolist():
+            means[place] = fmean(listed[ends[place] - int(counts[place]) : ends[place]])
+    return Runs(counts, means)
+
 
 # Pairs the conversations of two sides by case.
 

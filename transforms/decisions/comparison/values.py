@@ -22,8 +22,13 @@ from turnwise.transforms.decisions.comparison.estimates import (
     within_scale,
     word_for,
 )
-from turnwise.transforms.decisions.comparison.sentences import Bools, Integers, Runs
-from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, SideValues
+from turnwise.transforms.decisions.comparison.side_values import (
+    CriterionMeasure,
+    MatchedValues,
+    Runs,
+    SideValues,
+)
+from turnwise.transforms.decisions.comparison.sides import Bools, Integers
 from turnwise.transforms.statistics.power import (
     detectable_mean,
     detectable_of_groups,

@@ -1,4 +1,4 @@
-"""What a reader of a comparison must know before believing its figures."""
+"""What a reader of a comparison must know besides its figures: notes, changed settings, flips."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,6 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.comparison.sentences import Bools
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     Matched,
@@ -17,6 +16,7 @@ from turnwise.transforms.decisions.comparison.side_values import (
     SideValues,
 )
 from turnwise.transforms.decisions.comparison.sides import (
+    Bools,
     ComparedSide,
     ConversationColumns,
     CriterionColumn,

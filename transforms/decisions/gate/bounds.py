@@ -1,4 +1,4 @@
-"""Holds a pass rate or a mean against a bound, whatever was not decided would have been."""
+"""Holds figures against a bound, and a comparison against a margin, whatever was not decided would be."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

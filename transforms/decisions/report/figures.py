@@ -1,4 +1,4 @@
-"""The first screen in words: what cannot be relied on, the verdicts, and the balance of records."""
+"""Figures of a report: the first screen in words, slices, what is not green, curves, and the criteria."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Asks models by OpenAI's chat completions and Responses API, through openai; nothing else loads openai."""
+"""Asks models by the APIs of OpenAI and Anthropic, through their clients, which nothing else loads."""
 
 from contextlib import suppress
 from typing import Any
@@ -183,7 +183,7 @@ def _format(schema: JsonObject) -> JsonObject:
     return {"name": "reply", "schema": schema if strict is None else strict, "strict": strict is not None}
 
 
-# Asks models by Anthropic's Messages API, through anthropic; nothing else loads anthropic.
+# Asks models by Anthropic's Messages API.
 
 _MOST_TOKENS = 8192
 """Limit of an answer where the settings name none: the API needs one."""

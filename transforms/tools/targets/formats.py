@@ -1,4 +1,4 @@
-"""CES evaluations as a target."""
+"""The targets that turnwise has: CES evaluations, google-adk's results and eval sets, chats, its own."""
 
 import json
 from collections.abc import Iterator, Sequence
