@@ -30,12 +30,7 @@ OWN = [
     ({"success": False}, None, True),
     ({"status": "failed"}, None, True),
 ]
-NONE = [
-    {},
-    {"result": None, "error": None},
-    {"status": "completed"},
-    {"success": True},
-]
+NONE = [{}, {"result": None, "error": None}, {"status": "completed"}, {"success": True}]
 
 
 def turn_of(calls, responses=()):
