@@ -105,117 +105,9 @@ def test_canonical_records_and_chats(record, end):
     assert read(record) == end
 
 
-def in_anthropic(last, **fields):
-    call = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
-    result = {"type": "tool_result", "tool_use_id": "1", "content": "ok"}
-    said = {"role": "assistant", "content": [{"type": "text", "text": "hello"}], **last}
-    before = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-    return chat(*before, said, **fields)
-
-
-def in_bedrock(last, **fields):
-    call = {"toolUse": {"toolUseId": "1", "name": "f", "input": {}}}
-    result = {"toolResult": {"toolUseId": "1", "content": [{"text": "ok"}]}}
-    before = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-    asked = {"role": "user", "content": [{"text": "hi"}]}
-    return {
-        "messages": [asked, *before, {"role": "assistant", "content": [{"text": "hello"}], **last}],
-        **fields,
-    }
-
-
-def in_gemini(last, **fields):
-    said = {"role": "model", "parts": [{"text": "hello"}], **last}
-    return {"contents": [{"role": "user", "parts": [{"text": "hi"}]}, said], **fields}
-
-
-def in_vercel(last, **fields):
-    part = {"type": "tool-f", "toolCallId": "1", "state": "output-available", "input": {}, "output": "ok"}
-    parts = [part, {"type": "text", "text": "hello"}]
-    asked = {"role": "user", "parts": [{"type": "text", "text": "hi"}]}
-    return {"messages": [asked, {"role": "assistant", "parts": parts, **last}], **fields}
-
-
-def in_langchain(last, **fields):
-    said = {"type": "ai", "content": "hello", **last}
-    return {"messages": [{"type": "human", "content": "hi"}, said], **fields}
-
-
-def in_opentelemetry(last, **fields):
-    asked = {"role": "user", "parts": [{"type": "text", "content": "hi"}]}
-    said = {"role": "assistant", "parts": [{"type": "text", "content": "hello"}], **last}
-    return {"messages": [asked, said], **fields}
-
-
 def in_responses(last, **fields):
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hello"}]}
     return {"items": [{"role": "user", "content": "hi"}, {**said, **last}], **fields}
-
-
-def in_turns(last, **fields):
-    return canonical(turns=[{"user": "hi", "agent": "hello", **last}], **fields)
-
-
-def in_chat(last, **fields):
-    return chat({**ANSWERED, **last}, **fields)
-
-
-FORMS = [
-    in_anthropic,
-    in_bedrock,
-    in_gemini,
-    in_vercel,
-    in_langchain,
-    in_opentelemetry,
-    in_responses,
-    in_turns,
-]
-
-
-@pytest.mark.parametrize("make", [*FORMS, in_chat])
-@pytest.mark.parametrize(
-    ("last", "fields", "end"),
-    [
-        ({}, {}, UNKNOWN),
-        ({"status": "completed"}, {}, UNKNOWN),
-        ({"finish_reason": "stop"}, {}, End("normally", "stop")),
-        ({"finish_reason": "length"}, {}, End("limit", "length")),
-        ({"stop_reason": "max_tokens"}, {}, End("limit", "max_tokens")),
-        ({"stopReason": "guardrail_intervened"}, {}, End("agent_error", "guardrail_intervened")),
-        ({"finishReason": "SAFETY"}, {}, End("agent_error", "SAFETY")),
-        ({"finish_reason": "abort"}, {}, End(None, "abort")),
-        ({"status": "failed"}, {}, End("agent_error", "failed")),
-        ({"status": "incomplete"}, {}, End(None, "incomplete")),
-        ({"error": "boom"}, {}, End("agent_error", "boom")),
-        ({"error": "boom", "finish_reason": "stop"}, {}, End("agent_error", "boom")),
-        ({}, {"finish_reason": "stop"}, End("normally", "stop")),
-        ({}, {"finish_reason": "content-filter"}, End("agent_error", "content-filter")),
-        ({}, {"stop_reason": "refusal"}, End("agent_error", "refusal")),
-        ({}, {"stopReason": "max_tokens"}, End("limit", "max_tokens")),
-        ({}, {"finishReason": "MAX_TOKENS"}, End("limit", "MAX_TOKENS")),
-        (
-            {"finish_reason": "stop"},
-            {"finish_reason": "length"},
-            End(None, "normally, and also limit: length"),
-        ),
-        ({"error": "boom"}, {"ended": "normally"}, End(None, "normally, and also agent_error: boom")),
-    ],
-)
-def test_every_list_of_messages_states_its_end_alike(make, last, fields, end):
-    assert read(make(last, **fields)) == end
-
-
-@pytest.mark.parametrize(
-    ("make", "more"),
-    [
-        (in_anthropic, [{"role": "user", "content": "and?"}, {"role": "assistant", "content": "more"}]),
-        (in_langchain, [{"type": "human", "content": "and?"}, {"type": "ai", "content": "more"}]),
-    ],
-)
-@pytest.mark.parametrize("last", [{"error": "boom"}, {"status": "failed"}, {"finish_reason": "length"}])
-def test_an_earlier_message_is_no_end(make, more, last):
-    record = make(last)
-    assert read({"messages": [*record["messages"], *more]}) == UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -232,10 +124,6 @@ def test_replies_of_the_responses_api(status, item_status, end):
     [_, said] = in_responses({"status": item_status})["items"]
     reply = {"object": "response", "status": status, "output": [said]}
     assert read_exchange({"model": "m", "input": "hi"}, reply) == end
-
-
-def test_the_messages_of_a_request_state_its_end_where_there_is_no_reply():
-    assert read_exchange({"model": "m", **in_chat({"error": "boom"})}, None) == End("agent_error", "boom")
 
 
 def read_exchange(request, reply):
