@@ -39,7 +39,6 @@ def tool(call_id: str, content: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
-MADE = agent(tool_calls=[call("1", "f")])
 OTHER = {"name": "f", "args": {}, "id": "1", "type": "tool_call"}
 NAMELESS = {"id": "1", "type": "function"}
 
@@ -122,7 +121,6 @@ def canonical(**fields: Any) -> Any:
     return {"conversation_id": "c", "turns": [{"user": "q", "agent": "a", **fields}]}
 
 
-ONE = {"name": "f", "id": "1"}
 ANSWERED = {"toolResponse": {"tool": "a/tools/f", "id": "1", "response": {}}}
 
 
