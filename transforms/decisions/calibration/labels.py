@@ -282,7 +282,7 @@ def _number(label: str | float | None) -> float:
 
 
 def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> None:
-    last = last_number(group)
+    last = _last_number(group)
     for labelled in group:
         missing = [line for line in labelled.lines if line.label.label is None]
         if missing and not labelled.answers:
@@ -290,7 +290,7 @@ def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> No
             problems.add("after_end" if is_after else "no_label", missing)
 
 
-def last_number(group: Iterable[LabelledScore]) -> int | None:
+def _last_number(group: Iterable[LabelledScore]) -> int | None:
     """Returns the last place in the order of drawing that has a label; None without such places."""
     return max((one.number for one in group if one.number is not None and one.answers), default=None)
 
@@ -336,7 +336,7 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
         raise NoCorrectionError(
             "the labels are hand-picked; only labels of a random sample speak for all conversations"
         )
-    last = last_number(drawn)
+    last = _last_number(drawn)
     draws = {one.draw for one in drawn if one.draw is not None}
     if len(draws) > 1:
         raise NoCorrectionError(f"the labels are of {len(draws)} random samples; give those of one")

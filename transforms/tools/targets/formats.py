@@ -240,7 +240,7 @@ def _case_result(run: RunOfConversation) -> JsonObject:
     pairs = [
         {
             "actual_invocation": {
-                **recorded_invocation(turn, agent),
+                **_recorded_invocation(turn, agent),
                 "invocation_id": _invocation_id(turn),
             },
             "expected_invocation": _expected(turn),
@@ -306,7 +306,7 @@ def _events(turn: Turn) -> Iterator[JsonObject]:
     said: list[tuple[str, JsonObject]] = []
     if turn.user:
         said.append((_USER, content("user", {"text": turn.user})))
-    said += [("agent", each) for each in step_contents(turn)]
+    said += [("agent", each) for each in _step_contents(turn)]
     said += [("agent", content("model", {"text": text})) for text in earlier_texts(turn)]
     if turn.agent:
         said.append(("agent", content("model", {"text": turn.agent})))
@@ -360,7 +360,7 @@ def _write_conversation_adk(conversation: Conversation) -> JsonObject:
     details = conversation.meta.get(APP_DETAILS)
     by_turn = details if isinstance(details, list) else []
     agents = [*by_turn, *([None] * len(conversation.turns))]
-    turns = [recorded_invocation(*pair) for pair in zip(conversation.turns, agents, strict=False)]
+    turns = [_recorded_invocation(*pair) for pair in zip(conversation.turns, agents, strict=False)]
     return {"eval_id": conversation.conversation_id, "conversation": turns}
 
 
@@ -572,9 +572,9 @@ def content(role: str, *parts: JsonObject) -> JsonObject:
     return {"role": role, "parts": list(parts)}
 
 
-def recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject:
+def _recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject:
     """Returns a recorded turn as an Invocation: calls, results and earlier texts are its steps."""
-    steps: list[JsonObject] = [{"author": _AGENT, "content": each} for each in step_contents(turn)]
+    steps: list[JsonObject] = [{"author": _AGENT, "content": each} for each in _step_contents(turn)]
     steps += [_step("model", {"text": text}) for text in earlier_texts(turn)]
     _add_usage(steps, turn)
     invocation = _invocation(turn.user, turn.agent, turn.adk_text, steps)
@@ -589,7 +589,7 @@ def recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject
     return invocation
 
 
-def step_contents(turn: Turn) -> list[JsonObject]:
+def _step_contents(turn: Turn) -> list[JsonObject]:
     """Returns the calls of a turn and their results as Contents."""
     calls = [{"function_call": _call_adk_parts(call)} for call in turn.tool_calls]
     answers = [{"function_response": _answer_adk_parts(response)} for response in turn.tool_responses]
