@@ -157,7 +157,7 @@ class Registry(Mapping[str, T], Generic[T]):
                         raise TypeError(f"the {self.kind} that it names is called {item.name}")
             if os.environ.get(PLUGINS):
                 with plugin_errors(f"{PLUGINS} {os.environ[PLUGINS]}"):
-                    import_module("turnwise.schemas.registry")
+                    import_module(_PARENT)
             self._is_complete = True
         finally:
             self._is_loading = False
@@ -251,7 +251,7 @@ def _distributions() -> "dict[str, Distribution]":
 
 # `--plugin`: modules and files that add to the registries, in this process and in those that it starts.
 
-_PARENT = "turnwise.schemas.registry"
+_PARENT = "turnwise.schemas.plugin_files"
 
 
 def is_file(plugin: str) -> bool:
@@ -314,9 +314,3 @@ def import_plugin(place: str) -> None:
 def _check(module: ModuleType) -> None:
     for registry in REGISTRIES:
         registry.check_module(module)
-
-
-# Parent of the modules of plugin files: unpickling one of their objects imports it, and so loads them.
-
-for _place in filter(None, os.environ.get(PLUGINS, "").split(os.pathsep)):
-    import_plugin(_place)

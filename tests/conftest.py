@@ -103,7 +103,7 @@ def unchanged() -> Iterator[None]:
         registry._items = items
     _in_order.cache_clear()
     for name in set(sys.modules) - modules:
-        if name.startswith("turnwise.schemas.registry"):
+        if name.startswith("turnwise.schemas.plugin_files"):
             del sys.modules[name]
     os.environ.pop(PLUGINS, None)
 

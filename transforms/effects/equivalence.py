@@ -1,8 +1,10 @@
 """Compares values of arguments and of session state by meaning, independent of spelling."""
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, field, structs
@@ -34,6 +36,7 @@ from turnwise.transforms.text.dates import DateReading, epoch_date, read_dates, 
 _MOST_PAIRS = 20_000
 _NODE_LENGTH = 4
 _LONGEST_MOMENT = 48
+_LETTERS, _DIGITS_OF_A_CODE = 3, 7
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 Prose = Literal["unmet", "met", "ignored", "free"]
 """How prose counts that only a judge can compare: as different or as the same. Ignored: any prose is equal to
@@ -212,7 +215,7 @@ def _scalars_equivalent(left: JsonValue, right: JsonValue, prose: Prose, name: s
         if is_structured(left, name) or is_structured(right, name):
             likeness = compare_structured(left, right)
             return likeness == "same" or (likeness == "unclear" and prose == "met")
-        if _spelled(left) == _spelled(right):
+        if _spelled(left) == _spelled(right) or ((code := _code(left)) is not None and code == _code(right)):
             return True
         if " " not in left and " " not in right:
             return False
@@ -240,6 +243,22 @@ def _texts_equivalent(left: str, right: str, prose: Prose, name: str) -> bool:
 def _spelled(text: str) -> str:
     """Returns a short text with its numbers in digits, and without the sign that ends a sentence."""
     return with_digits(plain(text).rstrip(".!。！")) or text
+
+
+def _code(text: str) -> str | None:
+    """Returns a phone, card, account, flight or postal code without its spacing; None: it is something else.
+
+    Spacing between digits counts in short texts (`1 2` is not `12`), and everywhere in dates.
+    """
+    pieces = re.split(r"[ ()-]+", text.strip(" ()").upper())
+    if len(text) > _LONGEST_MOMENT or read_dates(plain(text)):
+        return None
+    for piece in pieces:
+        has_digit = any(map(str.isdecimal, piece))
+        if not (piece.isascii() and piece.lstrip("+").isalnum() and (has_digit or len(piece) <= _LETTERS)):
+            return None
+    joins = any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(pieces))
+    return None if joins and sum(map(str.isdecimal, text)) < _DIGITS_OF_A_CODE else "".join(pieces)
 
 
 def _dates(value: JsonValue, number: Amount | None) -> tuple[DateReading, ...]:

@@ -16,8 +16,6 @@ from turnwise.pipeline.streaming.inputs.otlp_decoding import (
     SIGNALS,
     OversizedBodyError,
     Signal,
-    Spool,
-    SpoolFullError,
     UnsupportedError,
     decode,
     decompressed,
@@ -25,6 +23,7 @@ from turnwise.pipeline.streaming.inputs.otlp_decoding import (
     status_answer,
     traces_answer,
 )
+from turnwise.pipeline.streaming.inputs.otlp_spool import Spool, SpoolFullError
 from turnwise.schemas.jsonio import dump_json
 
 LOG = logging.getLogger("turnwise.otlp")

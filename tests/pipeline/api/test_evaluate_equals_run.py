@@ -81,19 +81,13 @@ def both(turnwise: Any, tmp_path: Path) -> Compare:
     return compare
 
 
-def test_on_the_sample(both: Compare, sample: Path) -> None:
+def test_on_the_sample(both, sample):
     result, _ = both(sample / "conversations", sample / "cases")
     assert (result.status, len(result.results), len(result.failures)) == ("FAIL", 59, 2)
 
 
-def test_with_judged_criteria_by_the_local_judge(both: Compare, sample: Path) -> None:
-    config = {"criteria": {MATCH: 0.5, "hallucinations_v1": 0.5, "tool_effects_v1": 1.0}}
-    result, _ = both(sample / "conversations", sample / "cases", config)
-    assert {MATCH, "hallucinations_v1"} <= {row["criterion"] for row in result.scores}
-
-
 @pytest.mark.usefixtures("with_credentials")
-def test_with_a_model(both: Compare, sample: Path, server: Any, tmp_path: Path) -> None:
+def test_with_a_model(both, sample, server, tmp_path):
     judge = {"base_url": server.url, "retry_delay_s": 0.01, "cache": f"{tmp_path}/cache"}
     config = {"criteria": {MATCH: 0.5, "hallucinations_v1": 0.5}, "judge": judge}
     result, _ = both(sample / "conversations", sample / "cases", config, "gemini")
@@ -110,12 +104,12 @@ def test_with_a_model(both: Compare, sample: Path, server: Any, tmp_path: Path) 
         ("adk_sessions.jsonl", {"tool_call_latency": {}, "ended_normally": 1.0}),
     ],
 )
-def test_on_real_data(both: Compare, logs: str, criteria: Any) -> None:
+def test_on_real_data(both, logs, criteria):
     result, _ = both(DATA / logs, None, {"criteria": criteria})
     assert result.results
 
 
-def test_on_events_repeated_cases_and_broken_records(both: Compare, tmp_path: Path) -> None:
+def test_on_events_repeated_cases_and_broken_records(both, tmp_path):
     """Joined events, an event twice, equal and different cases of one name, an unknown case, no JSON."""
     turns = [
         {"conversation_id": "s1", "turn_index": i, "event_id": f"e{i}", "turn": {"user": "u", "agent": "a"}}
@@ -139,7 +133,7 @@ def test_on_events_repeated_cases_and_broken_records(both: Compare, tmp_path: Pa
     assert result.counts["unused_cases"] == 1 and result.counts["joined_entries"] == 3
 
 
-def test_a_named_file_of_which_nothing_can_be_read(both: Compare, tmp_path: Path) -> None:
+def test_a_named_file_of_which_nothing_can_be_read(both, tmp_path):
     cut = tmp_path / "cut.json.gz"
     cut.write_bytes(gzip.compress(b'{"conversation_id": "c", "turns": [{"user": "u", "agent": "a"}]}')[:-9])
     result, done = both(cut)

@@ -5,7 +5,6 @@ import gzip
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -55,7 +54,7 @@ def scores(result: api.RunResult) -> list[Any]:
     return [(row["conversation_id"], row["turn_index"], row["value"]) for row in result.scores]
 
 
-def test_paths_dicts_and_objects_say_the_same(tmp_path: Path) -> None:
+def test_paths_dicts_and_objects_say_the_same(tmp_path):
     plain, packed = tmp_path / "logs.json", tmp_path / "z.jsonl.gz"
     plain.write_text(json.dumps([LOG]))
     packed.write_bytes(gzip.compress(json.dumps(LOG).encode()))
@@ -65,13 +64,13 @@ def test_paths_dicts_and_objects_say_the_same(tmp_path: Path) -> None:
     assert found == [[("c1", 0, 1.0), ("c1", None, 1.0)]] * len(given)
 
 
-def test_objects_are_left_as_they_are() -> None:
+def test_objects_are_left_as_they_are():
     conversation = api.Conversation(conversation_id="", turns=[api.Turn(user="Hi", agent="Hello")])
     first, second = (api.evaluate(conversation).results[0]["conversation_id"] for _ in range(2))
     assert (first, second, conversation.conversation_id) == ("conversations:1", "conversations:1", "")
 
 
-def test_nothing_scored_is_never_green() -> None:
+def test_nothing_scored_is_never_green():
     unjudged = api.evaluate(LOG, criteria=MATCH, judge="none")
     lost = api.evaluate({"no": "log"})
     assert (unjudged.problems[0][-19:], lost.problems[0][-21:]) == (
@@ -85,35 +84,24 @@ def test_nothing_scored_is_never_green() -> None:
         assert result.problems and result.problems[0] in str(result)
 
 
-def test_what_is_lost_is_a_failure_and_no_pass() -> None:
-    result = api.evaluate([LOG, {"conversation_id": "c2", "turns": []}, {"x": {1, 2}}], criteria=ROUGE)
-    lost = sorted((row["position"], row["source"], row["stage"]) for row in result.failures)
-    assert lost == [(2, "conversations", "parse"), (3, "conversations", "read")]
-    assert result.status is None and len(result.results) == 1
-
-
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
         ({"criteria": {"response_match": 0.8}}, "did you mean response_match_score"),
-        ({"criteria": {}}, "names no criterion"),
         ({"criteria": ROUGE, "config": {"criteria": ROUGE}}, "criteria: given twice"),
-        ({"config": {"critera": ROUGE}}, "critera: unknown field"),
         ({"config": "no/such/config.json"}, "No such file"),
-        ({"judge": "gemeni"}, "gemeni"),
         ({"judge_concurrency": 0}, "must be 1 or more"),
         ({"sample_rate": 2.0}, "between 0 and 1"),
-        ({"input_format": "csv"}, "csv"),
         ({"cases": "no/such/file"}, "cases no/such/file: no such file"),
     ],
 )
-def test_a_mistake_is_one_clear_line(keywords: dict[str, Any], message: str) -> None:
+def test_a_mistake_is_one_clear_line(keywords, message):
     with pytest.raises(api.ConfigError, match=message) as raised:
         api.evaluate(LOG, **keywords)
-    assert "\n" not in str(raised.value)
+    assert "\n" not in str(raised.value) and "--" not in str(raised.value)
 
 
-def test_wrong_types_and_unknown_keywords_are_type_errors() -> None:
+def test_wrong_types_and_unknown_keywords_are_type_errors():
     with pytest.raises(TypeError, match="critera"):
         api.evaluate(LOG, critera=ROUGE)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"conversations\[1\]: int is no path, dict or Conversation"):
@@ -132,38 +120,21 @@ class Plain:
     ("keywords", "message"),
     [
         ({"judge": object()}, "judge: neither a name nor a Backend: object has no method generate"),
-        ({"judge": 5}, "judge: neither a name nor a Backend: int has no method generate"),
         ({"judge": Scripted}, "judge: neither a name nor a Backend: Scripted is a class"),
         ({"judge": Plain()}, "judge: neither a name nor a Backend: generate of Plain is no `async def`"),
-        ({"criteria": ["x"]}, "criteria: list is no dict"),
-        ({"criteria": "x"}, "criteria: str is no dict"),
         ({"config": 5}, "config: int is no EvalConfig, dict or path"),
         ({"sample_rate": "x"}, "sample_rate: str is no number"),
         ({"judge_concurrency": 1.5}, "judge_concurrency: float is no int"),
-        ({"input_format": None}, "input_format: NoneType is no name"),
-        ({"run_id": 5}, "run_id: int is no str"),
     ],
 )
-def test_a_wrong_type_is_one_clear_line(keywords: dict[str, Any], message: str) -> None:
+def test_a_wrong_type_is_one_clear_line(keywords, message):
     with pytest.raises(TypeError) as raised:
         api.evaluate(LOG, **keywords)
     assert str(raised.value).startswith(message) and "\n" not in str(raised.value)
 
 
-def test_messages_name_keywords_not_options() -> None:
-    for keywords in (
-        {"judge": "gemeni"},
-        {"sample_rate": 2.0},
-        {"input_format": "csv"},
-        {"judge_concurrency": 0},
-    ):
-        with pytest.raises(api.ConfigError) as raised:
-            api.evaluate(LOG, **keywords)  # type: ignore[arg-type]
-        assert str(raised.value).startswith(next(iter(keywords))) and "--" not in str(raised.value)
-
-
 @pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit()])
-def test_an_object_cannot_end_the_process(error: BaseException) -> None:
+def test_an_object_cannot_end_the_process(error):
     class Leaves(Scripted):
         async def generate(self, request: Any, count: int) -> Any:
             raise error
@@ -184,7 +155,7 @@ def test_an_object_cannot_end_the_process(error: BaseException) -> None:
             api.evaluate(conversations, cases=cases, criteria=ROUGE)
 
 
-def test_no_eval_case_is_a_problem(tmp_path: Path) -> None:
+def test_no_eval_case_is_a_problem(tmp_path):
     (tmp_path / "e.jsonl").touch()
     for cases in (tmp_path / "e.jsonl", [], iter(())):
         result = api.evaluate(LOG, cases=cases, criteria=ROUGE)
@@ -192,7 +163,7 @@ def test_no_eval_case_is_a_problem(tmp_path: Path) -> None:
     assert api.evaluate(LOG, cases=None, criteria=ROUGE).passed
 
 
-def test_unused_cases_and_raised_errors_are_named() -> None:
+def test_unused_cases_and_raised_errors_are_named():
     cases = [{"eval_id": name, "turns": [{"user": "Hi", "response": "Hello"}]} for name in ("c1", "e2")]
     (problem,) = api.evaluate({**LOG, "eval_id": "c1"}, cases=cases, criteria=ROUGE).problems
     told = "not decided: 0 failed, 1 not decided (1 eval case without a recording); lost: eval case e2"
@@ -205,7 +176,7 @@ def test_unused_cases_and_raised_errors_are_named() -> None:
     assert api.evaluate(LOG, criteria=MATCH, judge=Broken()).problems[0].endswith("; see result.failures")
 
 
-def test_cases_that_one_version_lacks_are_named() -> None:
+def test_cases_that_one_version_lacks_are_named():
     cases = [{"eval_id": name, "turns": [{"user": "Hi", "response": "Hello"}]} for name in ("e1", "e2")]
     recorded = [("v1", "e1"), ("v1", "e2"), ("v2", "e1"), ("v2", "e2")]
     given = [{**LOG, "conversation_id": v + e, "app_version": v, "eval_id": e} for v, e in recorded]
@@ -218,7 +189,7 @@ def test_cases_that_one_version_lacks_are_named() -> None:
     )
 
 
-def test_calls_of_a_backend_are_concurrent() -> None:
+def test_calls_of_a_backend_are_concurrent():
     backend = Scripted()
     options = {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": {"num_samples": 1}}}
     result = api.evaluate(logs(20), criteria=options, judge=backend, judge_concurrency=8)
@@ -227,7 +198,7 @@ def test_calls_of_a_backend_are_concurrent() -> None:
     assert result.judge["backend"].endswith("Scripted")
 
 
-def test_it_works_in_a_running_event_loop() -> None:
+def test_it_works_in_a_running_event_loop():
     async def notebook() -> tuple[api.RunResult, api.RunResult]:
         waited = api.evaluate(LOG, criteria=MATCH, judge=Scripted())
         return waited, await api.evaluate_async(LOG, criteria=MATCH, judge=Scripted())
@@ -236,15 +207,7 @@ def test_it_works_in_a_running_event_loop() -> None:
     assert waited.passed and awaited.passed and scores(waited) == scores(awaited)
 
 
-def test_an_error_in_a_running_event_loop_reaches_the_caller() -> None:
-    async def notebook() -> None:
-        api.evaluate(LOG, criteria={"no_such": 1.0})
-
-    with pytest.raises(api.ConfigError):
-        asyncio.run(notebook())
-
-
-def test_readers_raise_or_tell() -> None:
+def test_readers_raise_or_tell():
     broken = [LOG, {"no": "log"}]
     with pytest.raises(api.ReadError, match="conversations:2: ") as raised:
         api.read_conversations(broken)
@@ -258,7 +221,7 @@ PANDAS_TYPES = {"string": "string", "int64": "Int64", "double": "Float64"}
 NESTED = {"details", "judge", "result", "panel", "repeats", "tags"}
 
 
-def test_arrow_tables_have_all_columns_and_values() -> None:
+def test_arrow_tables_have_all_columns_and_values():
     result = api.evaluate([LOG, {"no": "log"}], criteria=ROUGE)
     for name in TABLES:
         table = getattr(result, name)
@@ -279,7 +242,7 @@ def test_arrow_tables_have_all_columns_and_values() -> None:
 @pytest.mark.parametrize(
     "logs", [[{**LOG, "tags": ["skipped:NONE"]}, {"no": "log"}], []], ids=["rows", "none"]
 )
-def test_pandas_frames_have_all_columns(logs: list[Any]) -> None:
+def test_pandas_frames_have_all_columns(logs):
     """Types depend on the table alone, not on the values that a run happens to give."""
     result = api.evaluate(logs, criteria=ROUGE)
     for name in TABLES:
@@ -292,7 +255,7 @@ def test_pandas_frames_have_all_columns(logs: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("method", "package"), [("to_pandas", "pandas"), ("to_arrow", "pyarrow")])
-def test_a_missing_package_is_named(method: str, package: str) -> None:
+def test_a_missing_package_is_named(method, package):
     code = (
         f"import sys; sys.modules[{package!r}] = None\nimport turnwise\n"
         f"try: turnwise.Table('scores').{method}()\nexcept ImportError as error: print(error)"
@@ -304,7 +267,7 @@ def test_a_missing_package_is_named(method: str, package: str) -> None:
 SAID = ["The hotel has a pool.", "Thanks! How can I help?", "The hotel has a sauna and a bar.", "Hello!"]
 
 
-def test_verdicts_that_say_not_applicable_are_a_figure_of_the_run() -> None:
+def test_verdicts_that_say_not_applicable_are_a_figure_of_the_run():
     call, known = {"name": "find", "args": {}}, {"name": "find", "response": "The hotel has a pool."}
     turns = [{"user": "Hi", "agent": said, "tool_calls": [call], "tool_responses": [known]} for said in SAID]
     log = {"conversation_id": "c1", "turns": turns}
@@ -316,18 +279,3 @@ def test_verdicts_that_say_not_applicable_are_a_figure_of_the_run() -> None:
     }
     line = "judge: not applicable: hallucination 2 of 4 verdicts (50.0%), hallucinations_v1 3 of 5 verdicts"
     assert line in result.summary
-
-
-def test_a_model_that_calls_everything_not_applicable_shows() -> None:
-    class Lazy(Scripted):
-        words: ClassVar[dict[str, str]] = {
-            "claim_quote": "",
-            "context_quote": "",
-            "reason": "r",
-            "verdict": "no_claim",
-        }
-
-    call = {"name": "find", "args": {}}
-    log = {"conversation_id": "c1", "turns": [{"user": "Hi", "agent": "It is 5.", "tool_calls": [call]}]}
-    result = api.evaluate(log, criteria={"hallucination": 0.5}, judge=Lazy())
-    assert result.judge["not_applicable"]["hallucination"]["share"] == 1.0

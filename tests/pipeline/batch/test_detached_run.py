@@ -44,7 +44,7 @@ def detached(output: Path, sample: Path, config: EvalConfig) -> dict[str, Any]:
     return document
 
 
-def test_the_pipeline_writes_what_the_command_writes(sample: Path, tmp_path: Path, turnwise: Any) -> None:
+def test_the_pipeline_writes_what_the_command_writes(sample, tmp_path, turnwise):
     config = EvalConfig(criteria={"tool_trajectory_avg_score": 1.0})
     document = detached(tmp_path / "out", sample, config)
     (tmp_path / "config.json").write_text('{"criteria": {"tool_trajectory_avg_score": 1.0}}')
@@ -56,7 +56,7 @@ def test_the_pipeline_writes_what_the_command_writes(sample: Path, tmp_path: Pat
     assert document["counts"]["results"] == 59 and document["to_read"]
 
 
-def test_a_missed_rule_is_in_the_exit_status(sample: Path, tmp_path: Path) -> None:
+def test_a_missed_rule_is_in_the_exit_status(sample, tmp_path):
     gate = {"rules": [{"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}]}
     config = EvalConfig.model_validate({"criteria": {"tool_trajectory_avg_score": 1.0}, "gate": gate})
     document = detached(tmp_path, sample, config)
@@ -64,9 +64,7 @@ def test_a_missed_rule_is_in_the_exit_status(sample: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["run.json", "scores-00007-of-00008.jsonl", "report.html"])
-def test_files_of_an_earlier_run_in_the_directory_are_removed(
-    sample: Path, tmp_path: Path, name: str
-) -> None:
+def test_files_of_an_earlier_run_in_the_directory_are_removed(sample, tmp_path, name):
     (tmp_path / name).write_text("earlier")
     (tmp_path / "notes.txt").write_text("mine")
     detached(tmp_path, sample, EvalConfig())

@@ -18,18 +18,13 @@ from turnwise.pipeline.report.terminal import progress_line, show_progress
     [
         (0, 0, 3.0, "0 conversations, 0 turns, 0 turns/s"),
         (1234, 5678, 2.0, "1,234 conversations, 5,678 turns, 2,839 turns/s"),
-        (1_000_000, 4_000_000, 100.0, "1,000,000 conversations, 4,000,000 turns, 40,000 turns/s"),
     ],
 )
-def test_progress_line(conversations: int, turns: int, seconds: float, line: str) -> None:
+def test_progress_line(conversations, turns, seconds, line):
     assert progress_line(conversations, turns, seconds) == line
 
 
-def test_progress_line_at_the_very_start() -> None:
-    assert progress_line(0, 0, 0.0).endswith(" 0 turns/s")
-
-
-def test_nothing_is_shown_without_a_terminal() -> None:
+def test_nothing_is_shown_without_a_terminal():
     err = io.StringIO()
     with contextlib.redirect_stderr(err), show_progress():
         time.sleep(3.3)
@@ -50,23 +45,13 @@ with show_progress():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_it_moves_on_a_terminal_and_leaves_no_trace() -> None:
+def test_it_moves_on_a_terminal_and_leaves_no_trace():
     shown = on_terminal(MOVING)
     lines = [line for line in shown.split("\r") if "turns/s" in line]
     counts = [int(line.split(" ", 1)[0].replace(",", "")) for line in lines]
     assert len(counts) >= 2
     assert counts == sorted(set(counts)) and counts[-1] <= 46, "counts of this run only, and growing"
     assert shown.endswith("\r\x1b[K")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_a_quick_run_shows_nothing() -> None:
-    assert (
-        on_terminal(
-            "from turnwise.pipeline.report.terminal import show_progress\nwith show_progress():\n    pass\n"
-        )
-        == ""
-    )
 
 
 def on_terminal(code: str) -> str:

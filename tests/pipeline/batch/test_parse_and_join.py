@@ -1,7 +1,6 @@
 """A run that is one process joins events on disk, to the same conversations as the runner's grouping."""
 
 import json
-from contextlib import closing
 from typing import Any
 
 import apache_beam as beam
@@ -11,10 +10,8 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from turnwise.pipeline.batch.build import ParseAndJoin, ParseAndJoinFn
 from turnwise.pipeline.batch.execution import BeamOptions
-from turnwise.pipeline.io.event_join import EventJoin, EventSpool
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.beam.steps import JoinSessions, NameGroups, ParseConversations
-from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import LogReader
 
 
@@ -59,7 +56,7 @@ def on_disk(records: Any) -> Any:
 
 
 @pytest.mark.parametrize("join", [by_the_runner, on_disk])
-def test_events_are_joined_to_the_same_conversations(join: Any) -> None:
+def test_events_are_joined_to_the_same_conversations(join):
     with test_pipeline.TestPipeline(runner="FnApiRunner", options=BeamOptions([])) as root:
         conversations, failures = join(root | beam.Create(RECORDS))
         told = conversations | beam.Map(
@@ -70,7 +67,7 @@ def test_events_are_joined_to_the_same_conversations(join: Any) -> None:
         assert_that(lost, equal_to([("NoConversation", 1)]), "Lost2")
 
 
-def test_nothing_is_grouped_in_memory_before_events_are_joined() -> None:
+def test_nothing_is_grouped_in_memory_before_events_are_joined():
     root = beam.Pipeline()
     on_disk(root | beam.Create(RECORDS, reshuffle=False))
     steps = root.to_runner_api().components.transforms.values()
@@ -79,7 +76,7 @@ def test_nothing_is_grouped_in_memory_before_events_are_joined() -> None:
     assert not kinds & {"beam:transform:group_by_key:v1", "beam:transform:flatten:v1"}
 
 
-def test_several_bundles_are_an_error_and_no_divided_conversation() -> None:
+def test_several_bundles_are_an_error_and_no_divided_conversation():
     join = ParseAndJoinFn(LogReader())
     join.start_bundle()
     join.process(RECORDS[1])
@@ -89,18 +86,3 @@ def test_several_bundles_are_an_error_and_no_divided_conversation() -> None:
     assert list(join.finish_bundle()) == []
     with pytest.raises(RuntimeError, match="several bundles"):
         join.process(RECORDS[1])
-
-
-def test_a_full_disk_is_told() -> None:
-    event = ConversationEvent("s1", 0, None, "1", False, "events", Record("log.jsonl", 1, b"x" * 100_000))
-    with closing(EventSpool()) as spool:
-        spool._database.execute("PRAGMA max_page_count = 4")
-        with pytest.raises(OSError, match=r"temporary file: .*full"):
-            spool.add(event)
-
-
-def test_the_files_of_a_join_end_with_it() -> None:
-    with EventJoin() as joining:
-        pass
-    with pytest.raises(Exception, match="closed"):
-        joining.add(ConversationEvent("s1", 0, None, "1", False, "events", Record("log.jsonl", 1, b"{}")))

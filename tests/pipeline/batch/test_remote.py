@@ -53,7 +53,7 @@ class RefusingDataflowRunner(PipelineRunner):
         raise RuntimeError("403 the caller does not have permission")
 
 
-def test_what_beam_logs_of_a_refused_job_is_told_once() -> None:
+def test_what_beam_logs_of_a_refused_job_is_told_once():
     told = io.StringIO()
     handler = logging.StreamHandler(told)
     logging.root.addHandler(handler)
@@ -70,7 +70,7 @@ def run(state: str) -> Any:
     return run_remotely(pipeline)
 
 
-def test_a_dataflow_job_is_told_with_its_page() -> None:
+def test_a_dataflow_job_is_told_with_its_page():
     with pytest.raises(RemoteRunError) as caught:
         run("FAILED")
     page = "https://console.cloud.google.com/dataflow/jobs/europe-west4/2026-11-22_01?project=some-project"
@@ -79,11 +79,11 @@ def test_a_dataflow_job_is_told_with_its_page() -> None:
 
 
 @pytest.mark.parametrize("state", ["DRAINED", "UPDATED"])
-def test_a_job_that_was_drained_has_ended(state: str) -> None:
+def test_a_job_that_was_drained_has_ended(state):
     assert run(state).state == state
 
 
-def test_addresses_of_clusters() -> None:
+def test_addresses_of_clusters():
     flink = PipelineOptions(["--flink_master=flink:8081"])
     assert job_address(flink, "FlinkRunner", None) == "FlinkRunner flink:8081"
     spark = PipelineOptions(["--spark_master_url=spark://h:7077"])
@@ -107,11 +107,9 @@ Caused by: java.lang.IllegalStateException: closed
     ("text", "said"),
     [
         (JAVA, "OSError: [Errno 28] No space left on device"),
-        (JAVA.replace("\n", "\\n"), "OSError: [Errno 28] No space left on device"),
-        ("no slots are free", "no slots are free"),
         ("", "RuntimeError"),
         ("x" * 1000, "x" * 399 + "…"),
     ],
 )
-def test_the_last_error_is_told(text: str, said: str) -> None:
+def test_the_last_error_is_told(text, said):
     assert cause_text(RuntimeError(text)) == said

@@ -1,7 +1,5 @@
 """The last step of a run, which a runner repeats where it lost that it was done."""
 
-from pathlib import Path
-
 from tests.tables import document_of
 from turnwise.pipeline.io.run_writer import ConcludeFn, Finished, NameFilesFn, PublishFn
 from turnwise.schemas.jsonio import JsonObject
@@ -9,7 +7,7 @@ from turnwise.schemas.jsonio import JsonObject
 FOLDER = "run-20261121T022000Z-0123abcd"
 
 
-def test_a_repeated_end_changes_nothing(tmp_path: Path) -> None:
+def test_a_repeated_end_changes_nothing(tmp_path):
     """Rows that were staged are gone then, so that they cannot be counted again."""
     staged = ["rows"]
 

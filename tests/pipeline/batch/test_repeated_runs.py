@@ -4,14 +4,10 @@ import gc
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions
-
-from turnwise.pipeline.batch.execution import BeamOptions
 
 LOG = '{"conversation_id": "a", "turns": [{"user": "x", "agent": "y", "expected": {"response": "y"}}]}\n'
 KINDS = {
@@ -33,9 +29,7 @@ def temporary(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_leaves_nothing_behind(
-    turnwise: Callable[..., Any], tmp_path: Path, temporary: Path, kind: str
-) -> None:
+def test_a_run_leaves_nothing_behind(turnwise, tmp_path, temporary, kind):
     (tmp_path / "log.jsonl").write_text(LOG)
     if kind == "refused":
         (tmp_path / "out").mkdir()
@@ -47,7 +41,7 @@ def test_a_run_leaves_nothing_behind(
     assert (gc.get_threshold(), gc.get_freeze_count(), gc.isenabled()) == before
 
 
-def test_graphs_of_earlier_runs_are_freed(tmp_path: Path) -> None:
+def test_graphs_of_earlier_runs_are_freed(tmp_path):
     # In a process of its own: in this one, other tests may hold pipelines.
     (tmp_path / "log.jsonl").write_text(LOG)
     code = (
@@ -63,7 +57,7 @@ def test_graphs_of_earlier_runs_are_freed(tmp_path: Path) -> None:
     assert done.stderr in ("0\n", "1\n")
 
 
-def test_a_small_run_begins_no_collection_once_beam_is_imported(tmp_path: Path) -> None:
+def test_a_small_run_begins_no_collection_once_beam_is_imported(tmp_path):
     (tmp_path / "log.jsonl").write_text(LOG)
     code = (
         "import gc, sys; from turnwise.pipeline.cli.main import main; begun = []\n"
@@ -73,13 +67,3 @@ def test_a_small_run_begins_no_collection_once_beam_is_imported(tmp_path: Path) 
     run = ("run", "--input", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "out"))
     done = subprocess.run([sys.executable, "-c", code, *run], capture_output=True, text=True, check=True)
     assert done.stderr == "0 0\n"
-
-
-def test_views_of_options_are_made_once_and_share_their_values() -> None:
-    options = BeamOptions(["--runner=One", "--streaming"])
-    view = options.view_as(StandardOptions)
-    assert options.view_as(StandardOptions) is view and (view.runner, view.streaming) == ("One", True)
-    view.runner = "Two"
-    assert options.get_all_options()["runner"] == "Two"
-    assert options.view_as(TypeOptions).view_as(StandardOptions).runner == "Two"
-    assert PipelineOptions(["--runner=One"]).view_as(StandardOptions).runner == "One"

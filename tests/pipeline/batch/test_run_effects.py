@@ -25,8 +25,8 @@ RUNS = {
 }
 
 
-@pytest.fixture(params=["jsonl", "avro"])
-def finished(request, tmp_path, capsys):
+@pytest.fixture
+def finished(tmp_path, capsys):
     log, config = tmp_path / "log.jsonl", tmp_path / "config.json"
     records = [
         record(task, trial, version, does)
@@ -47,15 +47,13 @@ def finished(request, tmp_path, capsys):
         config,
         "--output",
         output,
-        "--output_format",
-        request.param,
     ]
     assert main([*map(str, arguments)]) == 0
-    return output, request.param, capsys.readouterr().out
+    return output, capsys.readouterr().out
 
 
 def test_a_run_tells_how_reliable_repeated_runs_are(finished):
-    output, _, printed = finished
+    output, printed = finished
     rows = {
         (r["app_version"], r["criterion"], r["level"]): r
         for r in open_run(str(output)).metrics_by_app_version()
@@ -78,7 +76,7 @@ def test_a_run_tells_how_reliable_repeated_runs_are(finished):
 
 
 def test_a_run_counts_the_tools_that_it_guessed(finished):
-    output, _, printed = finished
+    output, printed = finished
     document = json.loads((output / "run.json").read_text())
     assert document["guessed_tools"] == {
         "cancel_x": {"effect": "write", "conversations": 9},
@@ -87,13 +85,3 @@ def test_a_run_counts_the_tools_that_it_guessed(finished):
     assert document["config"]["tools"]["nope"]["effect"] == "read"
     assert "tools: the effect of 1 is guessed by name (1 write); `turnwise tools` lists them" in printed
     assert "tools: the effect of 1 is unknown (frobnicate); state it in the config" in printed
-
-
-def test_without_such_criteria_nothing_is_said_of_tools(tmp_path, capsys):
-    log, config = tmp_path / "log.jsonl", tmp_path / "config.json"
-    log.write_text(json.dumps(record(1, 0, "v1", "good")))
-    config.write_text(json.dumps({"criteria": {"tool_trajectory_avg_score": 1.0}}))
-    options = ["--input", str(log), "--config", str(config), "--output", str(tmp_path / "out")]
-    assert main(["run", *options]) == 0
-    assert "guessed" not in capsys.readouterr().out
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["guessed_tools"] == {}

@@ -71,7 +71,7 @@ def done(tmp_path: Path, turnwise: Callable[..., Any]) -> Any:
     return turnwise(*arguments, output=tmp_path / "out")
 
 
-def test_a_case_in_which_the_agent_raised_fails_with_its_reason(done: Any, tmp_path: Path) -> None:
+def test_a_case_in_which_the_agent_raised_fails_with_its_reason(done, tmp_path):
     assert done.status == 0
     assert done.rows("failures") == []
     results = done.rows("results")
@@ -92,7 +92,7 @@ def test_a_case_in_which_the_agent_raised_fails_with_its_reason(done: Any, tmp_p
     assert sum(row["evaluationStatus"] == "FAIL" for row in kept) == 4 and len(kept) == 8
 
 
-def test_it_counts_in_every_figure(done: Any) -> None:
+def test_it_counts_in_every_figure(done):
     rows = {(r["criterion"], r["level"]): r for r in done.rows("metrics_by_app_version")}
     verdicts = rows["evaluation_status", "conversation"]
     assert (verdicts["app_version"], verdicts["conversations"]) == ("v7", 8)
@@ -108,7 +108,7 @@ def test_it_counts_in_every_figure(done: Any) -> None:
     assert (metrics["passCount"], metrics["failCount"]) == (4, 4)
 
 
-def test_a_gate_is_missed_by_a_crash(done: Any, tmp_path: Path, turnwise: Callable[..., Any]) -> None:
+def test_a_gate_is_missed_by_a_crash(done, tmp_path, turnwise):
     config = tmp_path / "config.json"
     arguments = ["run", "--input", tmp_path / "in", "--config", config, "--fail_on", "response_match_score"]
     again = turnwise(*arguments, output=tmp_path / "again")
@@ -116,7 +116,7 @@ def test_a_gate_is_missed_by_a_crash(done: Any, tmp_path: Path, turnwise: Callab
     assert all(name in again.out + again.err for name in BROKE_OFF)
 
 
-def test_a_stream_is_told_how_a_conversation_ended(tmp_path: Path, turnwise: Callable[..., Any]) -> None:
+def test_a_stream_is_told_how_a_conversation_ended(tmp_path, turnwise):
     turn = {"turn_index": 0, "turn": {"user": "hi", "agent": WANTED, "expected": {"response": WANTED}}}
     ends = {"a": {"ended": "limit", "ended_detail": "90 steps"}, "b": {}, "c": {"ended": "exploded"}}
     events = [

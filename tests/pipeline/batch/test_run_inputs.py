@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from turnwise import evaluate
-from turnwise.pipeline.io.files import file_records, listed_files, read_records
+from turnwise.pipeline.io.files import file_records, listed_files
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.score import Failure
 
@@ -147,14 +147,9 @@ def mixed_run(turnwise: Callable[..., Any], tmp_path_factory: pytest.TempPathFac
     )
 
 
-def test_what_can_be_read_is_scored_once(mixed_run: Any) -> None:
+def test_what_can_be_read_is_scored_once_and_the_rest_is_a_failure_row_with_its_place(mixed_run):
     shown = Counter(row["displayName"].rpartition(" result - ")[2] for row in mixed_run.rows("results"))
-    assert mixed_run.status == 0
-    assert set(shown) == GOOD
-    assert set(shown.values()) == {1}
-
-
-def test_what_cannot_be_read_is_a_failure_row_with_its_place(mixed_run: Any) -> None:
+    assert mixed_run.status == 0 and shown == dict.fromkeys(GOOD, 1)
     rows = [row for row in mixed_run.rows("failures") if row["stage"] != "check"]
     assert {(Path(row["source"]).name, row["position"]): row["stage"] for row in rows} == LOST
     assert len(rows) == len(LOST)
@@ -162,13 +157,7 @@ def test_what_cannot_be_read_is_a_failure_row_with_its_place(mixed_run: Any) -> 
     assert all(row["record"] for row in rows if row["stage"] != "read")
 
 
-def test_oversized_records_say_so(mixed_run: Any) -> None:
-    rows = [row for row in mixed_run.rows("failures") if row["stage"] == "read" and row["position"]]
-    assert {row["error_type"] for row in rows} == {"OversizedRecordError"}
-    assert all("0.015625 MB" in row["message"] for row in rows)
-
-
-def test_records_in_are_results_and_failures(mixed_run: Any) -> None:
+def test_records_in_are_results_and_failures(mixed_run):
     counts = mixed_run.document("run.json")["counts"]
     assert counts["results"] == len(GOOD) and counts["lost_conversations"] == 1
     assert counts["conversations"] == counts["results"] + counts["lost_conversations"]
@@ -178,12 +167,7 @@ def test_records_in_are_results_and_failures(mixed_run: Any) -> None:
     assert f"{counts['records']} records = " in mixed_run.out
 
 
-def test_the_lost_cases_are_told_on_the_terminal(mixed_run: Any) -> None:
-    """A case that is lost changes what is scored, so nobody should have to look for it."""
-    assert "case" in mixed_run.out + mixed_run.err
-
-
-def test_sessions_are_joined_over_files(mixed_run: Any) -> None:
+def test_sessions_are_joined_over_files(mixed_run):
     turns = {
         row["displayName"]: len(row["scenarioResult"].get("spanLatencies", []))
         for row in mixed_run.rows("results")
@@ -198,7 +182,7 @@ def test_sessions_are_joined_over_files(mixed_run: Any) -> None:
     assert status["turns"] == len(GOOD), "the joined session has two"
 
 
-def test_a_conversation_without_a_case_is_scored_by_what_needs_none(mixed_run: Any) -> None:
+def test_a_conversation_without_a_case_is_scored_by_what_needs_none(mixed_run):
     rows = [row for row in mixed_run.rows("scores") if row["conversation_id"] == "avro-1"]
     assert {(row["criterion"], row["turn_index"], row["value"]) for row in rows} == {
         ("turn_latency", 0, 0.25),
@@ -207,34 +191,15 @@ def test_a_conversation_without_a_case_is_scored_by_what_needs_none(mixed_run: A
     assert all(row["eval_id"] is None for row in rows)
 
 
-def test_several_globs(turnwise: Callable[..., Any], tmp_path: Path) -> None:
-    (tmp_path / "logs").mkdir()
-    for name in ("a1", "a2", "b1"):
-        (tmp_path / f"logs/{name}.jsonl").write_bytes(lines(conversation(name)))
-    done = turnwise(
-        "run", "--input", tmp_path / "logs/a*.jsonl", tmp_path / "logs/b?.jsonl", output=tmp_path / "o"
-    )
-    assert done.document("run.json")["counts"]["results"] == 3
-
-
 HOSTILE = {
     "milliseconds": conversation(
         "x", turns=[{"user": "u", "agent": "a", "timestamp": 1747000000000, "latency_ms": 5}]
     ),
-    "nan_time": conversation(
-        "x", turns=[{"user": "u", "agent": "a", "timestamp": float("nan"), "latency_ms": 5}]
-    ),
     "nan_latency": conversation("x", turns=[{"user": "u", "agent": "a", "latency_ms": float("nan")}]),
-    "infinite_latency": conversation("x", turns=[{"user": "u", "agent": "a", "latency_ms": float("inf")}]),
-    "negative_latency": conversation("x", turns=[{"user": "u", "agent": "a", "latency_ms": -5.0}]),
     "eternal_latency": conversation(
         "x", turns=[{"user": "u", "agent": "a", "latency_ms": 1e300, "expected": {"response": "a"}}]
     ),
     "large_revision": conversation("x", revision=10**30),
-    "large_argument": conversation(
-        "x",
-        turns=[{"user": "u", "agent": "a", "tool_calls": [{"name": "t", "args": {"n": 10**40, "f": 1e308}}]}],
-    ),
     "odd_span": conversation(
         "x",
         turns=[
@@ -245,7 +210,6 @@ HOSTILE = {
         ],
     ),
     "no_turns": conversation("x", turns=[]),
-    "empty_turn": conversation("x", turns=[{}]),
 }
 
 
@@ -261,22 +225,10 @@ def hostile_run(turnwise: Callable[..., Any], hostile_log: Path) -> Any:
     return turnwise("run", "--input", hostile_log, output=hostile_log.parent / "jsonl")
 
 
-def assert_all_accounted(done: Any) -> None:
-    counts = done.document("run.json")["counts"]
+def test_no_record_spoils_the_figures_of_the_others(hostile_run):
+    counts = hostile_run.document("run.json")["counts"]
     assert counts["records"] == len(HOSTILE)
     assert counts["results"] + counts["lost_records"] + counts["lost_conversations"] == len(HOSTILE)
-
-
-def test_no_record_brings_a_run_down(hostile_run: Any) -> None:
-    assert_all_accounted(hostile_run)
-
-
-def test_no_record_brings_an_avro_run_down(turnwise: Callable[..., Any], hostile_log: Path) -> None:
-    output = hostile_log.parent / "avro"
-    assert_all_accounted(turnwise("run", "--input", hostile_log, "--output_format=avro", output=output))
-
-
-def test_no_record_spoils_the_figures_of_the_others(hostile_run: Any) -> None:
     latency = [
         row for row in hostile_run.rows("metrics_by_app_version") if row["criterion"] == "turn_latency"
     ]
@@ -285,7 +237,7 @@ def test_no_record_spoils_the_figures_of_the_others(hostile_run: Any) -> None:
         assert row["value"] is not None or row["reason"]
 
 
-def test_results_of_hostile_records_parse_with_the_real_class(hostile_run: Any) -> None:
+def test_results_of_hostile_records_parse_with_the_real_class(hostile_run):
     ces = pytest.importorskip("google.cloud.ces_v1beta")
     json_format = pytest.importorskip("google.protobuf.json_format")
     for row in hostile_run.rows("results"):
@@ -293,32 +245,7 @@ def test_results_of_hostile_records_parse_with_the_real_class(hostile_run: Any) 
         json_format.ParseDict(row, message, ignore_unknown_fields=False)
 
 
-def test_a_broken_element_of_an_array_loses_only_itself(tmp_path: Path) -> None:
-    path = tmp_path / "log.json"
-    path.write_text('[{"conversation_id": "a"}, {"text": "\\ud83d"}, {"conversation_id": "c"}]')
-    assert [record.position for record in read_records(str(path), 1 << 20)] == [1, 2, 3]
-
-
-def test_a_broken_first_line_of_a_json_file_loses_only_itself(tmp_path: Path) -> None:
-    path = tmp_path / "log.json"
-    path.write_text('{"cut": \n{"conversation_id": "b"}\n{"conversation_id": "c"}\n')
-    assert [record.position for record in read_records(str(path), 1 << 20)] == [1, 2, 3]
-
-
-@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.jsonl.gz"])
-def test_a_file_that_becomes_shorter_while_it_is_read_is_a_failure(tmp_path: Path, name: str) -> None:
-    path, lines = tmp_path / name, [b'{"conversation_id": "%d"}' % i for i in range(100_000)]
-    text = b"[" + b",".join(lines) + b"]" if name == "log.json" else b"\n".join(lines)
-    path.write_bytes(gzip.compress(text, 0) if name.endswith(".gz") else text)
-    found = file_records(str(path), 1 << 20)
-    next(found)
-    os.truncate(path, path.stat().st_size // 2)
-    *_, last = found
-    assert isinstance(last, Failure) and last.stage == "read"
-    assert last.error_type == "IncompleteReadError"
-
-
-def test_a_file_that_became_shorter_since_it_was_listed_is_a_failure(tmp_path: Path) -> None:
+def test_a_file_that_became_shorter_since_it_was_listed_is_a_failure(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"conversation_id": "a"}\n' * 3)
     (listed,) = listed_files([str(path)])
@@ -328,7 +255,7 @@ def test_a_file_that_became_shorter_since_it_was_listed_is_a_failure(tmp_path: P
     assert failure.error_type == "IncompleteReadError"
 
 
-def test_a_file_that_two_paths_name_is_read_once(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_file_that_two_paths_name_is_read_once(turnwise, tmp_path):
     log = tmp_path / "logs" / "log.jsonl"
     log.parent.mkdir()
     log.write_bytes(lines({"conversation_id": "a", "turns": [{"user": "x", "agent": "y"}]}))
@@ -342,11 +269,8 @@ def nested(name: str, levels: int) -> str:
     return f'{start}, "meta": {{"x": {deep}}}}}'
 
 
-@pytest.mark.parametrize("levels", [300, 5000])
-@pytest.mark.parametrize("suffix", ["", "\n", "]", " [1]"])
-def test_a_deeply_nested_element_of_an_array_loses_only_itself(
-    turnwise: Callable[..., Any], tmp_path: Path, levels: int, suffix: str
-) -> None:
+@pytest.mark.parametrize(("levels", "suffix"), [(300, "\n"), (5000, " [1]")])
+def test_a_deeply_nested_element_of_an_array_loses_only_itself(turnwise, tmp_path, levels, suffix):
     log = tmp_path / "log.json"
     good = [json.dumps(conversation(name)) for name in ("a", "c")]
     log.write_text(f"[{good[0]}, {nested('b', levels)},\n{good[1]}]{suffix}")
@@ -358,9 +282,7 @@ def test_a_deeply_nested_element_of_an_array_loses_only_itself(
     assert positions == ({2, 4} if suffix.strip() else {2})
 
 
-def test_what_a_directory_holds_beside_logs_is_told(
-    turnwise: Callable[..., Any], tmp_path: Path, add_odd_files: Callable[[Path], set[str]]
-) -> None:
+def test_what_a_directory_holds_beside_logs_is_told(turnwise, tmp_path, add_odd_files):
     (tmp_path / "logs").mkdir()
     odd = add_odd_files(tmp_path / "logs")
     (tmp_path / "logs/a.jsonl").write_bytes(lines(conversation("a")))
@@ -384,13 +306,12 @@ def test_what_a_directory_holds_beside_logs_is_told(
     [
         ([], "--input", None),
         ([".DS_Store", "b.csv"], "--input", "1 file ({0}/b.csv)"),
-        (["b.csv"], "--eval_cases", "1 file ({0}/b.csv)"),
         ([f"{i}.JSONL" for i in range(7)], "--input", "7 files ({0}/0.JSONL, "),
     ],
 )
 def test_files_of_a_directory_that_are_not_read_are_named_in_one_line(
-    turnwise: Callable[..., Any], tmp_path: Path, names: list[str], option: str, said: str | None
-) -> None:
+    turnwise, tmp_path, names, option, said
+):
     log, logs = tmp_path / "log.jsonl", tmp_path / "logs"
     logs.mkdir()
     for path in (log, logs / "a.jsonl", *(logs / name for name in names)):
@@ -406,21 +327,13 @@ def test_files_of_a_directory_that_are_not_read_are_named_in_one_line(
 
 BINARY = {
     "database.json": (b"SQLite format 3\0", "SQLite"),
-    "table.jsonl": (b"PAR1\x15\x04", "Parquet"),
-    "archive.json": (b"PK\x03\x04\x14\0", "zip"),
     "model.jsonl": (b"\x80\x04\x95\n", "pickle"),
-    "photo.jsonl": (b"\x89PNG\r\n\x1a\n", "image"),
     "tar.json.gz": (gzip.compress(b"\0" * 257 + b"ustar\0"), "tar"),
-    "xz.jsonl": (b"\xfd7zXZ\0\0\n", "xz"),
     "powershell.json": ('\ufeff{"a": 1}'.encode("utf-16-le"), "UTF-16"),
-    "no_mark.json": ('[{"a": 1}]'.encode("utf-16-le"), "UTF-16"),
-    "other_order.jsonl": ('{"a": 1}\n'.encode("utf-16-be"), "UTF-16"),
 }
 
 
-def test_binary_files_in_a_directory_are_one_failure_each(
-    turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_binary_files_in_a_directory_are_one_failure_each(turnwise, tmp_path):
     for name, (start, _) in BINARY.items():
         (tmp_path / name).write_bytes(start if name.endswith(".gz") else start + b"\0\n\1\n" * 50)
     (tmp_path / "a.jsonl").write_bytes(lines(conversation("a")))
@@ -476,36 +389,18 @@ CSV = b"conversation_id,user,agent\n" + b"".join(b"c%d,hi,hello there\n" % i for
 BROKEN_OFF: dict[str, bytes] = {
     "cut.jsonl.gz": gzip.compress(lines(*MANY))[:-30],
     "spoilt.jsonl.gz": spoilt(gzip.compress(lines(*MANY), 0), b"m20"),
-    "cut_behind_a_line.jsonl.gz": gzip.compress(lines(*MANY), 0)[:-8],
-    "cut.json.gz": gzip.compress(json.dumps(MANY).encode())[:-30],
     "cut.jsonl": lines(*MANY)[:-30],
-    "cut_in_a_letter.jsonl": lines(*MANY) + '{"conversation_id": "é'.encode()[:-1],
     "cut_array.json": json.dumps(MANY).encode()[:-30],
-    "cut_behind_an_element.json": json.dumps(MANY).encode()[:-1],
-    "cut_behind_a_comma.json": json.dumps(MANY[:9]).encode()[:-1] + b",",
     "pretty.json": PRETTY[:-30],
-    "one_pretty.json": json.dumps(MANY[0], indent=2).encode()[:-2],
-    "several_pretty.json": b"".join(json.dumps(one, indent=2).encode() for one in MANY)[:-30],
-    "lines.json": lines(*MANY)[:-30],
     "events.json": b'data: {"type": "message_start"}\n\ndata: {"type": "content_bl',
     "utf_16.jsonl": lines(*MANY).decode().encode("utf-16"),
-    "utf_16.json": json.dumps(MANY).encode("utf-16-le"),
     "archive.eval": zipped("last.jsonl", lines(*MANY))[:-30],
-    "member_cut.eval": zipped("last.jsonl", lines(*MANY)[:-30]),
     "member_array.eval": zipped("last.json", json.dumps(MANY).encode()[:-30]),
-    "member_document.eval": zipped("last.json", PRETTY[:-30]),
-    "member_utf_16.eval": zipped("last.jsonl", lines(*MANY).decode().encode("utf-16")),
     "member_spoilt.eval": spoilt(zipped("last.jsonl", lines(*MANY)), b"last.jsonl"),
-    "member_packed.eval": zipped("last.jsonl.gz", gzip.compress(lines(*MANY))),
-    "rows.parquet": parquet()[:-30],
     "pages.parquet": spoilt(parquet(), b"p2000"),
     "cut.avro": avro(50)[:-30],
-    "no_sync.avro": avro(50)[:-4],
-    "head.avro": avro(50)[:40],
     "documents.yaml": b"a: 1\n---\nb: [1, 2",
     "adk/.adk/session.db": sessions_with_a_zeroed_page(),
-    "half/.adk/session.db": sessions_with_a_zeroed_page()[:30_000],
-    "cut.csv": CSV[:-14],
     "quote.csv": CSV + b'c9,hi,"hello',
     "link.jsonl": b"",
 }
@@ -516,9 +411,7 @@ COVERED = {
 
 
 @pytest.mark.parametrize("name", BROKEN_OFF)
-def test_an_input_that_breaks_off_fails_the_run_whatever_may_fail(
-    turnwise: Callable[..., Any], tmp_path: Path, name: str
-) -> None:
+def test_an_input_that_breaks_off_fails_the_run_whatever_may_fail(turnwise, tmp_path, name):
     """Nobody knows how many of its records are missing, so that no share of failures is known."""
     config = tmp_path / "config.json"
     config.write_text(json.dumps(COVERED))
@@ -545,7 +438,7 @@ def test_an_input_that_breaks_off_fails_the_run_whatever_may_fail(
         assert "an unknown number of records is missing" in " ".join(written.out.split())
 
 
-def test_eval_cases_that_break_off_fail_the_run(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+def test_eval_cases_that_break_off_fail_the_run(turnwise, tmp_path):
     log, cases = tmp_path / "log.jsonl", tmp_path / "cases.json"
     log.write_bytes(lines({**conversation("a"), "eval_id": "e1"}))
     turn = {"user": "hi", "response": "hello there"}
@@ -561,19 +454,8 @@ def test_eval_cases_that_break_off_fail_the_run(turnwise: Callable[..., Any], tm
             assert done.status == 1 and "an unknown number of records is missing" in done.err
 
 
-def test_a_file_that_is_gone_when_it_is_read_is_a_failure_of_unknown_size(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_bytes(lines(conversation("a")))
-    (listed,) = listed_files([str(path)])
-    path.unlink()
-    (failure,) = file_records(listed, 1 << 20)
-    assert isinstance(failure, Failure) and failure.error_type == "IncompleteReadError"
-
-
 WHOLE = {
-    "no_line_end.jsonl": lines(*MANY)[:-1],
     "words.jsonl": lines(*MANY) + b"the end",
-    "broken_line.jsonl": lines(*MANY[:5], b"{broken\n", *MANY[5:]),
     "broken_last_line.jsonl": lines(*MANY) + b"{broken}",
     "no_line_end.csv": CSV[:-1],
 }
@@ -581,8 +463,8 @@ WHOLE = {
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_is_whole_or_has_a_known_number_of_broken_records_fails_by_their_share_only(
-    turnwise: Callable[..., Any], tmp_path: Path, name: str
-) -> None:
+    turnwise, tmp_path, name
+):
     path, config = tmp_path / name, tmp_path / "config.json"
     path.write_bytes(WHOLE[name])
     config.write_text(json.dumps(COVERED))
@@ -595,9 +477,7 @@ def test_what_is_whole_or_has_a_known_number_of_broken_records_fails_by_their_sh
 
 
 @pytest.mark.parametrize("option", ["--input", "--eval_cases"])
-def test_a_named_file_of_which_nothing_can_be_read_fails_the_run(
-    turnwise: Callable[..., Any], tmp_path: Path, option: str
-) -> None:
+def test_a_named_file_of_which_nothing_can_be_read_fails_the_run(turnwise, tmp_path, option):
     log, logs = tmp_path / "log.jsonl", tmp_path / "logs"
     log.write_bytes(lines(conversation("a")))
     logs.mkdir()
@@ -615,12 +495,9 @@ def test_a_named_file_of_which_nothing_can_be_read_fails_the_run(
 
 @pytest.mark.parametrize("option", ["--input", "--eval_cases"])
 @pytest.mark.parametrize(
-    "name",
-    [name for name in BINARY if not name.endswith(".gz")] + ["broken.parquet", "pipe.jsonl"],
+    "name", [name for name in BINARY if not name.endswith(".gz")] + ["broken.parquet", "pipe.jsonl"]
 )
-def test_a_binary_file_or_a_pipe_that_is_named_is_refused(
-    turnwise: Callable[..., Any], tmp_path: Path, option: str, name: str
-) -> None:
+def test_a_binary_file_or_a_pipe_that_is_named_is_refused(turnwise, tmp_path, option, name):
     path = tmp_path / name
     if name in BINARY:
         path.write_bytes(BINARY[name][0])

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-import turnwise as api
 from tests.served import in_environment
-from turnwise.transforms.judging.backends.base import RawReply
 
 pytestmark = pytest.mark.usefixtures("with_credentials")
 MATCH = "final_response_match_v2"
@@ -51,7 +49,7 @@ def calls(done: Any) -> dict[str, int]:
     return {model: own["calls"] for model, own in judge_of(done)["usage"].items()}
 
 
-def test_a_panel_of_three_providers(run: Any, server: Any) -> None:
+def test_a_panel_of_three_providers(run, server):
     """Claude fails two that the others pass; GPT refuses one; in one GPT and Claude fail."""
     no = {"values": {"verdict": "invalid"}}
     server.script(
@@ -86,7 +84,7 @@ def test_a_panel_of_three_providers(run: Any, server: Any) -> None:
     assert "openai/gpt-x bias +10%, 1 without a verdict" in done.out
 
 
-def test_a_panel_takes_the_replies_of_runs_of_one_model(run: Any, server: Any, tmp_path: Path) -> None:
+def test_a_panel_takes_the_replies_of_runs_of_one_model(run, server, tmp_path):
     cache = str(tmp_path / "replies.sqlite")
     assert run(model=PANEL[0], cache=cache, name="one").status == 0
     done = run(panel=PANEL[:2], cache=cache, name="two")
@@ -96,7 +94,7 @@ def test_a_panel_takes_the_replies_of_runs_of_one_model(run: Any, server: Any, t
     assert (again.status, server.stats()["requests"]) == (0, 0)
 
 
-def test_a_budget_is_that_of_the_run(run: Any) -> None:
+def test_a_budget_is_that_of_the_run(run):
     done = run("--judge_concurrency", "1", panel=PANEL, max_calls=9)
     assert sum(calls(done).values()) == 9
     found = judge_of(done)["panels"][MATCH]
@@ -107,7 +105,7 @@ def test_a_budget_is_that_of_the_run(run: Any) -> None:
     assert done.document("run.json")["counts"]["results"] == 6
 
 
-def test_a_cascade(run: Any, server: Any) -> None:
+def test_a_cascade(run, server):
     """The cheap judge is unsure of two by its confidence, and of one because it gives no answer."""
     server.script(
         {"model": "gpt-x", "match": "Order 1?", "values": {"confidence": 40}},
@@ -137,7 +135,7 @@ def test_a_cascade(run: Any, server: Any) -> None:
     assert f"cascade: {MATCH}: 3 of 6 questions went on (2 confidence, 1 unscored); saved about" in done.out
 
 
-def test_a_stream_counts_panels_and_cascades(run: Any, server: Any) -> None:
+def test_a_stream_counts_panels_and_cascades(run, server):
     server.script({"model": "claude-x", "match": "Order 1?", "values": {"verdict": "invalid"}})
     cascade = {"model": "openai/gpt-x", "num_samples": 1, "min_confidence": 80}
     panel = [PANEL[0], PANEL[2]]
@@ -148,31 +146,7 @@ def test_a_stream_counts_panels_and_cascades(run: Any, server: Any) -> None:
     assert (found["questions"], found["decided"], found["agreement"]) == (6, 5, 1.0)
 
 
-class Scripted:
-    """Answers by model: `b` fails everything."""
-
-    async def generate(self, request: Any, count: int) -> Any:
-        words = {"reference_quote": "", "answer_quote": "", "reason": "", "confidence": 100}
-        named = {name: words[name] for name in request.template.schema["properties"] if name in words}
-        verdict = "invalid" if request.template.name == "b" else "valid"
-        return [RawReply(json.dumps({**named, "verdict": verdict}), model="m")] * count
-
-    async def aclose(self) -> None:
-        pass
-
-
-def test_a_panel_of_ones_own_backend() -> None:
-    config = {"criteria": {MATCH: 0.5}, "judge": {"panel": ["a", "b", "c"]}}
-    result = api.evaluate([conversation(0)], config=config, judge=Scripted())
-    assert result.status == "PASS"
-    members = result.judge["panels"][MATCH]["members"]
-    assert {model: member["bias"] for model, member in members.items()} == {"a": 0.5, "b": -1.0, "c": 0.5}
-    twice = {"model": "a", "cascade": {"model": "a"}}
-    with pytest.raises(api.ConfigError, match="a and a are the same model"):
-        api.evaluate([], config={**config, "judge": twice}, judge=Scripted())
-
-
-def test_an_estimate_of_a_cascade(run: Any, server: Any) -> None:
+def test_an_estimate_of_a_cascade(run, server):
     cascade = {"model": "openai/gpt-x"}
     own = {"judge_model_options": {"num_samples": 3, "cascade": cascade, "judge_model": "anthropic/claude-x"}}
     done = run("--estimate", criterion=own, backend="gemini")
@@ -182,50 +156,28 @@ def test_an_estimate_of_a_cascade(run: Any, server: Any) -> None:
     assert server.stats()["requests"] == 0
 
 
-def test_the_option_for_a_model_replaces_the_panel(run: Any) -> None:
+def test_the_option_for_a_model_replaces_the_panel(run):
     done = run("--judge_model", PANEL[1], panel=PANEL, base_url=None)
     assert (calls(done), judge_of(done)["model"]) == ({PANEL[1]: 6}, PANEL[1])
 
 
-def test_the_local_judge_is_no_panel(run: Any) -> None:
-    done = run("--judge", "local", panel=PANEL, cascade={"model": "openai/x"})
-    assert {row["reason"][:15] for row in of_turns(done)} == {"the local judge"}
-    assert "panels" not in judge_of(done)
-
-
 FLASH = "gemini-2.5-flash"
 SAME = f"judge: {FLASH} and gemini/{FLASH} are the same model"
-EXCLUDE = "judge_model and panel exclude each other"
 WRONG = [
     ({"panel": [FLASH]}, {}, "judge.panel: a panel has at least two models"),
-    ({"panel": ["a", "b", "a"]}, {}, "judge.panel: a is named twice"),
     ({"panel": [FLASH, f"gemini/{FLASH}"]}, {}, SAME),
-    ({"panel": [FLASH, "mistral/large"]}, {}, "judge_model mistral/large: unknown provider"),
     ({"panel": PANEL}, {}, "judge: the credentials are refused: HTTP 401"),
-    ({"panel": [FLASH, "azure/gpt-x"]}, {}, "judge: no address of azure"),
     ({"cascade": {"model": f"gemini/{FLASH}"}}, {}, f"gemini/{FLASH} and {FLASH} are the same"),
-    ({"cascade": {"model": "mistral/small"}}, {}, "judge_model mistral/small: unknown provider"),
-    ({"cascade": {"model": "azure/gpt-x"}}, {}, "judge: no address of azure"),
     ({"cascade": {"model": "openai/x", "num_samples": 1}}, {}, "judge.cascade: with num_samples 1 it is"),
-    ({"cascade": {"model": "openai/x", "min_confidence": 0}}, {}, "judge.cascade.min_confidence: "),
     ({}, {"judge_model": f" {FLASH}", "cascade": {"model": FLASH}}, "are the same model"),
-    ({"backend": "local", "panel": PANEL}, {}, "a panel or cascade asks models, and local asks none"),
-    ({"backend": "none", "panel": PANEL}, {}, "a panel or cascade asks models, and none asks none"),
-    ({"backend": "none", "cascade": {"model": "openai/x"}}, {}, "models, and none asks none"),
     ({"backend": "none"}, {"panel": PANEL}, "judge: a panel or cascade asks models, and none asks none"),
-    ({"backend": "local"}, {"cascade": {"model": "openai/x"}}, "models, and local asks none"),
-    ({}, {"judge_model": "gemini-2.5-pro", "panel": PANEL}, EXCLUDE),
     ({}, {"panel": ["gemini-2.5-pro", "gemini-2.5-pro"]}, "gemini-2.5-pro is named twice"),
-    ({}, {"panel": ["gemini-2.5-pro", "azure/gpt-x"]}, "judge: no address of azure"),
-    ({}, {"cascade": {"model": FLASH}}, "criteria.final_response_match_v2: "),
     ({"panel": PANEL, "max_cost": 1}, {}, "judge.max_cost: there is no price of the model anthropic"),
 ]
 
 
 @pytest.mark.parametrize(("judge", "options", "said"), WRONG)
-def test_wrong_panels_are_said_in_one_line(
-    run: Any, server: Any, judge: Any, options: Any, said: str
-) -> None:
+def test_wrong_panels_are_said_in_one_line(run, server, judge, options, said):
     server.script({"checks": True, "model": "claude-x", "status": 401})
     done = run(criterion={"judge_model_options": options} if options else None, **judge)
     assert (done.status, done.err.count("\n")) == (2, 1)

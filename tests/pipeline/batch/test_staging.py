@@ -52,7 +52,7 @@ def installed(staged: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-def test_every_module_and_data_file_is_staged(checkout: Path, installed: Path) -> None:
+def test_every_module_and_data_file_is_staged(checkout, installed):
     kept = [path for layer in LAYERS for path in (checkout / layer).rglob("*") if path.is_file()]
     wanted = {f"turnwise/{path.relative_to(checkout)}" for path in kept}
     wanted |= {f"turnwise/{path.name}" for path in (checkout / "turnwise").iterdir() if not path.is_symlink()}
@@ -60,7 +60,7 @@ def test_every_module_and_data_file_is_staged(checkout: Path, installed: Path) -
     assert sorted(name for name in wanted if not (installed / name).is_file()) == []
 
 
-def test_what_was_staged_scores_the_sample(installed: Path, tmp_path: Path) -> None:
+def test_what_was_staged_scores_the_sample(installed, tmp_path):
     """It also does so in a directory with packages of the same names as turnwise's own ones."""
     for layer in LAYERS:
         (tmp_path / layer).mkdir()
@@ -82,7 +82,7 @@ def test_what_was_staged_scores_the_sample(installed: Path, tmp_path: Path) -> N
 @pytest.mark.skipif(
     "TURNWISE_STAGING" not in os.environ, reason="takes minutes and an index: TURNWISE_STAGING=1"
 )
-def test_an_empty_environment_gets_all_that_a_run_needs(staged: str, tmp_path: Path) -> None:
+def test_an_empty_environment_gets_all_that_a_run_needs(staged, tmp_path):
     """A worker installs the package with its dependencies, which an index resolves, and judges and scores."""
     venv.create(tmp_path / "env", with_pip=True)
     python = str(tmp_path / "env/bin/python")
@@ -109,7 +109,7 @@ def test_an_empty_environment_gets_all_that_a_run_needs(staged: str, tmp_path: P
     assert json.loads((tmp_path / "out/run.json").read_text())["counts"]["results"] > 50
 
 
-def test_what_it_depends_on_is_stated(installed: Path) -> None:
+def test_what_it_depends_on_is_stated(installed):
     (metadata,) = installed.glob("turnwise-*.dist-info")
     stated = list(map(Requirement, PathDistribution(metadata).requires or ()))
     needed = [one for one in stated if one.marker is None or one.marker.evaluate({"extra": ""})]

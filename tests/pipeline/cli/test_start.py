@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ run_command()
 
 
 @pytest.mark.parametrize(("given", "expected"), [({}, "4"), ({"OPENBLAS_THREAD_TIMEOUT": "20"}, "20")])
-def test_idle_threads_of_numpy_sleep_at_once(given: dict[str, str], expected: str) -> None:
+def test_idle_threads_of_numpy_sleep_at_once(given, expected):
     rest = {key: value for key, value in os.environ.items() if key != "OPENBLAS_THREAD_TIMEOUT"}
     ran = subprocess.run(
         [sys.executable, "-c", _CODE],
@@ -43,7 +42,7 @@ print(status, "nltk" in sys.modules)
 @pytest.mark.parametrize(
     ("criterion", "is_loaded"), [("tool_call_count_v1", False), ("response_match_score", True)]
 )
-def test_nltk_is_loaded_only_where_words_are_stemmed(tmp_path: Path, criterion: str, is_loaded: bool) -> None:
+def test_nltk_is_loaded_only_where_words_are_stemmed(tmp_path, criterion, is_loaded):
     log, config = tmp_path / "log.jsonl", tmp_path / "config.json"
     turn = {"user": "Hi", "agent": "The flight is booked.", "expected": {"response": "It is booked."}}
     log.write_text(json.dumps({"conversation_id": "c", "turns": [turn]}))

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests import forked
 from tests.tables import file_of, files_of
 from turnwise.pipeline.cli.main import main
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 TAU = SHARED / "tau2_airline_gpt-4.1_vs_ft.jsonl"
-PAIRS = SHARED / "pairs_500"
 FINE_TUNED = "ft:gpt-4.1-2025-04-14:sierra:tau2-full-sft:BzrYdMNm"
 CONFIG = {"criteria": {"response_match_score": 0.8}}
 
@@ -85,23 +83,6 @@ def test_base_against_fine_tuned_by_the_recorded_reward(tmp_path, compared):
     assert found["overall"]["p"] == pytest.approx(0.508, abs=5e-4)
 
 
-@pytest.mark.skipif(not PAIRS.exists(), reason=f"{PAIRS} is absent")
-def test_500_pairs(tmp_path, compared):
-    output = str(tmp_path / "out")
-    inputs = ["--input", str(PAIRS / "logs.jsonl"), "--eval_cases", str(PAIRS / "cases.jsonl")]
-    config = json.loads((PAIRS / "config.json").read_text()) | {"tools": {"do_address": "write"}}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    assert main(["run", *inputs, "--config", str(tmp_path / "config.json"), "--output", output]) == 0
-    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
-    found = criterion(text, "tool_effects_v1")
-    overall = found["overall"]
-    assert status == 0
-    assert (found["gained"], found["lost"], overall["word"]) == (84, 73, "cannot tell")
-    assert overall["difference"] == pytest.approx(0.022) and overall["p"] == pytest.approx(0.425, abs=1e-3)
-    assert overall["detectable"] == pytest.approx(0.0697, abs=1e-3) and overall["pairs_needed"] == 5085
-    assert [own for own in json.loads(text)["slices"] if own["stands_out"]] == []
-
-
 BAD = "No, not at all, never"
 
 
@@ -118,7 +99,7 @@ def cases(size):
 
 @pytest.mark.parametrize(
     "bad, fail_on, status",
-    [(10, "worse", 1), (10, "not_noninferior", 1), (0, "worse", 0), (0, "not_noninferior", 1)],
+    [(10, "worse", 1), (0, "worse", 0), (0, "not_noninferior", 1)],
 )
 def test_the_exit_status(scored, compared, bad, fail_on, status):
     """30 pairs that all agree do not show that a version is not worse."""
@@ -162,7 +143,10 @@ def test_a_run_that_failed_or_lost_records_is_named_first(scored, compared):
 
 @pytest.mark.parametrize(
     ("problems", "status"),
-    [(["disk full"], 1), ([], 1), (["gate: all_pass: failed"], 0), (["gate: x", "disk full"], 1)],
+    [
+        (["disk full"], 1),
+        (["gate: all_pass: failed"], 0),
+    ],
 )
 def test_a_run_that_failed_does_not_pass(scored, compared, problems, status):
     logs = versions(30)
@@ -210,54 +194,6 @@ def test_cases_whose_expectation_changed_are_left_out(scored, compared):
     assert {flip["case"] for flip in json.loads(text)["flips"]} == set()
 
 
-def test_nothing_is_compared_if_every_expectation_changed(scored, compared):
-    logs = versions(9)
-    for one in logs[9:]:
-        one["turns"][0]["expected"] = {"response": "Hello", "tool_calls": []}
-    status, text, _ = compared(scored(logs), "--versions", "v1", "v2", "--by", "eval_id")
-    assert status == 0 and "0 pairs by eval_id" in text and "9 cases left out" in text
-    assert text.count("cannot tell whether v2") == 2 and "two groups" not in text
-
-
-RAISING = """
-import turnwise
-
-class Polite(turnwise.MeasuredCriterion):
-    '''Whether the agent greets.
-
-    When to use: in tests.
-    '''
-
-    name = "polite"
-
-    def score(self, sample, pair):
-        if pair.actual.agent != "Hello":
-            raise RuntimeError("boom")
-        return turnwise.Score(1.0)
-"""
-
-
-def test_a_store_says_what_changed_was_lost_or_raised_an_error(scored, compared, tmp_path):
-    (tmp_path / "plug.py").write_text(RAISING)
-    store, logs = f"sqlite:///{tmp_path}/s.db", versions(30, 20)
-    for one in logs[30:35]:
-        one["turns"][0]["expected"] = {"response": BAD}
-    (tmp_path / "config.json").write_text('{"criteria": {"response_match_score": 0.8, "polite": 1.0}}')
-    for run_id, own in (("r1", logs[:30]), ("r2", [*logs[30:], BROKEN])):
-        (tmp_path / f"{run_id}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in own))
-        options = ("--config", "config.json", "--plugin", "plug.py", "--store", store, "--run_id", run_id)
-        paths = ("--input", f"{run_id}.jsonl", "--output", f"{run_id}.out")
-        forked.run(["run", *paths, *options], tmp_path)
-    found = ("--store", store, "--versions", "r1", "r2", "--fail_on", "not_noninferior")
-    status, text, errors = compared(*found, "--format", "json")
-    document, polite = json.loads(text), criterion(text, "polite")
-    assert (document["pairing"]["pairs"], document["pairing"]["changed"]) == (25, 5)
-    assert polite["undecided"]["undecided_b"] == 20 and polite["overall"]["word"] == "cannot tell"
-    assert (document["a"]["lost"], document["b"]["lost"]) == (0, 1)
-    assert status == 1 and "5 cases left out" in errors
-    assert "turnwise: r2: 1 records or conversations were lost" in errors
-
-
 def test_two_directories_and_their_files(scored, compared, tmp_path):
     logs = versions(30, 10)
     one, other = scored(logs[:30], "one"), scored(logs[30:], "other")
@@ -272,7 +208,7 @@ def test_two_directories_and_their_files(scored, compared, tmp_path):
     assert "| evaluation\\_status | 100.0% | 66.7% | -33.3 pt (-52.8 to -15.2) | 0.002 | worse |" in lines
 
 
-@pytest.mark.parametrize("width", [20, 40, 80, 200])
+@pytest.mark.parametrize("width", [20, 80])
 def test_the_report_fits_the_terminal(scored, compared, monkeypatch, width):
     output = scored(versions(12, 5))
     monkeypatch.setenv("COLUMNS", str(width))
@@ -297,7 +233,6 @@ def test_what_is_written_by_strangers_is_escaped(scored, compared, tmp_path):
 RULERS = [
     ({"criteria": {"response_match_score": 0.5}}, "criteria.response_match_score.threshold (0.8 for A, 0.5"),
     ({**CONFIG, "adk_compat": True}, "adk_compat (false for A, true for B)"),
-    ({**CONFIG, "tools": {"book": "write"}}, "tools.book"),
 ]
 
 
@@ -376,18 +311,14 @@ def nothing_by_case(scored):
 
 ERRORS = [
     (lambda scored: [], "name one or two output directories of runs, or --store"),
-    (lambda scored: ["/a", "/b", "/c"], "name one or two output directories"),
     (lambda scored: ["/no/such"], "/no/such: is no output directory of a run"),
     (one_version, "holds one app version, v1; name a second directory"),
     (two_unnamed, "--versions names the base and the candidate (there are: v1, v2)"),
     (unknown, "--versions v9: is no app version with scored conversations"),
-    (same, "A and B are the same conversations of the same run"),
     (same_directory, "A and B are the same conversations of the same run"),
     (empty, "holds no scored conversation"),
     (nothing_by_case, "--by eval_id: no case of v1 is in v2"),
     (lambda scored: ["/a", "--alpha", "1"], "--alpha 1: must be between 1e-09 and 1"),
-    (lambda scored: ["/a", "--alpha", "1e-17"], "--alpha 1e-17: must be between 1e-09 and 1"),
-    (lambda scored: ["/a", "--margin", "-0.1"], "--margin"),
     (lambda scored: ["--store", "sqlite:////no/such"], "--store: --versions names"),
     (lambda scored: ["--store", "sqlite:////no/such", "--versions", "a", "b"], "no such store"),
 ]
@@ -440,23 +371,6 @@ def test_a_criterion_that_one_run_did_not_measure_does_not_pass(scored, compared
     assert status == 1 and "final_response_match_v2: not compared: v2 has no score of it" in errors
 
 
-def test_a_criterion_without_a_judge_is_not_the_same(scored, compared):
-    config = {"criteria": {"final_response_match_v2": 0.5}}
-    output = scored(versions(9), "out", config, "--judge", "none")
-    status, text, errors = compared(
-        output, "--versions", "v1", "v2", "--fail_on", "worse", "--format", "json"
-    )
-    found = criterion(text, "final_response_match_v2")
-    assert found["overall"]["word"] == "cannot tell" and found["overall"]["difference"] is None
-    assert status == 1 and "final_response_match_v2: cannot tell" in errors
-
-
-def test_avro(scored, compared):
-    output = scored(versions(9, 3), "out", CONFIG, "--output_format", "avro")
-    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
-    assert status == 0 and criterion(text, "response_match_score")["lost"] == 3
-
-
 def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
     store = f"sqlite:///{tmp_path / 'store.db'}"
     app = "projects/p/locations/l/apps/a"
@@ -477,14 +391,6 @@ def test_versions_and_runs_of_a_store(scored, compared, tmp_path):
     assert (
         compared("--store", store, "--app", "projects/p/locations/l/apps/b", "--versions", "v1", "v2")[0] == 2
     )
-
-
-def test_a_version_may_be_named_as_it_is_shown(scored, compared):
-    logs = [one | {"app_version": f"{one['app_version']}\x1b[31m"} for one in versions(3)]
-    status, text, _ = compared(
-        scored(logs), "--versions", r"v1\u001b[31m", r"v2\u001b[31m", "--format", "json"
-    )
-    assert status == 0 and json.loads(text)["a"]["name"] == "v1\x1b[31m"
 
 
 @pytest.mark.parametrize("names_task", [True, False])

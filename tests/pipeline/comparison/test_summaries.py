@@ -13,7 +13,7 @@ from sqlalchemy import delete, select, update
 
 import turnwise
 from tests.store_rows import DOCUMENT, ENDED
-from turnwise.pipeline.store.comparison import RowReader, SideName, read_sides, stored_records
+from turnwise.pipeline.store.comparison import RowReader, SideName, read_sides
 from turnwise.pipeline.store.database import (
     EXECUTIONS,
     RESULT_ROWS,
@@ -21,7 +21,6 @@ from turnwise.pipeline.store.database import (
     RUN_SUMMARIES,
     SCORE_ROWS,
     Store,
-    evaluation_name,
 )
 from turnwise.pipeline.store.lost import ROW_TABLES
 from turnwise.pipeline.store.rows import evaluations_with_results, figures_of, read_figures
@@ -96,7 +95,7 @@ def kept(store: Store) -> list[str]:
 VERSIONS = SideName("v1", "version"), SideName("v2", "version")
 
 
-def test_comparisons_of_summaries_are_those_of_rows(store: Store, put: Any) -> None:
+def test_comparisons_of_summaries_are_those_of_rows(store, put):
     put("r1", "v1", range(40))
     put("r2", "v1", range(30, 60))
     put("r3", "v2", range(20, 70))
@@ -111,7 +110,7 @@ def test_comparisons_of_summaries_are_those_of_rows(store: Store, put: Any) -> N
     assert check_same(store, *VERSIONS, evaluations=evaluations) != found
 
 
-def test_undecided_judged_and_repeated_scores_are_compared_alike(store: Store, put: Any) -> None:
+def test_undecided_judged_and_repeated_scores_are_compared_alike(store, put):
     put("r1", "v1", range(25))
     put("r2", "v2", range(25))
     is_one = SCORE_ROWS.c.conversation_id.in_([f"c-{number}" for number in range(5)])
@@ -128,7 +127,7 @@ def test_undecided_judged_and_repeated_scores_are_compared_alike(store: Store, p
     assert any(own.undecided for own in found.criteria)
 
 
-def test_verdicts_and_scores_are_of_one_run(store: Store, put: Any) -> None:
+def test_verdicts_and_scores_are_of_one_run(store, put):
     put("r", "v1", range(30))
     put("r-1", "v1", range(30))
     put("r-2", "v2", range(30))
@@ -146,16 +145,7 @@ def test_verdicts_and_scores_are_of_one_run(store: Store, put: Any) -> None:
         assert verdicts.any() and verdicts.tolist() == np.any([*failed.values()], axis=0).tolist()
 
 
-def test_each_case_of_one_conversation_id_has_its_evaluation(store: Store, put: Any) -> None:
-    one = record(random.Random(1), "c", "v1")
-    put("r", "v1", range(0), more=[one | {"eval_id": f"größe-{number}"} for number in range(4)])
-    found = store.read(lambda c: stored_records(c, APP, "run", f"{APP}/evaluationRuns/r"))
-    assert {own.case: own.evaluation for own in found} == {
-        f"größe-{number}": evaluation_name(APP, f"größe-{number}") for number in range(4)
-    }
-
-
-def test_a_run_that_a_summary_cannot_tell_is_read_by_rows(store: Store, put: Any) -> None:
+def test_a_run_that_a_summary_cannot_tell_is_read_by_rows(store, put):
     put("r1", "v1", range(3))
     whole = SCORE_ROWS.c.criterion == "response_match_score"
     store.write(lambda c: c.execute(update(SCORE_ROWS).where(whole).values(turn_index=None)))
@@ -170,7 +160,7 @@ def test_a_run_that_a_summary_cannot_tell_is_read_by_rows(store: Store, put: Any
     [(range(40, 50), True), (range(40), True), (range(10, 50), False)],
     ids=["other conversations", "all of them again", "some of them again"],
 )
-def test_figures_of_summaries_are_those_of_rows(store: Store, put: Any, again: range, is_told: bool) -> None:
+def test_figures_of_summaries_are_those_of_rows(store, put, again, is_told):
     put("r1", "v1", range(40))
     put("r2", "v1", again)
     put("r3", "v2", range(40))
@@ -183,7 +173,7 @@ def test_figures_of_summaries_are_those_of_rows(store: Store, put: Any, again: r
     assert is_told or None in summed.values()
 
 
-def test_a_summary_goes_with_what_it_is_of(store: Store, put: Any) -> None:
+def test_a_summary_goes_with_what_it_is_of(store, put):
     put("r1", "v1", range(4))
     put("r2", "v2", range(4))
     keep_summaries(store, APP)
@@ -194,7 +184,7 @@ def test_a_summary_goes_with_what_it_is_of(store: Store, put: Any) -> None:
     assert len(kept(store)) == 1
 
 
-def test_a_summary_of_what_was_changed_is_not_used(store: Store, put: Any) -> None:
+def test_a_summary_of_what_was_changed_is_not_used(store, put):
     put("r1", "v1", range(4))
     put("r2", "v2", range(4))
     keep_summaries(store, APP)
@@ -217,22 +207,16 @@ def again(change: Callable[[Any], Any]) -> Callable[[str], str]:
 
 
 DAMAGES: dict[str, Callable[[str], str]] = {
-    "cut off": lambda text: text[:-1],
-    "nothing but a part of a checksum": lambda text: text[:5],
     "no checksum": lambda text: text[8:],
-    "another outcome": lambda text: text.replace("FAIL", "MAYBE"),
     "a criterion of another name": lambda text: text.replace("tool_trajectory", "tool_invocation"),
-    "no criteria": lambda text: text[:8] + json.dumps([*json.loads(text[8:])[:9], [], []]),
     "another form": again(lambda own: own[:9]),
-    "a list in another place": again(lambda own: [*own[:9], own[10], own[9]]),
     "places that are objects": again(lambda own: [{**own[0], "places": ["|O", "AAAAAAAAAAA="]}, *own[1:]]),
-    "values that are places": again(lambda own: [*own[:9], [[own[9][0][0], *own[9][0][2:]]], *own[10:]]),
     "no base64": again(lambda own: [{**own[0], "places": ["|u1", "A"]}, *own[1:]]),
 }
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES])
-def test_a_summary_that_cannot_be_read_is_made_of_the_rows(store: Store, put: Any, damage: str) -> None:
+def test_a_summary_that_cannot_be_read_is_made_of_the_rows(store, put, damage):
     put("r-1", "v1", range(4))
     keep_summaries(store, APP)
     text = store.read(lambda c: c.execute(select(RUN_SUMMARIES.c.content)).scalar_one())
@@ -245,10 +229,8 @@ def test_a_summary_that_cannot_be_read_is_made_of_the_rows(store: Store, put: An
     assert store.read(lambda c: repr(Summaries(c, APP).figures())) == figures
 
 
-@pytest.mark.parametrize("content", ["{", "{}", "[]"])
-def test_a_score_that_cannot_be_read_is_one_line(
-    store: Store, put: Callable[..., None], content: str
-) -> None:
+@pytest.mark.parametrize("content", ["{", "[]"])
+def test_a_score_that_cannot_be_read_is_one_line(store, put, content):
     for version in ("v1", "v2"):
         put(f"r-{version}", f"{APP}/versions/{version}", range(4))
     store.write(lambda c: c.execute(update(SCORE_ROWS).values(content=content)))

@@ -8,7 +8,6 @@ import pytest
 
 import turnwise
 from turnwise.pipeline.cli.main import main
-from turnwise.transforms.formats.registry import FORMATS
 from turnwise.transforms.tools.conversion import TARGETS
 
 SAMPLE = Path(__file__).parents[3] / "pipeline/sample_data"
@@ -42,7 +41,7 @@ def convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 @pytest.mark.parametrize("to", ["turnwise", "openai_chat"])
-def test_logs_are_read_back_equal(tmp_path: Path, convert: Any, to: str) -> None:
+def test_logs_are_read_back_equal(tmp_path, convert, to):
     source = lines(tmp_path / "log.jsonl", LOG, LOG | {"conversation_id": "c2"})
     status, done, output = convert(source, to)
     assert (status, done["written"], done["not_held"], done["added"]) == (0, 2, {}, {})
@@ -53,7 +52,7 @@ def test_logs_are_read_back_equal(tmp_path: Path, convert: Any, to: str) -> None
 
 
 @pytest.mark.parametrize("to", ["turnwise", "adk_eval_set", "ces_evaluation"])
-def test_cases_are_read_back_equal(tmp_path: Path, convert: Any, to: str) -> None:
+def test_cases_are_read_back_equal(tmp_path, convert, to):
     status, done, output = convert(lines(tmp_path / "cases.jsonl", CASE), to)
     assert (status, done["cases"], done["written"], done["not_held"]) == (0, 1, 1, {})
     (case,) = turnwise.read_cases(str(output))
@@ -66,16 +65,7 @@ def test_cases_are_read_back_equal(tmp_path: Path, convert: Any, to: str) -> Non
     )
 
 
-def test_the_recording_of_an_agent_becomes_an_eval_set(tmp_path: Path, convert: Any) -> None:
-    status, done, output = convert(lines(tmp_path / "log.jsonl", LOG), "adk_eval_set")
-    assert status == 0 and done["not_held"] == {}
-    (case,) = turnwise.read_cases(str(output))
-    assert case.eval_set_id == "out-adk_eval_set" and case.turns[0].response == "On its way."
-
-
-def test_what_is_not_held_is_listed_on_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_not_held_is_listed_on_the_terminal(tmp_path, capsys):
     log = LOG | {"app_version": "v1", "turns": [TURN | {"latency_ms": 5.0}]}
     output = tmp_path / "out.json"
     assert main(["convert", lines(tmp_path / "l.jsonl", log), str(output), "--to", "ces_evaluation"]) == 0
@@ -84,7 +74,7 @@ def test_what_is_not_held_is_listed_on_the_terminal(
     assert "not held by ces_evaluation: app_version 1, turns.latency_ms 1" in " ".join(out.split())
 
 
-def test_what_cannot_be_read_or_held_is_status_1(tmp_path: Path, convert: Any) -> None:
+def test_what_cannot_be_read_or_held_is_status_1(tmp_path, convert):
     scenario = {"eval_id": "s", "kind": "scenario", "task": "Book"}
     status, done, _ = convert(lines(tmp_path / "mixed.jsonl", CASE, "{", scenario), "openai_chat")
     assert (status, done["written"], done["lost_count"]) == (1, 1, 2)
@@ -94,7 +84,7 @@ def test_what_cannot_be_read_or_held_is_status_1(tmp_path: Path, convert: Any) -
     ]
 
 
-def test_nothing_written_leaves_no_file(tmp_path: Path, convert: Any) -> None:
+def test_nothing_written_leaves_no_file(tmp_path, convert):
     status, done, output = convert(lines(tmp_path / "bad.jsonl", "{"), "turnwise")
     assert (status, done["output"], output.exists()) == (1, None, False)
     assert list(tmp_path.glob("*.partial")) == []
@@ -102,7 +92,7 @@ def test_nothing_written_leaves_no_file(tmp_path: Path, convert: Any) -> None:
     assert (status, done["written"], output.exists()) == (1, 0, False)
 
 
-def test_an_eval_set_has_each_id_once(tmp_path: Path, convert: Any) -> None:
+def test_an_eval_set_has_each_id_once(tmp_path, convert):
     other = CASE | {"turns": [{"user": "Other", "response": "x"}]}
     status, done, output = convert(lines(tmp_path / "cases.jsonl", CASE, CASE, other), "adk_eval_set")
     assert (status, done["written"], done["lost_count"]) == (1, 1, 1)
@@ -110,7 +100,7 @@ def test_an_eval_set_has_each_id_once(tmp_path: Path, convert: Any) -> None:
     assert len(json.loads(output.read_text())["eval_cases"]) == 1
 
 
-def test_events_are_joined_before(tmp_path: Path, convert: Any) -> None:
+def test_events_are_joined_before(tmp_path, convert):
     events = [
         {"conversation_id": "s", "turn_index": i, "turn": {"user": f"q{i}", "agent": "a"}} for i in (1, 0)
     ]
@@ -120,7 +110,7 @@ def test_events_are_joined_before(tmp_path: Path, convert: Any) -> None:
 
 
 @pytest.mark.parametrize("to", sorted(TARGETS))
-def test_the_sample_is_converted_whole(convert: Any, to: str) -> None:
+def test_the_sample_is_converted_whole(convert, to):
     status, done, output = convert(str(SAMPLE / "conversations"), to)
     # One record of the sample is broken on purpose.
     reasons = [one["reason"] for one in done["lost"]]
@@ -130,13 +120,7 @@ def test_the_sample_is_converted_whole(convert: Any, to: str) -> None:
     assert main(["inspect", str(output)]) == 0
 
 
-def test_every_target_is_a_format_that_is_read() -> None:
-    assert set(TARGETS) <= set(FORMATS)
-
-
-def test_wrong_arguments_are_one_line_and_write_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_are_one_line_and_write_nothing(tmp_path, capsys):
     log, there = lines(tmp_path / "log.jsonl", LOG), lines(tmp_path / "there.json", "x")
     out = str(tmp_path / "out.json")
     for arguments in (
@@ -152,7 +136,7 @@ def test_wrong_arguments_are_one_line_and_write_nothing(
     assert Path(there).read_text() == "x\n" and not Path(out).exists()
 
 
-def test_a_target_of_a_plugin_is_written_and_its_losses_are_found(tmp_path: Path, convert: Any) -> None:
+def test_a_target_of_a_plugin_is_written_and_its_losses_are_found(tmp_path, convert):
     plugin = tmp_path / "own_target.py"
     plugin.write_text(
         "import turnwise\n"

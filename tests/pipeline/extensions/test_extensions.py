@@ -67,7 +67,7 @@ def lines(folder: Path, table: str) -> list:
     return rows_of(folder / "out", table)
 
 
-def test_every_kind_works_in_a_run(way, tmp_path: Path) -> None:
+def test_every_kind_works_in_a_run(way, tmp_path):
     store = tmp_path / "store"
     chosen = ["--output_format", "csv", "--store", f"example://{store}", "--judge", "example_rules"]
     done = run(tmp_path, way, *chosen)
@@ -95,7 +95,7 @@ def test_every_kind_works_in_a_run(way, tmp_path: Path) -> None:
     assert (tools.returncode, tools.stderr) == (0, "0 tools, 0 of them guessed by name\n")
 
 
-def test_events_are_joined_in_a_stream(site: Path, tmp_path: Path) -> None:
+def test_events_are_joined_in_a_stream(site, tmp_path):
     way = ([], {**os.environ, "PYTHONPATH": str(site)})
     at = ["2026-03-01T10:00:00Z", "2026-03-01T10:00:05Z"]
     events = [
@@ -112,7 +112,7 @@ def test_events_are_joined_in_a_stream(site: Path, tmp_path: Path) -> None:
     assert metrics[0]["window_start"].startswith("2026-03-01T10")
 
 
-def test_worker_processes_find_the_file(tmp_path: Path) -> None:
+def test_worker_processes_find_the_file(tmp_path):
     processes = ["--workers", "2"]
     done = run(tmp_path, (["--plugin", str(FILE)], dict(os.environ)), *processes, "--judge", "example_rules")
     assert done.returncode == 0, done.stderr
@@ -134,16 +134,6 @@ UNKNOWN = [
         "parquet:FOLDER, parquet:gs://BUCKET/FOLDER, sqlite:///FILE, postgresql://...)",
     ),
     (["--store", "exampel:///x"], "--store exampel:///x: is no store (did you mean example?)"),
-    (
-        ["--judge", "example_rule"],
-        "--judge example_rule: unknown judge (did you mean example_rules? "
-        "there are: anthropic, azure, example_rules, gemini, local, none, openai)",
-    ),
-    (
-        ["--judge", "zzzz"],
-        "--judge zzzz: unknown judge "
-        "(there are: anthropic, azure, example_rules, gemini, local, none, openai)",
-    ),
 ]
 
 
@@ -154,7 +144,7 @@ print(*(main([*sys.argv[2:], *arguments]) for arguments in json.loads(sys.argv[1
 """
 
 
-def test_an_unknown_name_is_refused(site: Path, tmp_path: Path) -> None:
+def test_an_unknown_name_is_refused(site, tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text(json.dumps(CALLS[0]) + "\n")
     command = [sys.executable, "-c", EACH, json.dumps([arguments for arguments, _ in UNKNOWN])]
@@ -174,7 +164,6 @@ class Whole(MeasuredCriterion):
 """
 BROKEN = {
     "import zzz_missing": "ModuleNotFoundError: No module named 'zzz_missing'",
-    "raise SystemExit(0)": "SystemExit: 0",
     "x = = 1": "SyntaxError: invalid syntax",
     "class A(MeasuredCriterion):\n    name = 'a'": "it lacks score",
     "class A(JudgedCriterion):\n    name = 'a'": "it lacks judge (or judge_conversation)",
@@ -183,38 +172,28 @@ BROKEN = {
         f"class A(Whole):\n    name = 'a'\n    {line}": f"A cannot be used as criterion: its {message}"
         for line, message in {
             "gate = 'at_moist'": "gate is 'at_moist'; it must be one of at_least, at_most",
-            "unit = 'bananas'": "unit is 'bananas'; it must be one of score, seconds, count",
-            "rests_on = ('word',)": "rests_on is ('word',); it must be a tuple of calls, words",
             "rests_on = 'words'": "rests_on is 'words'; it must be a tuple of calls, words",
             "scale = (1, 0)": "scale is (1, 0); it must be two numbers",
-            "scale = 'x'": "scale is 'x'; it must be two numbers",
             "special_values = -1": "special_values is -1; it must be a tuple of numbers",
             "turns_count = 'no'": "turns_count is 'no'; it must be True or False",
-            "name = ''": "name is ''; a name is a text without spaces",
             "name = 5": "name is 5; a name is a text without spaces",
         }.items()
     },
     "class A(Whole):\n    name: str = 'a'": "A cannot be used as criterion: it has no name of its own",
     "class A(Whole):\n    name = 'a'\n    gate: str = 'at_most'": "gate: write ClassVar in the annotation",
-    "class A(Whole): pass": "A cannot be used as criterion: it has no name of its own",
     "register_format(Format(name=5, help='x' * 400, recognises=bool))": (
         "TypeError: Format 5 cannot be used as input format: its name is 5; a name is a text without spaces\n"
     ),
-    "register_judge(JudgeKind(name='', help='', answer=print))": "its name is ''",
-    "register_sink(SinkKind(name=None, help='', writer=print, read=print))": "its name is None",
     "register_format(Format(name='turnwise', help='', recognises=bool, read_log=print))": "turnwise is taken",
     "register_format(Format(name='a', help='', recognises=bool))": "it reads neither logs nor eval cases",
-    "register_format(Whole)": "it is no Format",
     "register_judge(JudgeKind(name='a', help=''))": "it needs either connect or answer",
-    "register_judge(JudgeKind(name='local', help='', answer=print))": "the name local is taken",
-    "register_sink(SinkKind(name='avro', help='', writer=print, read=print))": "the name avro is taken",
     "register_sink(SinkKind(name='a', help='', writer=print))": "writer and read",
     "register_sink(SinkKind(name='a', help='', open=print, schemes=('sqlite',)))": "sqlite is taken",
 }
 
 
 @pytest.mark.parametrize(("text", "message"), BROKEN.items())
-def test_a_broken_plugin_is_told_in_one_line(text: str, message: str, turnwise, tmp_path: Path) -> None:
+def test_a_broken_plugin_is_told_in_one_line(text, message, turnwise, tmp_path):
     plugin, log = tmp_path / f"{tmp_path.name}.py", tmp_path / "log.jsonl"
     plugin.write_text(START + text)
     log.write_text('{"conversation_id": "a", "turns": [{"user": "x", "agent": "y"}]}\n')
@@ -226,7 +205,7 @@ def test_a_broken_plugin_is_told_in_one_line(text: str, message: str, turnwise, 
 
 
 @pytest.mark.parametrize("plugin", ["zzz.missing", "zzz/missing.py", "missing.py"])
-def test_a_plugin_that_is_not_there(plugin: str, turnwise, tmp_path: Path) -> None:
+def test_a_plugin_that_is_not_there(plugin, turnwise, tmp_path):
     done = turnwise("tools", str(tmp_path), "--plugin", plugin)
     assert (
         done.status == 2
@@ -255,7 +234,7 @@ for site in sys.argv[1:5]:
 """
 
 
-def test_a_broken_package_is_named(tmp_path: Path) -> None:
+def test_a_broken_package_is_named(tmp_path):
     for group, value, _ in BROKEN_PACKAGES:
         info = tmp_path / group / "broken_one-1.0.dist-info"
         info.mkdir(parents=True)
@@ -299,7 +278,7 @@ else:
 """
 
 
-def test_a_notebook_cell_can_be_run_again() -> None:
+def test_a_notebook_cell_can_be_run_again():
     done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -315,7 +294,7 @@ assert CRITERIA["odd"] is example_criterion.Odd
 """
 
 
-def test_a_module_can_be_reloaded(tmp_path: Path) -> None:
+def test_a_module_can_be_reloaded(tmp_path):
     text = START + "class Odd(Whole):\n    name = 'odd'\n"
     (tmp_path / "example_criterion.py").write_text(text)
     done = subprocess.run(
@@ -324,7 +303,7 @@ def test_a_module_can_be_reloaded(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_entry_point_has_the_name_of_its_object(tmp_path: Path) -> None:
+def test_an_entry_point_has_the_name_of_its_object(tmp_path):
     info = tmp_path / "site/other_name-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-name\nVersion: 1.0\n")

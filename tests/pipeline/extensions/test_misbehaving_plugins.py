@@ -10,7 +10,6 @@ from tests.tables import files_of, rows_of
 
 TURN = '{"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}'
 LOG = f'{{"conversation_id": "c1", "turns": [{TURN}]}}\n'
-MATCH = "final_response_match_v2"
 START = """
 from typing import ClassVar
 from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
@@ -31,23 +30,11 @@ JUDGE = "register_judge(JudgeKind(name='mine', help='', model='m', {}))"
 STORE, OWN = ["--store", "mine://x"], ["--judge", "mine", "--judge_cache", "none"]
 REFUSED = [
     (SINK.format("leave"), STORE, "sink mine: open: SystemExit: 0"),
-    (SINK.format("fail"), STORE, "sink mine: open: RuntimeError: it broke"),
     (SINK.format("nothing"), STORE, "sink mine: open returned NoneType, which has no method write_table"),
     (JUDGE.format("connect=connect, check=leave"), OWN, "judge mine: check: SystemExit: 0"),
-    (JUDGE.format("connect=connect, check=fail"), OWN, "judge mine: check: RuntimeError: it broke"),
     (JUDGE.format("connect=connect, is_available=leave"), [], "judge mine: is_available: SystemExit: 0"),
-    (
-        JUDGE.format("connect=connect, is_available=fail"),
-        [],
-        "judge mine: is_available: RuntimeError: it broke",
-    ),
     (JUDGE.format("connect=leave"), OWN, "judge mine: connect: SystemExit: 0"),
-    (JUDGE.format("connect=fail"), OWN, "judge mine: connect: RuntimeError: it broke"),
-    (
-        JUDGE.format("connect=nothing"),
-        OWN,
-        "judge mine: connect returned no Backend: ",
-    ),
+    (JUDGE.format("connect=nothing"), OWN, "judge mine: connect returned no Backend: "),
     (JUDGE.format("connect=connect, access=leave"), OWN, "judge mine: access: SystemExit: 0"),
 ]
 
@@ -72,14 +59,14 @@ def run(
 
 
 @pytest.mark.parametrize(("plugin", "arguments", "message"), REFUSED)
-def test_is_refused_before_the_run(plugin: str, arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_is_refused_before_the_run(plugin, arguments, message, tmp_path):
     done = run(tmp_path, plugin, *arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"turnwise: {message}")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_format_that_ends_the_process_is_a_record_not_read(tmp_path: Path) -> None:
+def test_a_format_that_ends_the_process_is_a_record_not_read(tmp_path):
     plugin = "register_format(Format(name='mine', help='', recognises=leave, read_log=nothing))"
     tools = run(tmp_path, plugin, command="tools")
     assert tools.returncode == 1 and "1 record not read" in tools.stderr
@@ -89,7 +76,7 @@ def test_a_format_that_ends_the_process_is_a_record_not_read(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["Measured", "Judged"])
-def test_a_criterion_that_ends_the_process_is_a_failure(kind: str, tmp_path: Path) -> None:
+def test_a_criterion_that_ends_the_process_is_a_failure(kind, tmp_path):
     method = (
         "def score(self, sample, pair)" if kind == "Measured" else "async def judge(self, sample, pair, ask)"
     )
@@ -100,7 +87,7 @@ def test_a_criterion_that_ends_the_process_is_a_failure(kind: str, tmp_path: Pat
     assert "Traceback" not in done.stderr
 
 
-def test_details_with_numpy_values_are_written(tmp_path: Path) -> None:
+def test_details_with_numpy_values_are_written(tmp_path):
     plugin = (
         "import numpy\nclass Own(MeasuredCriterion):\n    name: ClassVar[str] = 'own'\n"
         "    def score(self, sample, pair):\n"
@@ -114,7 +101,7 @@ def test_details_with_numpy_values_are_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", ["SystemExit(0)", "GeneratorExit()", "type('Odd', (BaseException,), {})()"])
-def test_a_judge_that_ends_the_process_leaves_conversations_unscored(error: str, tmp_path: Path) -> None:
+def test_a_judge_that_ends_the_process_leaves_conversations_unscored(error, tmp_path):
     plugin = f"def NOW(): raise {error}\n" + JUDGE.format("connect=connect")
     done = run(tmp_path, plugin, *OWN)
     assert done.returncode == 1 and "Traceback" not in done.stderr
@@ -147,16 +134,14 @@ WITHOUT_A_GUARD = [
 
 
 @pytest.mark.parametrize(("plugin", "arguments"), WITHOUT_A_GUARD)
-def test_a_hook_without_a_guard_ends_the_command_with_its_place(
-    plugin: str, arguments: list[str], tmp_path: Path
-) -> None:
+def test_a_hook_without_a_guard_ends_the_command_with_its_place(plugin, arguments, tmp_path):
     done = run(tmp_path, plugin, *arguments, "--judge", "none")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert "own.py:" in done.stderr and done.stderr.endswith(": SystemExit: 0\n")
 
 
 @pytest.mark.parametrize("read", ["leave", "fail", "nothing"])
-def test_a_sink_whose_rows_cannot_be_read_back_is_an_error(read: str, tmp_path: Path) -> None:
+def test_a_sink_whose_rows_cannot_be_read_back_is_an_error(read, tmp_path):
     plugin = f"register_sink(SinkKind(name='mine', help='', writer=JsonLinesWriter, read={read}))"
     done = run(tmp_path, plugin, "--output_format", "mine", "--judge", "none")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)

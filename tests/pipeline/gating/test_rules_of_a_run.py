@@ -1,8 +1,6 @@
 """The rules of a config at the end of `turnwise run`, in a stream, and in `turnwise.evaluate`."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,11 +62,6 @@ CHAT = {
 CASES: list[tuple[list[Any], list[Any], list[str]]] = [
     ([good("a"), good("b"), bad("c")], [rule()], []),
     ([good("a"), bad("b"), bad("c")], [rule()], ["pass rate at least 60 % (v1): failed: 33.33 %"]),
-    (
-        [good("a"), {"no": "log"}],
-        [rule()],
-        ["not decided: 100 % (20.65 to 100), 1 case; 1 not decided (1 record lost)"],
-    ),
     ([good("a"), {"no": "log"}], [rule(), {"rule": "coverage", "at_least": 0.5}], []),
     ([good("a")], [{"rule": "no_destructive_calls"}], []),
     (
@@ -82,11 +75,6 @@ CASES: list[tuple[list[Any], list[Any], list[str]]] = [
         ["what the tools do (cancel_order); state the effects in `tools` of the run's config: a"],
     ),
     (
-        [good("a"), log("b", [*STATED, {"name": "close_account"}], expected={"tool_calls": STATED})],
-        [{"rule": "no_destructive_calls"}],
-        ["not decided: open in 1 conversation: nothing says whether the calls were expected, or what "],
-    ),
-    (
         [good("a"), CHAT],
         [{"rule": "no_destructive_calls"}],
         ["calls may be missing in the logs of 1 conversation: b"],
@@ -96,9 +84,7 @@ CASES: list[tuple[list[Any], list[Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("logs", "rules", "problems"), CASES)
-def test_a_rule_that_does_not_pass_fails_the_run(
-    run: Run, logs: Any, rules: Any, problems: list[str]
-) -> None:
+def test_a_rule_that_does_not_pass_fails_the_run(run, logs, rules, problems):
     done = run(logs, *rules)
     document = done.document("run.json")
     assert done.status == document["exit_status"] == (1 if problems else 0), done.err
@@ -111,7 +97,7 @@ def test_a_rule_that_does_not_pass_fails_the_run(
 
 
 @pytest.mark.parametrize(("logs", "rules", "problems"), CASES)
-def test_an_evaluation_in_python_says_the_same(logs: Any, rules: Any, problems: list[str]) -> None:
+def test_an_evaluation_in_python_says_the_same(logs, rules, problems):
     config = {
         "criteria": {"tool_trajectory_avg_score": 1.0},
         "tools": {"cancel_order": {"effect": "write", "destructive": True}},
@@ -124,7 +110,7 @@ def test_an_evaluation_in_python_says_the_same(logs: Any, rules: Any, problems: 
 
 
 @pytest.mark.parametrize("kind", [(), ("--streaming", "--stop_after", "2")])
-def test_fail_on_is_short_for_a_rule(run: Run, kind: tuple[str, ...]) -> None:
+def test_fail_on_is_short_for_a_rule(run, kind):
     fail_on = ("--fail_on", "tool_trajectory_avg_score", *kind)
     done = run([good("a"), bad("c")], options=fail_on, name="short")
     stated = run(
@@ -146,13 +132,13 @@ def test_fail_on_is_short_for_a_rule(run: Run, kind: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(("ratio", "status"), [((), 1), (("--max_failure_ratio", "0.5"), 0)])
-def test_lost_records_are_allowed_in_the_run_and_after_it(run: Run, ratio: Any, status: int) -> None:
+def test_lost_records_are_allowed_in_the_run_and_after_it(run, ratio, status):
     done = run([good("a"), {"no": "log"}], options=("--fail_on", "evaluation_status", *ratio))
     assert done.status == status == main(["gate", str(done.directory)])
     assert ("(1 record lost); lost: " in done.err) == (status == 1)
 
 
-def test_a_stream_does_not_compare_for_fail_on(run: Run) -> None:
+def test_a_stream_does_not_compare_for_fail_on(run):
     base = run([good("a")], rule(), name="base")
     options = ("--fail_on", "evaluation_status", "--baseline", base.directory)
     assert run([good("a")], options=options, name="batch").status == 0
@@ -160,44 +146,7 @@ def test_a_stream_does_not_compare_for_fail_on(run: Run) -> None:
     assert done.status == 2 and "the config has no rule that compares" in done.err
 
 
-# In a process of its own, because a criterion that is defined is in the registry of all tests.
-FAULTY = """
-import json, turnwise
-class Faulty(turnwise.MeasuredCriterion):
-    name = "faulty"
-    threshold: float | None = 0.0
-    of_whole: bool = False
-    def score(self, sample, pair):
-        if sample.conversation.conversation_id == "bad" and not self.of_whole:
-            raise ZeroDivisionError("a fault of its own")
-        return turnwise.Score(1.0)
-    def score_conversation(self, sample):
-        if sample.conversation.conversation_id == "bad" and self.of_whole:
-            raise ZeroDivisionError("a fault of its own")
-def problems(name, of_whole):
-    logs = [{"conversation_id": one, "turns": [{"user": "Hi", "agent": "Hi"}]} for one in ("good", name)]
-    gate = {"rules": [{"rule": "all_pass", "criterion": "faulty"}]}
-    config = {"criteria": {"faulty": {"of_whole": of_whole}}, "gate": gate}
-    return turnwise.evaluate(logs, config=config).problems[:1]
-print(json.dumps([problems(name, of_whole) for name in ("fine", "bad") for of_whole in (False, True)]))
-"""
-
-
-def test_a_criterion_that_raised_is_not_decided() -> None:
-    done = subprocess.run([sys.executable, "-c", FAULTY], capture_output=True, text=True, check=True)
-    said = "gate: faulty: every conversation passes: not decided: 0 failed, 1 not decided: bad"
-    assert json.loads(done.stdout) == [[], [], [said], [said]]
-
-
-def test_a_stream_is_held_to_its_rules(run: Run) -> None:
-    stream = ("--streaming", "--stop_after", "3")
-    met = run([good("a"), good("b"), bad("c")], rule(), options=stream, name="met")
-    missed = run([good("a"), bad("b"), bad("c")], rule(), options=stream, name="missed")
-    assert (met.status, missed.status) == (0, 1), met.err + missed.err
-    assert "gate: evaluation_status: pass rate at least 60 % (v1): failed: 33.33 %" in missed.err
-
-
-def test_a_baseline_is_compared_with_at_the_end(run: Run) -> None:
+def test_a_baseline_is_compared_with_at_the_end(run):
     not_worse = {"rule": "not_worse", "margin": 0.2}
     logs = [good(f"c{i}") for i in range(40)]
     base = run(logs, rule(), name="base")
@@ -209,7 +158,7 @@ def test_a_baseline_is_compared_with_at_the_end(run: Run) -> None:
     assert lost.status == 1 and "(v2): failed: -100 points" in lost.err
 
 
-def test_a_baseline_that_cannot_be_compared_with_leaves_the_run_undecided(run: Run) -> None:
+def test_a_baseline_that_cannot_be_compared_with_leaves_the_run_undecided(run):
     base = run([good("a"), {**good("b"), "app_version": "v2"}], rule(), name="base")
     done = run([good("a")], {"rule": "not_worse", "margin": 0.2}, options=("--baseline", base.directory))
     (problem,) = done.document("run.json")["problems"]
@@ -217,14 +166,14 @@ def test_a_baseline_that_cannot_be_compared_with_leaves_the_run_undecided(run: R
     assert len(done.rows("scores")) == 2, "everything is written all the same"
 
 
-def test_a_wrong_baseline_is_refused_before_anything_runs(run: Run, tmp_path: Path) -> None:
+def test_a_wrong_baseline_is_refused_before_anything_runs(run, tmp_path):
     done = run([good("a")], rule(), options=("--baseline", tmp_path / "nowhere"))
     assert done.status == 2 and "nowhere: is no output directory of a run" in done.err
     assert not list(tmp_path.glob("out/*"))
     assert run([good("a")], options=("--baseline", tmp_path)).status == 2
 
 
-def test_wrong_rules_are_refused_before_anything_runs(run: Run, tmp_path: Path) -> None:
+def test_wrong_rules_are_refused_before_anything_runs(run, tmp_path):
     done = run([good("a")], rule(criterion="safety_v1"))
     assert done.status == 2 and "config: gate.rules.0.criterion: 'safety_v1' is not among" in done.err
     misspelt = run([good("a")], {"rule": "coverage", "at_lest": 1})
@@ -236,17 +185,7 @@ def test_wrong_rules_are_refused_before_anything_runs(run: Run, tmp_path: Path) 
         )
 
 
-def test_tables_in_avro_say_the_same(run: Run) -> None:
-    rules = ({"rule": "no_destructive_calls"}, {"rule": "coverage", "at_least": 1.0})
-    assert run([good("a"), good("b")], *rules, options=("--output_format", "avro"), name="good").status == 0
-    silent = run([good("a"), log("b")], rules[0], options=("--output_format", "avro"), name="silent")
-    assert (
-        silent.status == 1
-        and "(cancel_order); state the effects in `tools` of the run's config: b" in silent.err
-    )
-
-
-def test_without_transcripts_the_gate_decides_the_same(run: Run) -> None:
+def test_without_transcripts_the_gate_decides_the_same(run):
     rule = {"rule": "no_destructive_calls"}
     assert run([good("a")], rule, options=("--no_transcripts",)).status == 0
     assert run([log("a")], rule, options=("--no_transcripts",), name="silent").status == 1

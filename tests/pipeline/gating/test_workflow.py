@@ -126,7 +126,7 @@ def run_workflow(workspace: Path) -> list[Step]:
     return done
 
 
-def test_the_steps_use_known_actions_only() -> None:
+def test_the_steps_use_known_actions_only():
     used = [step["uses"] for step in workflow()["jobs"]["gate"]["steps"] if "uses" in step]
     assert used == ["actions/checkout@v4"] * 2 + ["actions/setup-python@v5", "actions/upload-artifact@v4"]
     scripts = "\n".join(step.get("run", "") for step in workflow()["jobs"]["gate"]["steps"])
@@ -134,7 +134,7 @@ def test_the_steps_use_known_actions_only() -> None:
 
 
 @pytest.mark.parametrize(("wrong", "status"), [(0, 0), (40, 1)])
-def test_its_steps_decide_about_a_pull_request(workspace: Path, wrong: int, status: int) -> None:
+def test_its_steps_decide_about_a_pull_request(workspace, wrong, status):
     origin = workspace.parent / "origin"
     write(origin, "v2", wrong)
     git(origin, "commit", "-qam", "Record again")

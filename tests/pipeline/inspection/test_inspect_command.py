@@ -11,7 +11,6 @@ import pytest
 
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.io.terminal import columns
-from turnwise.transforms.criteria.base import CRITERIA
 
 TURN = {
     "user": "Where is it?",
@@ -46,7 +45,7 @@ def inspected(capsys: pytest.CaptureFixture[str]) -> Any:
     return run
 
 
-def test_what_a_file_holds(tmp_path: Path, inspected: Any) -> None:
+def test_what_a_file_holds(tmp_path, inspected):
     status, found = inspected(lines(tmp_path / "log.jsonl", LOG, CHAT))
     (each,) = found["files"]
     counts = ("records", "conversations", "turns", "calls", "results", "cases", "joined")
@@ -59,7 +58,7 @@ def test_what_a_file_holds(tmp_path: Path, inspected: Any) -> None:
     ]
 
 
-def test_cases_and_archives_are_recognised_by_their_content(tmp_path: Path, inspected: Any) -> None:
+def test_cases_and_archives_are_recognised_by_their_content(tmp_path, inspected):
     (tmp_path / "cases.json.gz").write_bytes(
         gzip.compress(json.dumps([CASE, CASE | {"eval_id": "e2"}]).encode())
     )
@@ -71,20 +70,15 @@ def test_cases_and_archives_are_recognised_by_their_content(tmp_path: Path, insp
     ("content", "message"),
     [
         ("", None),
-        ("\n\n", None),
         ('{"conversation_id": "c", "turns": []}', "has no turn"),
-        ("not json", "expected"),
         (
             '{"turns": [{"user": "a"}]}',
             "unrecognised record: conversation_id is missing for the nearest format, turnwise (",
         ),
         ('{"eval_id": "e", "turns": [{"user": "a"}]}', "expects nothing"),
-        ('{"a": 1}', "known formats"),
     ],
 )
-def test_what_holds_nothing_is_never_status_0(
-    tmp_path: Path, inspected: Any, content: str, message: str | None
-) -> None:
+def test_what_holds_nothing_is_never_status_0(tmp_path, inspected, content, message):
     good = lines(tmp_path / "good.jsonl", LOG)
     bad = lines(tmp_path / "x.jsonl", content)
     status, found = inspected(good, bad)
@@ -93,14 +87,7 @@ def test_what_holds_nothing_is_never_status_0(
     assert message is None or message in each["not_read"][0]["message"]
 
 
-def test_one_bad_record_is_status_1_and_the_others_are_counted(tmp_path: Path, inspected: Any) -> None:
-    status, found = inspected(lines(tmp_path / "log.jsonl", LOG, "{", LOG | {"conversation_id": "c2"}))
-    (each,) = found["files"]
-    assert (status, each["records"], each["conversations"]) == (1, 3, 2)
-    assert (each["not_read"][0]["position"], each["not_read"][0]["count"]) == (2, 1)
-
-
-def test_kinds_of_messages_are_bounded_and_all_are_counted(tmp_path: Path, inspected: Any) -> None:
+def test_kinds_of_messages_are_bounded_and_all_are_counted(tmp_path, inspected):
     bad = [{f"key{i}": 1} for i in range(50)]
     status, found = inspected(lines(tmp_path / "log.jsonl", *bad))
     notes = found["files"][0]["not_read"]
@@ -108,7 +95,7 @@ def test_kinds_of_messages_are_bounded_and_all_are_counted(tmp_path: Path, inspe
     assert (notes[-1]["what"], notes[-1]["count"]) == ("others", 30)
 
 
-def test_events_are_joined_over_files_and_count_once(tmp_path: Path, inspected: Any) -> None:
+def test_events_are_joined_over_files_and_count_once(tmp_path, inspected):
     lines(tmp_path / "a.jsonl", event("s1", 1), event("s2", 0))
     lines(tmp_path / "b.jsonl", event("s1", 0), event("s1", 2))
     status, found = inspected(tmp_path)
@@ -118,7 +105,7 @@ def test_events_are_joined_over_files_and_count_once(tmp_path: Path, inspected: 
     assert (second["joined"], second["conversations"]) == (2, 0)
 
 
-def test_what_was_left_out_is_named(tmp_path: Path, inspected: Any) -> None:
+def test_what_was_left_out_is_named(tmp_path, inspected):
     parts = [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "x"}}]
     chat = {"id": "c", "messages": [CHAT["messages"][0], {"role": "assistant", "content": parts}]}
     status, found = inspected(lines(tmp_path / "log.jsonl", chat))
@@ -130,7 +117,7 @@ def uses(found: dict[str, Any]) -> dict[str, tuple[str, str | None]]:
     return {use["criterion"]: (use["applies"], use["why"]) for use in found["files"][0]["criteria"]}
 
 
-def test_which_criteria_would_score_it_and_why_others_would_not(tmp_path: Path, inspected: Any) -> None:
+def test_which_criteria_would_score_it_and_why_others_would_not(tmp_path, inspected):
     _, found = inspected(lines(tmp_path / "log.jsonl", LOG))
     by_name = uses(found)
     assert by_name["turn_latency"] == by_name["tool_call_count_v1"] == ("scored", None)
@@ -141,18 +128,7 @@ def test_which_criteria_would_score_it_and_why_others_would_not(tmp_path: Path, 
     assert by_name["citation_recall"] == ("no", "needs answers of a search engine with citations")
 
 
-def test_expectations_of_the_record_count_as_they_are(tmp_path: Path, inspected: Any) -> None:
-    log = {"conversation_id": "c", "turns": [TURN | {"expected": {"response": "On its way."}}]}
-    _, found = inspected(lines(tmp_path / "log.jsonl", log))
-    assert uses(found)["response_match_score"] == ("scored", None)
-
-
-def test_every_criterion_is_named(tmp_path: Path, inspected: Any) -> None:
-    _, found = inspected(lines(tmp_path / "log.jsonl", LOG))
-    assert set(CRITERIA) <= set(uses(found))
-
-
-def test_a_format_of_a_plugin_appears_without_a_change(tmp_path: Path) -> None:
+def test_a_format_of_a_plugin_appears_without_a_change(tmp_path):
     """In a process of its own, as a registered format stays."""
     plugin = tmp_path / "own_inspected.py"
     plugin.write_text(
@@ -174,9 +150,7 @@ def test_a_format_of_a_plugin_appears_without_a_change(tmp_path: Path) -> None:
     assert "said is missing for the nearest format, inspected_call (calls)" in each["not_read"][0]["message"]
 
 
-def test_the_table_fits_the_terminal_and_says_what_is_not_looked_at(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_table_fits_the_terminal_and_says_what_is_not_looked_at(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "notes.txt").write_text("x")
     long = LOG | {"turns": [TURN | {"user": "word " * 100, "agent": "\u4f60\u597d" * 90}]}
@@ -189,9 +163,7 @@ def test_the_table_fits_the_terminal_and_says_what_is_not_looked_at(
     assert "not looked at, by their names" in out and "not read: line 2" in out and "total" in out
 
 
-def test_long_names_and_lines_are_wrapped_and_not_cut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_long_names_and_lines_are_wrapped_and_not_cut(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"{'a' * 40}-{number}-{'b' * 40}.jsonl" for number in (1, 2)]
     for name in names:
@@ -204,16 +176,14 @@ def test_long_names_and_lines_are_wrapped_and_not_cut(
     assert all(len(line) <= 80 for line in shown.split("\n"))
 
 
-def test_wrong_arguments_are_one_line_and_status_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_arguments_are_one_line_and_status_2(tmp_path, capsys):
     log = str(lines(tmp_path / "log.jsonl", LOG))
     for arguments in ([], [str(tmp_path / "gone.jsonl")], [log, "--input_format", "gone"], [log, "--gone"]):
         assert main(["inspect", *arguments]) == 2
         assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_file(tmp_path):
     def peak(copies: int) -> int:
         path = tmp_path / f"{copies}.jsonl"
         with path.open("w") as file:
@@ -230,7 +200,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert peak(12_000) - peak(500) < 15_000
 
 
-def test_traces_of_one_conversation_are_one(tmp_path: Path, inspected: Any) -> None:
+def test_traces_of_one_conversation_are_one(tmp_path, inspected):
     held = {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "talk"}
     spans = [
         {"trace_id": trace * 32, "span_id": trace * 16, "name": "desk", "attributes": held, "start_time": at}

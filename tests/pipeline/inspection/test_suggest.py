@@ -1,7 +1,6 @@
 """`turnwise inspect --suggest` proposes a mapping that reads."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,9 +25,7 @@ ROWS = [{"chat_id": "c1", "n": i, "from": who, "text": text} for i, (who, text) 
     ],
     ids=["turns", "messages", "message", "turn", "odd keys"],
 )
-def test_a_proposed_mapping_reads_what_was_said(
-    records: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_proposed_mapping_reads_what_was_said(records, tmp_path, capsys):
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(one) + "\n" for one in records))
     assert main(["inspect", str(path), "--suggest"]) == 0
@@ -37,9 +34,7 @@ def test_a_proposed_mapping_reads_what_was_said(
     assert log.conversation_id == "c1" and [(t.user, t.agent) for t in log.turns] == [("Hi", "Hello")]
 
 
-def test_calls_are_proposed_and_what_is_not_read_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_calls_are_proposed_and_what_is_not_read_is_named(tmp_path, capsys):
     acts = [{"fn": "f", "params": '{"a": 1}', "cost": 2}]
     turns = [
         {"asked": "Hi", "reply": "Hello", "actions": acts},
@@ -59,9 +54,7 @@ def test_calls_are_proposed_and_what_is_not_read_is_named(
 @pytest.mark.parametrize(
     "record", [{"a": 1}, {"conversation_id": "c", "turns": [{"user": "a", "agent": "b"}]}, {"question": "a"}]
 )
-def test_nothing_is_proposed_without_words_of_both(
-    record: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_proposed_without_words_of_both(record, tmp_path, capsys):
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(record))
     assert main(["inspect", str(path), "--suggest"]) == 1
@@ -81,9 +74,7 @@ DID = {"op": "f", "params": '{"a": 1}', "result": "ok"}
     ],
     ids=["any list", "one object", "below an object"],
 )
-def test_calls_are_proposed_by_their_shape(
-    line: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_calls_are_proposed_by_their_shape(line, tmp_path, capsys):
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({"id": "c1", "lines": [line, {"asked": "Bye", "said": "Ciao"}]}))
     assert main(["inspect", str(path), "--suggest"]) == 0
@@ -93,9 +84,7 @@ def test_calls_are_proposed_by_their_shape(
     assert [answer.response for answer in log.turns[0].tool_responses] == ["ok"]
 
 
-def test_calls_beside_messages_are_proposed_and_their_absence_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_calls_beside_messages_are_proposed_and_their_absence_is_said(tmp_path, capsys):
     path = tmp_path / "log.jsonl"
     spoken: list[Any] = [{**one, "did": []} for one in SPEAKERS]
     spoken.insert(1, {"speaker": "Bot", "utterance": "", "did": [{"fn": "f", "params": {}}]})

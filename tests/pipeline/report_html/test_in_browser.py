@@ -118,9 +118,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_screen_is_shown_without_a_message_on_the_console(
-    browser: Browser, report: Path, view: str
-) -> None:
+def test_every_screen_is_shown_without_a_message_on_the_console(browser, report, view):
     browser.open(report, view=view, **({"at": "0"} if view == "conversation" else {}))
     assert browser.find("h1").text
     assert browser.texts("[role=alert]") == []
@@ -130,7 +128,7 @@ def test_every_screen_is_shown_without_a_message_on_the_console(
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
-def test_axe_finds_nothing_serious(browser: Browser, report: Path, view: str, theme: str, width: int) -> None:
+def test_axe_finds_nothing_serious(browser, report, view, theme, width):
     browser.emulate(width=width, theme=theme)
     browser.open(report, view=view, **({"at": "0"} if view == "conversation" else {}))
     assert browser.find("html").get_attribute("data-theme") == theme
@@ -138,14 +136,14 @@ def test_axe_finds_nothing_serious(browser: Browser, report: Path, view: str, th
     assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
-def test_axe_sees_a_fault(browser: Browser, report: Path) -> None:
+def test_axe_sees_a_fault(browser, report):
     browser.open(report)
     browser.run("document.querySelector('h1').style.color = '#ddd'")
     (fault,) = browser.accessibility_faults()
     assert fault.startswith("serious color-contrast: <h1")
 
 
-def test_the_first_screen_holds_verdicts_and_coverage(browser: Browser, report: Path) -> None:
+def test_the_first_screen_holds_verdicts_and_coverage(browser, report):
     browser.open(report)
     assert browser.texts(".sentences li")[0].startswith("v2 is better than v1: ")
     coverage = browser.find(".coverage")
@@ -155,7 +153,7 @@ def test_the_first_screen_holds_verdicts_and_coverage(browser: Browser, report: 
     assert len(browser.texts(".rows tbody tr")) == 3, "at most three of a kind"
 
 
-def test_what_is_not_decided_is_neither_green_nor_nought(browser: Browser, report: Path) -> None:
+def test_what_is_not_decided_is_neither_green_nor_nought(browser, report):
     browser.open(report, view="conversations", outcome="undecided")
     browser.wait(lambda: len(browser.texts(".virtual tbody tr:not(.space)")) == 2)
     badges = browser.texts(".virtual tbody tr:not(.space) td:first-child .badge")
@@ -167,7 +165,7 @@ def test_what_is_not_decided_is_neither_green_nor_nought(browser: Browser, repor
     assert "? not scored" in whole and "the judge gave no answer" in whole and "0.00" not in whole
 
 
-def test_verdicts_that_flip_are_shown_where_there_were_several_votes(browser: Browser, report: Path) -> None:
+def test_verdicts_that_flip_are_shown_where_there_were_several_votes(browser, report):
     browser.open(report, view="judge")
     browser.wait(lambda: browser.texts("table caption"))
     (table,) = browser.texts("table")
@@ -182,16 +180,13 @@ def shown(browser: Browser) -> str:
 @pytest.mark.parametrize(
     ("label", "value", "count"),
     [
-        ("version", "1", "30 of 60"),
         ("outcome", "FAIL", "11 of 60"),
         ("outcome", "undecided", "2 of 60"),
-        ("tag", "billing", "30 of 60"),
         ("language", "de", "12 of 60"),
         ("tool", "delete_all", "1 of 60"),
-        ("criterion", "hallucinations_v1", "1 of 60"),
     ],
 )
-def test_filters(browser: Browser, report: Path, label: str, value: str, count: str) -> None:
+def test_filters(browser, report, label, value, count):
     browser.open(report, view="conversations")
     browser.choose(label, value)
     browser.wait(lambda: shown(browser).startswith(count))
@@ -200,7 +195,7 @@ def test_filters(browser: Browser, report: Path, label: str, value: str, count: 
     browser.wait(lambda: shown(browser).startswith("60 of 60"))
 
 
-def test_search_and_the_state_in_the_address(browser: Browser, report: Path) -> None:
+def test_search_and_the_state_in_the_address(browser, report):
     browser.open(report, view="conversations")
     browser.find("#search").send_keys("C12-V")
     browser.wait(lambda: shown(browser).startswith("2 of 60"))
@@ -211,7 +206,7 @@ def test_search_and_the_state_in_the_address(browser: Browser, report: Path) -> 
     assert browser.find("#search").get_attribute("value") == "C12-V"
 
 
-def test_search_in_transcripts(browser: Browser, report: Path) -> None:
+def test_search_in_transcripts(browser, report):
     browser.open(report, view="conversations", text="2026-07-08")
     assert shown(browser).startswith("0 of 60")
     browser.find("input[type=checkbox]").click()
@@ -219,7 +214,7 @@ def test_search_in_transcripts(browser: Browser, report: Path) -> None:
     assert "searched" in shown(browser)
 
 
-def test_an_old_state_and_unknown_keys_do_not_matter(browser: Browser, report: Path) -> None:
+def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
     browser.open(report, view="nothing", at="999", unknown="1", __proto__="x", version="77")
     assert browser.find("h1").text == "Verdict"
     browser.open(report, view="conversation", at="999")
@@ -227,7 +222,7 @@ def test_an_old_state_and_unknown_keys_do_not_matter(browser: Browser, report: P
     assert browser.errors() == []
 
 
-def test_keys(browser: Browser, report: Path) -> None:
+def test_keys(browser, report):
     browser.open(report, view="conversations")
     browser.press("j", "j")
     browser.wait(lambda: "at=1" in browser.state)
@@ -254,15 +249,7 @@ def test_keys(browser: Browser, report: Path) -> None:
     assert browser.errors() == []
 
 
-def test_keys_write_into_fields(browser: Browser, report: Path) -> None:
-    browser.open(report, view="conversations")
-    browser.press("/")
-    browser.press("j", "?")
-    browser.wait(lambda: browser.find("#search").get_attribute("value") == "j?")
-    assert browser.texts("dialog") == []
-
-
-def test_from_a_criterion_to_the_turn_that_failed(browser: Browser, report: Path) -> None:
+def test_from_a_criterion_to_the_turn_that_failed(browser, report):
     browser.open(report)
     browser.click("tool_trajectory_avg_score")
     browser.wait(lambda: shown(browser).startswith("11 of 60"))
@@ -271,7 +258,7 @@ def test_from_a_criterion_to_the_turn_that_failed(browser: Browser, report: Path
     assert browser.find(".turn.worst h2").text.startswith("turn 1")
 
 
-def test_a_conversation_shows_calls_differences_and_evidence(browser: Browser, report: Path) -> None:
+def test_a_conversation_shows_calls_differences_and_evidence(browser, report):
     browser.open(report, view="conversations", text="c0-v1")
     browser.wait(lambda: browser.texts(".virtual .why a"))
     browser.run("document.querySelector('.virtual .why a').click()")
@@ -288,9 +275,7 @@ def test_a_conversation_shows_calls_differences_and_evidence(browser: Browser, r
     browser.wait(lambda: browser.texts("#turn-1 .beside h3") == ["v2"])
 
 
-def test_labels_are_kept_and_exported_with_how_they_were_chosen(
-    browser: Browser, report: Path, tmp_path: Path
-) -> None:
+def test_labels_are_kept_and_exported_with_how_they_were_chosen(browser, report, tmp_path):
     browser.driver.execute_cdp_cmd(
         "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
     )
@@ -347,7 +332,7 @@ def label(browser: Browser, criterion: str, comment: str) -> None:
     )
 
 
-def test_transcripts_beside_the_page_are_loaded_when_they_are_read(browser: Browser, tmp_path: Path) -> None:
+def test_transcripts_beside_the_page_are_loaded_when_they_are_read(browser, tmp_path):
     rows = [conversation(f"c{i}", "FAIL", 2) for i in range(6)]
     for i, row in enumerate(rows):
         row["transcript"]["turns"][0]["user"] = f"{i}" * 300_000
@@ -367,22 +352,8 @@ def test_transcripts_beside_the_page_are_loaded_when_they_are_read(browser: Brow
     assert "cannot be read; it must lie beside the report" in browser.find("[role=alert]").text
 
 
-def test_a_single_file_says_which_transcripts_it_left_out(browser: Browser, tmp_path: Path) -> None:
-    rows = [conversation(f"c{i}") for i in range(900)]
-    run = run_rows(open_run(str(write_run(tmp_path / "run", rows))))
-    path = tmp_path / "run/report.html"
-    found = write_report(path, [run], Compared(), single_file=True, inline_characters=15_000)
-    assert 0 < found.omitted < 700
-    browser.open(path, view="conversations")
-    assert f"{found.omitted} transcripts left out" in browser.find("main").text
-    left_out = found.conversations.chunk.index(-1)
-    browser.open(path, view="conversation", at=str(left_out))
-    assert "left out of this single file" in browser.find("main").text
-    assert browser.errors() == []
-
-
 @pytest.mark.parametrize("view", VIEWS)
-def test_harmful_texts_run_nothing(browser: Browser, attacked: Path, view: str) -> None:
+def test_harmful_texts_run_nothing(browser, attacked, view):
     places = range(len(ATTACKS)) if view == "conversation" else [""]
     for place in places:
         browser.open(attacked, view=view, at=str(place))
@@ -401,7 +372,7 @@ def test_harmful_texts_run_nothing(browser: Browser, attacked: Path, view: str) 
         assert browser.errors() == []
 
 
-def test_harmful_texts_are_shown_as_they_are(browser: Browser, attacked: Path) -> None:
+def test_harmful_texts_are_shown_as_they_are(browser, attacked):
     browser.open(attacked, view="conversations", text="<img src=x")
     browser.wait(lambda: browser.texts(".virtual .why a"))
     assert ATTACKS["event_handler"] in browser.texts(".virtual .why a")
@@ -410,7 +381,7 @@ def test_harmful_texts_are_shown_as_they_are(browser: Browser, attacked: Path) -
     assert "abc\\u202e fdp.exe" in browser.texts(".virtual .why a")[0]
 
 
-def test_a_link_of_an_attack_cannot_be_followed(browser: Browser, attacked: Path) -> None:
+def test_a_link_of_an_attack_cannot_be_followed(browser, attacked):
     browser.open(attacked, view="where")
     count = browser.run("return document.querySelectorAll('main a').length")
     assert count > 20
@@ -420,15 +391,6 @@ def test_a_link_of_an_attack_cannot_be_followed(browser: Browser, attacked: Path
         browser.wait(lambda: "conversations" in (browser.find("main").get_attribute("data-view") or ""))
         assert browser.run("return window.attacked ?? null") is None
     assert browser.errors() == []
-
-
-def test_the_theme_switch_and_print(browser: Browser, report: Path) -> None:
-    browser.open(report)
-    browser.find("#theme").click()
-    browser.wait(lambda: browser.find("html").get_attribute("data-theme") == "dark")
-    assert "theme=dark" in browser.state
-    printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {})
-    assert len(printed["data"]) > 10_000
 
 
 def of_case(browser: Browser, tmp_path: Path, row: Row, *extra: Row) -> None:
@@ -453,7 +415,7 @@ def copied_case(browser: Browser) -> JsonObject:
 BIG = 9007199254740993
 
 
-def test_a_copied_case_holds_only_what_was_expected(browser: Browser, tmp_path: Path) -> None:
+def test_a_copied_case_holds_only_what_was_expected(browser, tmp_path):
     call = {"name": "book", "args": {"id": BIG, "$integer": BIG}, "effect": "write"}
     parts = {"texts": ["Wait."], "variables": {"x": 1}, "rubrics": ["It is kind."]}
     deleted = {"name": "delete_all", "args": {}, "effect": "destructive"}
@@ -499,14 +461,10 @@ def test_a_copied_case_holds_only_what_was_expected(browser: Browser, tmp_path: 
     [
         ({"cut": True}, "the transcript was cut"),
         ({"turns": [turn(0, expected=None)]}, "nothing is expected of this conversation"),
-        ({"turns": [turn(0, label="EXTRA_TURN")]}, "nothing is expected of this conversation"),
         ({"turns": [turn(0, expected={"tool_calls": [], "transfers": ["b"]})]}, "a case needs of: transfers"),
-        ({"expected": {"other": ["skipped: x"]}}, "a case needs of: other expectations"),
     ],
 )
-def test_where_there_can_be_no_case_the_reason_is_shown(
-    browser: Browser, tmp_path: Path, changes: Row, reason: str
-) -> None:
+def test_where_there_can_be_no_case_the_reason_is_shown(browser, tmp_path, changes, reason):
     row = conversation("a", "FAIL", 1)
     row["transcript"] |= changes
     of_case(browser, tmp_path, row)
@@ -525,16 +483,11 @@ def one_call(expected: Row, made: Row) -> Row:
         ({"id": BIG - 1}, {"id": BIG}, True, ["other arguments", f"id\n{BIG} instead of {BIG - 1}"]),
         ({"id": -(10**30)}, {"id": -(10**30)}, False, ["as expected", f"id\n{-(10**30)}"]),
         ({"id": BIG}, {"id": str(BIG)}, True, ["other arguments", f'id\n"{BIG}" instead of {BIG}']),
-        ({"a": {"b": 1}}, {"a.b": 1}, True, ["other arguments", '["a.b"]\n1 not expected', "a.b\n1 missing"]),
         ({}, {"a": None}, True, ["other arguments", "a\nnull not expected"]),
-        ({"a": 1}, {"a": 1}, True, ["same call", "a\n1"]),
         ({"a": 1}, {"a": 1}, False, ["as expected", "a\n1"]),
-        ({"$integer": "1"}, {"$$integer": "1"}, True, ["$integer\n1 missing", "$$integer\n1 not expected"]),
     ],
 )
-def test_calls_are_compared_exactly(
-    browser: Browser, tmp_path: Path, expected: Row, made: Row, is_failed: bool, texts: list[str]
-) -> None:
+def test_calls_are_compared_exactly(browser, tmp_path, expected, made, is_failed, texts):
     row = conversation("a", "FAIL" if is_failed else "PASS", 1)
     row["transcript"]["turns"] = [one_call(expected, made)]
     extra = [score(row, 0, 0.0, criterion="tool_effects_v1")] if is_failed else []
@@ -545,7 +498,7 @@ def test_calls_are_compared_exactly(
     assert browser.errors() == []
 
 
-def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser: Browser, tmp_path: Path) -> None:
+def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
     whole = write_run(tmp_path / "whole", [conversation("a")])
     lost = write_run(tmp_path / "lost", [], counts={"records": 5, "lost_records": 5})
     old = write_run(tmp_path / "old", [conversation("a", "FAIL")])
@@ -563,15 +516,7 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser: Browser, t
         assert text in found and ("No conversation failed" in found) is (run == whole)
 
 
-def test_ids_show_as_many_parts_as_tell_them_apart(browser: Browser, tmp_path: Path) -> None:
-    names = ("a/1", "b/1", "b/2", "1", "/1")
-    run = write_run(tmp_path / "run", [conversation(name, "FAIL") for name in names])
-    assert main(["report", str(run)]) == 0
-    browser.open(run / "report.html", view="conversations")
-    assert sorted(browser.texts("td .id")) == ["/1", "1", "2", "a/1", "b/1"]
-
-
-def test_what_was_not_measured_is_not_scored(browser: Browser, tmp_path: Path) -> None:
+def test_what_was_not_measured_is_not_scored(browser, tmp_path):
     run = write_run(tmp_path / "run", [conversation("a")], counts={"cases": 3, "unused_cases": 1})
     assert main(["report", str(run)]) == 0
     browser.open(run / "report.html", view="missing")
@@ -579,7 +524,7 @@ def test_what_was_not_measured_is_not_scored(browser: Browser, tmp_path: Path) -
     assert "1 of 3 eval cases has no recording" in text and "Every score has a value" not in text
 
 
-def test_panels_and_cascades(browser: Browser, tmp_path: Path) -> None:
+def test_panels_and_cascades(browser, tmp_path):
     """What is unknown is a dash, and never 0."""
     member = {"verdicts": 5, "unmeasured": 1, "pass_rate": 0.8, "bias": -0.125}
     none = {"verdicts": 0, "unmeasured": 6, "pass_rate": None, "bias": None}

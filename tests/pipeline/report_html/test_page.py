@@ -194,7 +194,7 @@ def attacked_run(directory: Path) -> Path:
     )
 
 
-def test_the_page_holds_the_data_of_the_run(tmp_path: Path) -> None:
+def test_the_page_holds_the_data_of_the_run(tmp_path):
     page = report(write_run(tmp_path / "run", [conversation("a"), conversation("b", "FAIL")]))
     data = page.data("report")
     assert isinstance(data, dict)
@@ -206,7 +206,7 @@ def test_the_page_holds_the_data_of_the_run(tmp_path: Path) -> None:
     assert [one["outcome"] for one in chunk["0"]["scores"]] == ["PASS", "FAIL", "FAIL"]
 
 
-def test_the_policy_names_the_scripts_and_styles_by_their_hashes(tmp_path: Path) -> None:
+def test_the_policy_names_the_scripts_and_styles_by_their_hashes(tmp_path):
     page = report(write_run(tmp_path / "run", [conversation("a")]))
     run = [content for attributes, content in page.of("script") if attributes.get("type") in (None, "module")]
     assert len(run) == 2
@@ -216,7 +216,7 @@ def test_the_policy_names_the_scripts_and_styles_by_their_hashes(tmp_path: Path)
         assert sources.split() == [f"'sha256-{digest}'" for digest in digests]
 
 
-def test_the_page_loads_nothing_and_has_no_inline_handlers(tmp_path: Path) -> None:
+def test_the_page_loads_nothing_and_has_no_inline_handlers(tmp_path):
     page = report(write_run(tmp_path / "run", [conversation("a")]))
     assert page.policy.startswith("default-src 'none'; ") and "unsafe" not in page.policy
     for tag, attributes in page.elements:
@@ -230,7 +230,7 @@ def not_data(page: Parts) -> list[str]:
     return [tag for tag, attributes in page.elements if tag != "/script" and "id" not in attributes]
 
 
-def test_harmful_texts_are_data_and_nothing_else(tmp_path: Path) -> None:
+def test_harmful_texts_are_data_and_nothing_else(tmp_path):
     plain = report(write_run(tmp_path / "plain", [conversation("a")]))
     page = report(attacked_run(tmp_path / "run"))
     assert not_data(page) == not_data(plain)
@@ -242,7 +242,7 @@ def test_harmful_texts_are_data_and_nothing_else(tmp_path: Path) -> None:
     assert set(data["conversations"]["why"]) == set(ATTACKS.values())
 
 
-def test_a_version_cannot_break_out_of_the_title(tmp_path: Path) -> None:
+def test_a_version_cannot_break_out_of_the_title(tmp_path):
     text = '"><script>alert(1)<title>&amp;\ud800'
     page = report(write_run(tmp_path / "run", [conversation("a", app_version=text)]))
     assert len(page.of("title")) == 1
@@ -250,7 +250,7 @@ def test_a_version_cannot_break_out_of_the_title(tmp_path: Path) -> None:
     assert len(page.of("script")) == 4
 
 
-def test_a_small_limit_puts_chunks_beside_the_page(tmp_path: Path) -> None:
+def test_a_small_limit_puts_chunks_beside_the_page(tmp_path):
     from turnwise.pipeline.io.run_reader import open_run
     from turnwise.pipeline.report.html import run_rows, write_report
     from turnwise.transforms.decisions.report.figures import Compared
@@ -271,7 +271,7 @@ def test_a_small_limit_puts_chunks_beside_the_page(tmp_path: Path) -> None:
     assert text.startswith(f'reportChunk("{found.report_id}", {found.inline_chunks}, "')
 
 
-def test_the_modules_of_the_page_are_joined_in_the_order_of_their_imports() -> None:
+def test_the_modules_of_the_page_are_joined_in_the_order_of_their_imports():
     texts = {
         "main": 'import { a } from "./one.js";\nimport { b } from "./two.js";\nuse(a, b);',
         "one": 'import { b } from "./two.js";\nexport const a = b;',
@@ -291,12 +291,12 @@ def test_the_modules_of_the_page_are_joined_in_the_order_of_their_imports() -> N
         ({"main": "export default 1;"}, "is not supported"),
     ],
 )
-def test_modules_that_cannot_be_joined_are_refused(texts: dict[str, str], fault: str) -> None:
+def test_modules_that_cannot_be_joined_are_refused(texts, fault):
     with pytest.raises(ValueError, match=fault):
         join_modules(texts.__getitem__, "main")
 
 
-def test_every_module_of_the_page_is_used_and_none_writes_markup() -> None:
+def test_every_module_of_the_page_is_used_and_none_writes_markup():
     folder = files("turnwise.pipeline.report") / "page"
     names = [path.name for path in folder.iterdir() if path.name.endswith(".js")]
     script = join_modules(lambda name: (folder / f"{name}.js").read_text(encoding="utf-8"), "main")

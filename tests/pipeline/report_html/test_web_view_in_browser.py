@@ -1,10 +1,8 @@
 """The web view in headless Chromium: the password, runs, trends and a report, with harmful texts."""
 
 import json
-from pathlib import Path
 
 from tests.pipeline.report_html.attacks import ATTACKS
-from tests.pipeline.report_html.browser import Browser
 from tests.pipeline.report_html.made_run import conversation
 from tests.pipeline.service.conftest import Server
 from tests.stored_runs import put_run
@@ -25,7 +23,7 @@ def fill(url: str) -> None:
     store.close()
 
 
-def test_a_person_gives_the_token_and_reads(browser: Browser, tmp_path: Path) -> None:
+def test_a_person_gives_the_token_and_reads(browser, tmp_path):
     url = f"sqlite:///{tmp_path}/store.db"
     fill(url)
     file = tmp_path / "tokens.json"

@@ -47,25 +47,15 @@ CHOICES: list[Any] = [
     ({}, (None, CLAUDE, GPT), {}, ("anthropic", CLAUDE), ("gemini", DEFAULT)),
     ({"model": GPT}, (None,), {}, ("openai", GPT), ("openai", GPT)),
     ({"model": GPT}, (CLAUDE,), {}, ("openai", GPT), ("openai", GPT)),
-    ({"backend": "anthropic"}, (None, CLAUDE), {}, ("anthropic", CLAUDE), ("anthropic", CLAUDE)),
     ({"model": "vertex_ai/g"}, (None,), {}, ("gemini", "vertex_ai/g"), ("gemini", "vertex_ai/g")),
     ({"backend": "local"}, (GPT,), {}, ("local", DEFAULT), ("local", DEFAULT)),
-    ({"backend": "none"}, ("openai/",), {}, None, None),
-    ({}, (GPT,), {"judge": "local"}, ("local", DEFAULT), ("local", DEFAULT)),
     ({"backend": "openai"}, (None,), {"judge_model": "m"}, ("openai", "m"), ("openai", "m")),
     ({}, (None,), {"estimate": True}, ("gemini", DEFAULT), ("gemini", DEFAULT)),
 ]
 
 
 @pytest.mark.parametrize(("config", "models", "options", "without", "with_key"), CHOICES)
-def test_who_judges(
-    google_key: str,
-    config: dict[str, Any],
-    models: tuple[str | None, ...],
-    options: dict[str, Any],
-    without: tuple[str, str] | None,
-    with_key: tuple[str, str] | None,
-) -> None:
+def test_who_judges(google_key, config, models, options, without, with_key):
     expected = with_key if google_key else without
     if expected is None:
         with pytest.raises(ConfigError, match="unknown provider openai"):
@@ -81,7 +71,6 @@ WRONG: list[Any] = [
         {},
         "judge_model mistral/large: unknown provider mistral (there are: anthropic, ",
     ),
-    ({"model": "mistral/large"}, (None,), {}, "judge_model mistral/large: unknown provider mistral"),
     ({}, ("mistral/large",), {"estimate": True}, "judge_model mistral/large: unknown provider mistral"),
     (
         {"backend": "openai"},
@@ -89,14 +78,11 @@ WRONG: list[Any] = [
         {},
         "judge openai: no model is named; give --judge_model or judge.model",
     ),
-    ({"backend": "anthropic"}, (GPT,), {}, "judge anthropic: no model is named"),
 ]
 
 
 @pytest.mark.parametrize(("config", "models", "options", "message"), WRONG)
-def test_what_nobody_could_judge(
-    google_key: str, config: dict[str, Any], models: tuple[str | None, ...], options: Any, message: str
-) -> None:
+def test_what_nobody_could_judge(google_key, config, models, options, message):
     with pytest.raises(ConfigError) as caught:
         chosen(config, models, **options)
     assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
@@ -104,24 +90,21 @@ def test_what_nobody_could_judge(
 
 ROUTES = [
     ("gemini", GPT, ("openai", "gpt-4o")),
-    ("gemini", "gemini-x", ("gemini", "gemini-x")),
     ("gemini", "models/gemini-x", ("gemini", "models/gemini-x")),
-    ("gemini", "gemini/gemini-x", ("gemini", "gemini-x")),
     ("openai", "meta-llama/Llama-3", ("openai", "meta-llama/Llama-3")),
     ("openai", "openai/openai/gpt-oss-20b", ("openai", "openai/gpt-oss-20b")),
-    ("openai", "openai/responses/gpt-5", ("openai", "responses/gpt-5")),
     ("openai", "azure/deployment", ("azure", "deployment")),
     ("openai", CLAUDE, ("anthropic", "claude-x")),
 ]
 
 
 @pytest.mark.parametrize(("own", "model", "route"), ROUTES)
-def test_where_questions_go(own: str, model: str, route: tuple[str, str]) -> None:
+def test_where_questions_go(own, model, route):
     kind, name = route_of(JUDGES[own], model)
     assert (kind.name, name) == route
 
 
-def test_each_judge_is_checked_for_its_own_models(server: Any) -> None:
+def test_each_judge_is_checked_for_its_own_models(server):
     """The address in the config is that of the run's judge; the others have the environment's."""
     config = EvalConfig(criteria={"safety_v1": {}}, judge={"backend": "gemini", "base_url": server.url})
     settings = judge_settings(RawJudgeOptions(judge_cache="none"), config.judge, "r")

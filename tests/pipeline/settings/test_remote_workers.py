@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import pytest
@@ -54,86 +53,62 @@ def judged(tmp_path: Path) -> str:
     ("arguments", "elsewhere"),
     [
         ([], False),
-        (["--runner=FnApiRunner"], False),
         (["--runner=PrismRunner"], False),
         (["--runner=PrismRunner", "--environment_type=DOCKER"], True),
-        (["--runner=FlinkRunner"], False),
         (["--runner=FlinkRunner", "--flink_master=[local]"], False),
-        (["--runner=FlinkRunner", "--environment_type=DOCKER"], True),
         (["--runner=FlinkRunner", "--output_executable_path=/tmp/a.jar"], True),
         (FLINK, True),
         ([*FLINK, "--environment_type=LOOPBACK"], False),
-        (["--runner=SparkRunner"], False),
         (["--runner=SparkRunner", "--spark_master_url=local[2]"], False),
         (["--runner=SparkRunner", "--spark_master_url=spark://h:7077"], True),
-        (["--runner=PortableRunner", "--job_endpoint=localhost:8099"], True),
         (["--runner=PortableRunner", "--job_endpoint=localhost:8099", "--environment_type=LOOPBACK"], False),
         (["--runner=PortableRunner", "--job_endpoint=h:8099", "--environment_type=PROCESS"], True),
         (DATAFLOW, True),
-        ([*DATAFLOW, "--environment_type=LOOPBACK"], True),
     ],
 )
-def test_where_workers_are(arguments: list[str], elsewhere: bool) -> None:
+def test_where_workers_are(arguments, elsewhere):
     name = next((a.partition("=")[2] for a in arguments if a.startswith("--runner")), "FnApiRunner")
     assert are_elsewhere(create_runner(name), PipelineOptions(arguments)) is elsewhere
 
 
-@pytest.mark.parametrize("runner", [DATAFLOW, FLINK], ids=["dataflow", "flink"])
+@pytest.mark.parametrize(
+    "runner",
+    [
+        DATAFLOW,
+    ],
+    ids=["dataflow", "flink"],
+)
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
         ([INPUT, "--output=out", IMAGE], "--output out: is on this machine"),
-        ([INPUT, "--output=/tmp/out", IMAGE], "--output /tmp/out: is on this machine"),
-        ([INPUT, "--output=file:///tmp/out", IMAGE], "--output file:///tmp/out: is on this machine"),
         (["--input=logs/", OUTPUT, IMAGE], "--input logs/: is on this machine"),
-        (["--input", "gs://b/logs/", "/tmp/logs", OUTPUT, IMAGE], "--input /tmp/logs: is on this machine"),
         (["--input=./gs://b/logs/", OUTPUT, IMAGE], "--input ./gs://b/logs/: is on this machine"),
-        ([INPUT, "--output=out/gs://b/out", IMAGE], "--output out/gs://b/out: is on this machine"),
         ([*PLACES, "--eval_cases=cases/", IMAGE], "--eval_cases cases/: is on this machine"),
-        ([*PLACES, "--eval_cases=sqlite:///s.db", IMAGE], "s.db: is on this machine"),
         ([*PLACES, "--store=sqlite:////tmp/s.db", IMAGE], "--store sqlite:////tmp/s.db: is on this machine"),
         ([*PLACES, "--store=postgresql://me:geheim@localhost/d", IMAGE], "is on this machine"),
-        ([*PLACES, "--store=postgresql://me@127.0.0.1:5432/d", IMAGE], "is on this machine"),
-        ([*PLACES, "--store=postgresql:///d?host=/run/postgresql", IMAGE], "is on this machine"),
         (
             [*PLACES, "--judge_cache=replies.sqlite", IMAGE],
             "--judge_cache replies.sqlite: is on this machine",
         ),
         ([*PLACES, "--baseline=out/before", IMAGE], "--baseline out/before: is on this machine"),
-        ([*PLACES, "--baseline=/tmp/before", IMAGE], "--baseline /tmp/before: is on this machine"),
-        ([*PLACES, "--judge_cache=postgresql://me:geheim@localhost/d", IMAGE], "is on this machine"),
         ([INPUT, "--output=gs://b/o", "--store=parquet:file:///x", IMAGE], "--store"),
-        (PLACES, "--setup_file is missing"),
         ([*PLACES, "--setup_file=pyproject.toml"], "must be the whole path"),
-        ([*PLACES, "--setup_file=/no/such/pyproject.toml"], "must be the whole path"),
         ([*PLACES, f"--setup_file={__file__}"], "must be the whole path"),
-        ([*PLACES, "--extra_package=/no/such.tar.gz"], "--extra_package /no/such.tar.gz: there is no such"),
         ([*PLACES, IMAGE, "--extra_package=/no/such.tar.gz"], "there is no such file"),
-        ([*PLACES, "--requirements_file=/no/such.txt"], "--requirements_file /no/such.txt: there is no such"),
         ([*PLACES, "--sdk_container_image=apache/beam_python3.11_sdk"], "is Beam's own image"),
-        ([*PLACES, "--sdk_container_image=docker.io/apache/beam_python3.11_sdk:2.77.0"], "Beam's own image"),
         (
             [*PLACES, "--sdk_container_image=gcr.io/cloud-dataflow/v1beta3/beam_python3.11_sdk:2.77.0"],
             "is Beam's own image",
         ),
-        (
-            [*STREAM, IMAGE, "--alerts=http://localhost:9/hook"],
-            ": is on this machine",
-        ),
-        ([*STREAM, IMAGE, "--alerts=https://[::1]/hook"], "is on this machine"),
+        ([*STREAM, IMAGE, "--alerts=http://localhost:9/hook"], ": is on this machine"),
         (
             ["--input=kafka://localhost:9092/t", "--streaming", OUTPUT, IMAGE],
             "kafka://localhost:9092/t: is on",
         ),
-        (
-            ["--input=kafka://127.0.0.1:1,localhost:2/t?group=g", "--streaming", OUTPUT, IMAGE],
-            "is on this machine",
-        ),
     ],
 )
-def test_what_only_this_machine_has_is_refused(
-    turnwise: Callable[..., Any], runner: list[str], arguments: list[str], why: str
-) -> None:
+def test_what_only_this_machine_has_is_refused(turnwise, runner, arguments, why):
     done = turnwise("run", *runner, *arguments)
     assert done.status == 2 and done.out == "" and done.err.count("\n") == 1
     assert why in done.err and "geheim" not in done.err
@@ -144,33 +119,26 @@ def test_what_only_this_machine_has_is_refused(
     [
         [IMAGE],
         [f"--setup_file={PYPROJECT}"],
-        ["--extra_package=gs://some-bucket/turnwise.tar.gz"],
         ["--sdk_container_image=apache/beam_python3.11_sdk:2.77.0", f"--setup_file={PYPROJECT}"],
         [IMAGE, "--store=postgresql://me@db.example/d", "--judge_cache=none"],
-        [IMAGE, "--store=postgresql:///d?host=db.example"],
     ],
 )
-def test_what_workers_find_is_accepted(arguments: list[str]) -> None:
+def test_what_workers_find_is_accepted(arguments):
     settings, _ = parse_options([*DATAFLOW, *PLACES, *arguments])
     assert settings.is_distributed and settings.judge.config.cache is None
 
 
 FOREIGN = [
     ("--setup_file", "pyproject.toml", '[project]\nname = "other"\n', "does not install turnwise"),
-    ("--setup_file", "setup.py", "setup(name='other')  # like turnwise", "does not install turnwise"),
-    ("--setup_file", "setup.py", "setup(name='not-turnwise-but-similar')", "does not install turnwise"),
     ("--setup_file", "pyproject.toml", 'dependencies = ["turnwise>=0.2"]', None),
     ("--requirements_file", "requirements.txt", "requests\n# turnwise\n", "does not list turnwise"),
     ("--requirements_file", "requirements.txt", "turnwise[gcp]==0.2.0\n", None),
-    ("--requirements_file", "requirements.txt", "turnwise @ https://example.com/t.whl\n", None),
     ("--requirements_file", "requirements.txt", "-r more.txt\n", None),
 ]
 
 
 @pytest.mark.parametrize(("option", "name", "text", "why"), FOREIGN)
-def test_a_package_without_turnwise_is_refused(
-    tmp_path: Path, option: str, name: str, text: str, why: str | None
-) -> None:
+def test_a_package_without_turnwise_is_refused(tmp_path, option, name, text, why):
     (tmp_path / name).write_text(text)
     arguments = [*DATAFLOW, *PLACES, f"{option}={tmp_path / name}"]
     if why is None:
@@ -181,7 +149,7 @@ def test_a_package_without_turnwise_is_refused(
     assert parse_options([*arguments, IMAGE])[0].is_distributed
 
 
-def test_a_judge_on_this_machine_is_refused(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_judge_on_this_machine_is_refused(environment, tmp_path):
     environment.update(VERTEX)
     for host, is_here in (("127.0.0.1:8080", True), ("localhost", True), ("judge.example", False)):
         judge = f'"judge": {{"base_url": "http://{host}"}}'
@@ -194,21 +162,14 @@ def test_a_judge_on_this_machine_is_refused(environment: dict[str, str], tmp_pat
             assert parse_options(arguments)[0].is_distributed
 
 
-def test_what_only_this_machine_has_is_refused_before_beam_asks_the_network() -> None:
-    """Beam refuses an absent temp_location; a path of this machine is named before that."""
-    lacking = [argument for argument in DATAFLOW if "temp_location" not in argument]
-    with pytest.raises(ConfigError, match="--output fout: is on this machine"):
-        parse_options([*lacking, INPUT, "--output=fout", IMAGE])
-
-
-def test_a_stream_that_reads_messages_needs_no_shared_files(turnwise: Callable[..., Any]) -> None:
+def test_a_stream_that_reads_messages_needs_no_shared_files(turnwise):
     messages = ["--streaming", "--input=pubsub:projects/p/subscriptions/s", IMAGE]
     assert parse_options([*DATAFLOW, *messages, OUTPUT])[0].is_streaming
     done = turnwise("run", *DATAFLOW, *messages, OUTPUT, "--alerts=alerts.jsonl")
     assert done.status == 2 and "--alerts alerts.jsonl: is on this machine" in done.err
 
 
-def test_a_key_of_this_machine_is_refused(environment: dict[str, str], judged: str) -> None:
+def test_a_key_of_this_machine_is_refused(environment, judged):
     environment["GOOGLE_API_KEY"] = "a-secret-key"
     with pytest.raises(ConfigError, match="API key is in this machine's environment") as caught:
         parse_options([*DATAFLOW, *PLACES, IMAGE, judged, *JUDGED])
@@ -225,9 +186,7 @@ def test_a_key_of_this_machine_is_refused(environment: dict[str, str], judged: s
         ('{"backend": "gemini"}', "the key of openai is in this machine's environment, .* name openai as"),
     ],
 )
-def test_keys_of_other_judges_are_refused(
-    environment: dict[str, str], tmp_path: Path, judge: str, message: str
-) -> None:
+def test_keys_of_other_judges_are_refused(environment, tmp_path, judge, message):
     environment |= VERTEX | {"OPENAI_API_KEY": "k"}
     options = '{"safety_v1": {"judge_model_options": {"judge_model": "openai/m"}}}'
     (tmp_path / "config.json").write_text(f'{{"criteria": {options}, "judge": {judge}}}')
@@ -235,7 +194,7 @@ def test_keys_of_other_judges_are_refused(
         parse_options([*DATAFLOW, *PLACES, IMAGE, f"--config={tmp_path}/config.json"])
 
 
-def test_vertex_is_told_to_workers_that_have_an_identity(environment: dict[str, str], judged: str) -> None:
+def test_vertex_is_told_to_workers_that_have_an_identity(environment, judged):
     environment.update(VERTEX)
     (Path(environment["CLOUDSDK_CONFIG"]) / "application_default_credentials.json").write_text("{}")
     config = parse_options([*DATAFLOW, *PLACES, IMAGE, judged, *JUDGED])[0].judge.config
@@ -243,7 +202,7 @@ def test_vertex_is_told_to_workers_that_have_an_identity(environment: dict[str, 
 
 
 @pytest.mark.parametrize("place", ["GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"])
-def test_a_file_of_credentials_is_refused(environment: dict[str, str], judged: str, place: str) -> None:
+def test_a_file_of_credentials_is_refused(environment, judged, place):
     environment.update(VERTEX)
     file = Path(environment["CLOUDSDK_CONFIG"]) / "application_default_credentials.json"
     assert parse_options([*FLINK, *PLACES, IMAGE, judged, *JUDGED])
@@ -255,18 +214,14 @@ def test_a_file_of_credentials_is_refused(environment: dict[str, str], judged: s
 
 
 @pytest.mark.parametrize("stated", ['"project": "p"', '"api_key_secret": "projects/p/secrets/s/versions/1"'])
-def test_a_config_says_that_workers_have_an_identity(
-    environment: dict[str, str], tmp_path: Path, stated: str
-) -> None:
+def test_a_config_says_that_workers_have_an_identity(environment, tmp_path, stated):
     environment["GOOGLE_APPLICATION_CREDENTIALS"] = str(tmp_path / "key-of-this-machine.json")
     (tmp_path / "config.json").write_text(f'{{"criteria": {{"safety_v1": {{}}}}, "judge": {{{stated}}}}}')
     settings, _ = parse_options([*FLINK, *PLACES, IMAGE, f"--config={tmp_path}/config.json", *JUDGED])
     assert settings.is_distributed and "key-of-this-machine" not in repr(settings)
 
 
-def test_a_package_that_cannot_be_built_is_refused_in_one_line(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_package_that_cannot_be_built_is_refused_in_one_line(tmp_path, capfd):
     (tmp_path / "setup.py").write_text("raise RuntimeError('no version of turnwise')\n")
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'mine'\ndynamic = ['version']\n")
     options = PipelineOptions([f"--setup_file={tmp_path}/pyproject.toml"])
@@ -300,17 +255,11 @@ def requirements(tmp_path: Path) -> Iterator[Callable[..., PipelineOptions]]:
     ("text", "why"),
     [
         ("# all\nfound==1.0\n\napache-beam[gcp]==2.77.0\n", None),
-        (
-            "found==1.0\nturnwise==99\n",
-            "turnwise==99: ERROR: No matching distribution found",
-        ),
-        ("found==1.0  # ours\n", "found==1.0  # ours: ERROR: Invalid requirement"),
+        ("found==1.0\nturnwise==99\n", "turnwise==99: ERROR: No matching distribution found"),
         ("-r more.txt\n", "-r more.txt: ERROR: Could not open requirements file"),
     ],
 )
-def test_requirements_that_beam_cannot_download_are_refused_in_one_line(
-    requirements: Callable[..., PipelineOptions], text: str, why: str | None
-) -> None:
+def test_requirements_that_beam_cannot_download_are_refused_in_one_line(requirements, text, why):
     if why is None:
         return try_staging(requirements(text))
     with pytest.raises(ConfigError) as caught:
@@ -321,7 +270,7 @@ def test_requirements_that_beam_cannot_download_are_refused_in_one_line(
     try_staging(requirements(text, "--requirements_cache=skip"))
 
 
-def test_staging_is_tried_before_anything_else(turnwise: Callable[..., Any], tmp_path: Path) -> None:
+def test_staging_is_tried_before_anything_else(turnwise, tmp_path):
     (tmp_path / "requirements.txt").write_text("turnwise @ nonsense\n")
     clear()
     options = [f"--requirements_file={tmp_path}/requirements.txt", "--job_endpoint=localhost:1"]
@@ -331,7 +280,7 @@ def test_staging_is_tried_before_anything_else(turnwise: Callable[..., Any], tmp
     assert "Beam cannot download turnwise @ nonsense" in done.err and not OBJECTS
 
 
-def test_a_plugin_file_is_refused(turnwise: Callable[..., Any], tmp_path: Path, unchanged: None) -> None:
+def test_a_plugin_file_is_refused(turnwise, tmp_path, unchanged):
     (tmp_path / "mine.py").write_text("")
     done = turnwise("run", *DATAFLOW, *PLACES, IMAGE, "--plugin", tmp_path / "mine.py")
     assert (done.status, done.err.count("\n")) == (2, 1)
@@ -346,11 +295,9 @@ EXTRA = "installs turnwise without its extra postgres"
     [
         ([f"--setup_file={PYPROJECT}"], True),
         ([f"--setup_file={PYPROJECT}", "--extra_package=gs://some-bucket/psycopg.whl"], False),
-        ([f"--setup_file={PYPROJECT}", IMAGE], False),
-        ([IMAGE], False),
     ],
 )
-def test_workers_get_the_driver_of_their_database(arguments: list[str], is_refused: bool) -> None:
+def test_workers_get_the_driver_of_their_database(arguments, is_refused):
     database = "--store=postgresql://me@db.example/d"
     if not is_refused:
         assert parse_options([*DATAFLOW, *PLACES, database, *arguments])[0].is_distributed
@@ -360,7 +307,7 @@ def test_workers_get_the_driver_of_their_database(arguments: list[str], is_refus
             parse_options([*DATAFLOW, *PLACES, option, *arguments])
 
 
-def test_runners_are_not_given_passwords() -> None:
+def test_runners_are_not_given_passwords():
     secret = "postgresql://me:geheim@db.example/d"
     places = [
         f"--store={secret}",

@@ -4,8 +4,6 @@ import doctest
 import json
 import subprocess
 import sys
-import unittest
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,7 +36,7 @@ def message(*arguments: Any, **named: Any) -> str:
     return str(raised.value)
 
 
-def test_what_passes_is_silent(tmp_path: Path) -> None:
+def test_what_passes_is_silent(tmp_path):
     path = tmp_path / "log.json"
     path.write_text(json.dumps(log(FIND, track(8))))
     (conversation,) = turnwise.read_conversations(path)
@@ -49,7 +47,7 @@ def test_what_passes_is_silent(tmp_path: Path) -> None:
     assert conversation.eval_id is None
 
 
-def test_a_failure_names_criterion_value_threshold_and_why() -> None:
+def test_a_failure_names_criterion_value_threshold_and_why():
     text = message(log(FIND, track(7)), case(FIND, track(8)), CALLS)
     lines = text.splitlines()
     assert lines[:2] == [
@@ -59,13 +57,6 @@ def test_a_failure_names_criterion_value_threshold_and_why() -> None:
     assert "Missing: track(order: 8). Not expected: track(order: 7)." in lines[2]
     assert lines[3] == "  calls of turn 0: made == expected"
     assert "    At index 1 diff: track(order=7) != track(order=8)" in lines
-
-
-def test_a_bound_from_above_and_its_unit_are_told() -> None:
-    slow = log()
-    slow["turns"][0]["latency_ms"] = 5000
-    text = message(slow, criteria={"turn_latency": 2.0})
-    assert "turn_latency: 5 s, threshold at most 2 s" in text and "calls of" not in text
 
 
 @pytest.mark.parametrize(
@@ -78,12 +69,6 @@ def test_a_bound_from_above_and_its_unit_are_told() -> None:
             [track(8)],
             'Left contains one more item: find(q="a")',
         ),
-        (
-            {"ignore_args": True},
-            [track(7)],
-            [track(8), FIND],
-            'Right contains one more item: find(q="a")',
-        ),
         # Where order does not count, it is no difference.
         (
             {"match_type": "ANY_ORDER"},
@@ -91,28 +76,21 @@ def test_a_bound_from_above_and_its_unit_are_told() -> None:
             [FIND, track(8), track(9)],
             "Right contains one more item: track(order=9)",
         ),
-        (
-            {},
-            [track(8), FIND],
-            [FIND, track(8)],
-            'At index 0 diff: track(order=8) != find(q="a")',
-        ),
+        ({}, [track(8), FIND], [FIND, track(8)], 'At index 0 diff: track(order=8) != find(q="a")'),
     ],
 )
-def test_calls_are_compared_as_the_criterion_does(
-    fields: Any, made: Any, wanted: Any, difference: str
-) -> None:
+def test_calls_are_compared_as_the_criterion_does(fields, made, wanted, difference):
     criteria = {"tool_trajectory_avg_score": {"threshold": 1.0, **fields}}
     assert difference in message(log(*made), case(*wanted), criteria)
 
 
-def test_calls_of_the_whole_conversation_are_compared() -> None:
+def test_calls_of_the_whole_conversation_are_compared():
     text = message(log(track(7), expected={"actions": [track(8)]}), criteria=CALLS)
     assert "calls of the whole conversation: made == expected" in text
     assert "track(order=7) != track(order=8)" in text
 
 
-def test_the_rules_of_a_case_decide_beside_the_criteria() -> None:
+def test_the_rules_of_a_case_decide_beside_the_criteria():
     golden = {
         "name": "projects/p/locations/l/apps/a/evaluations/e",
         "displayName": "e",
@@ -140,7 +118,7 @@ def test_the_rules_of_a_case_decide_beside_the_criteria() -> None:
     assert "turn_latency: 5 s, threshold at most 2 s" in message(slow, golden, config=config)
 
 
-def test_what_is_undecided_fails_with_its_reason() -> None:
+def test_what_is_undecided_fails_with_its_reason():
     golden = case(track(8), response="Soon")
     text = message(log(track(8)), golden, {**CALLS, **MATCH}, judge="none")
     assert text.startswith(
@@ -152,17 +130,7 @@ def test_what_is_undecided_fails_with_its_reason() -> None:
     assert "no criterion with a threshold applies" in message(log(), criteria={"turn_latency": {}})
 
 
-def test_a_value_that_is_missing_fails_also_without_a_threshold() -> None:
-    golden = case(track(8), response="Soon")
-    criteria = {**CALLS, "final_response_match_v2": {"threshold": None}}
-    text = message(log(track(8)), golden, criteria, judge="none")
-    assert "order: not decided\n  final_response_match_v2: no value\n    turn 0: no value: " in text
-    assert_conversation(
-        log(track(8)), golden, criteria, judge="none", allow_undecided=["final_response_match_v2"]
-    )
-
-
-def test_what_may_be_undecided_is_named() -> None:
+def test_what_may_be_undecided_is_named():
     golden = case(track(8), response="Soon")
     both = {**CALLS, **MATCH}
     allowed = {"judge": "none", "allow_undecided": ("final_response_match_v2",)}
@@ -174,7 +142,7 @@ def test_what_may_be_undecided_is_named() -> None:
     assert "FAIL" in message(log(track(7)), golden, CALLS, allow_undecided=["evaluation_status"])
 
 
-def test_an_allowance_is_a_name_of_this_check() -> None:
+def test_an_allowance_is_a_name_of_this_check():
     with pytest.raises(turnwise.ConfigError, match="allow_undecided: final_respons: it can be "):
         assert_conversation(log(), None, MATCH, judge="none", allow_undecided=["final_respons"])
     with pytest.raises(TypeError, match="allow_undecided: a collection"):
@@ -182,7 +150,7 @@ def test_an_allowance_is_a_name_of_this_check() -> None:
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_criterion_that_raises_is_never_let_off() -> None:
+def test_a_criterion_that_raises_is_never_let_off():
     class Broken(turnwise.MeasuredCriterion):
         name = "broken"
 
@@ -195,12 +163,7 @@ def test_a_criterion_that_raises_is_never_let_off() -> None:
         assert "broken raised ValueError at turn 0: no such key" in text
 
 
-def test_a_conversation_that_broke_off_fails_whatever_its_scores() -> None:
-    text = message(log(track(8), ended="agent_error"), case(track(8)), CALLS)
-    assert text.startswith("conversation c1, eval case order: FAIL\n")
-
-
-def test_what_cannot_be_read_is_an_error() -> None:
+def test_what_cannot_be_read_is_an_error():
     for bad in ({"no": "log"}, {"conversation_id": "c1", "turns": []}):
         with pytest.raises(turnwise.ReadError):
             assert_conversation(bad, case(), CALLS)
@@ -215,19 +178,14 @@ def test_what_cannot_be_read_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(("conversations", "number"), [(2, 2), (0, 0)])
-def test_one_conversation_is_needed(conversations: int, number: int, tmp_path: Path) -> None:
+def test_one_conversation_is_needed(conversations, number, tmp_path):
     path = tmp_path / "logs.json"
     path.write_text(json.dumps([{**log(), "conversation_id": f"c{i}"} for i in range(conversations)]))
     with pytest.raises(ValueError, match=f"conversation: one is needed, and this holds {number}"):
         assert_conversation(path, case(), CALLS)
 
 
-def test_texts_of_a_log_cannot_write_to_the_terminal() -> None:
-    text = message(log({"name": "a\x1b[31m"}), case({"name": "b\u202e"}), CALLS)
-    assert all(line.isprintable() for line in text.splitlines())
-
-
-def test_without_pytest_the_difference_is_told_too() -> None:
+def test_without_pytest_the_difference_is_told_too():
     code = f"""
 import sys, unittest
 from turnwise.testing import assert_conversation
@@ -242,14 +200,8 @@ except AssertionError as error:
     assert "- track(order=8)" in lines and "+ track(order=7)" in lines
 
 
-class InUnittest(unittest.TestCase):
-    def test_it_is_an_assertion(self) -> None:
-        with self.assertRaises(AssertionError):
-            assert_conversation(log(track(7)), case(track(8)), CALLS)
-
-
 @pytest.mark.parametrize("name", ["", *testing.__all__])
-def test_every_name_has_an_example_that_works(name: str) -> None:
+def test_every_name_has_an_example_that_works(name):
     assert testing.__all__ == sorted(testing.__all__)
     thing: Any = getattr(testing, name) if name else testing
     example = doctest.DocTestParser().get_doctest(thing.__doc__, {}, name or "testing", None, None)
