@@ -192,7 +192,7 @@ def _quoted(key: str) -> str:
 
 MOST_KINDS = 20
 """Number of different messages that are kept of a file."""
-_COLLECT_OTHERS = "others"
+_REST = "others"
 _TRIED, _TRIED_WITH_CASES = 50, 3
 
 
@@ -289,7 +289,7 @@ def _note(notes: list[Noted], key: str, first: Noted) -> None:
     elif known is None:
         known = first
         if len(notes) == MOST_KINDS:
-            known = Noted(_COLLECT_OTHERS, first.message, 0, first.source, first.position)
+            known = Noted(_REST, first.message, 0, first.source, first.position)
         notes.append(known)
     known.count += 1
 
@@ -439,7 +439,7 @@ def _conversation_example(conversation: Conversation) -> JsonObject:
     for turn in conversation.turns[:_TURNS]:
         if turn.user is not None:
             lines.append(["user", value_text(turn.user)])
-        lines += _calls_example(turn.tool_calls, turn.tool_responses)
+        lines += _call_lines(turn.tool_calls, turn.tool_responses)
         if turn.agent:
             lines.append(["agent", value_text(turn.agent)])
     return {
@@ -456,11 +456,11 @@ def _case_example(case: EvalCase) -> JsonObject:
     for turn in case.turns[:_TURNS]:
         if turn.user is not None:
             lines.append(["user", value_text(turn.user)])
-        lines += _calls_example(turn.tool_calls or (), ())
+        lines += _call_lines(turn.tool_calls or (), ())
         if turn.response:
             lines.append(["agent", value_text(turn.response)])
     if not case.turns:
-        lines += _calls_example(case.actions or (), ())
+        lines += _call_lines(case.actions or (), ())
     lines = _ended(lines, len(case.turns))
     return {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
 
@@ -469,7 +469,7 @@ def _ended(lines: list[list[str]], turns: int) -> list[list[str]]:
     return [*lines, [_MORE, f"{turns - _TURNS} more turns"]] if turns > _TURNS else lines
 
 
-def _calls_example(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:
+def _call_lines(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:
     paired = pair_responses(list(calls), list(responses))
     lines = [
         ["calls", call_text(call) + (f" -> {_answer(response)}" if response else "")]

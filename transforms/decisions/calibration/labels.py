@@ -69,12 +69,12 @@ class Ruler(Struct, frozen=True):
     has_values: bool = True
 
 
-_SCORES_OUTCOMES = {"PASS": True, "FAIL": False}
+_OUTCOMES = {"PASS": True, "FAIL": False}
 
 
 def outcome_of(text: str | None) -> bool | None:
     """Returns whether an outcome is PASS; None if it is neither PASS nor FAIL."""
-    return _SCORES_OUTCOMES.get(text or "")
+    return _OUTCOMES.get(text or "")
 
 
 def last_revisions(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
@@ -117,7 +117,7 @@ def _judged(row: ScoreRow, ruler: Ruler) -> JudgedScore:
 
 
 _NAMED = 5
-_OUTCOMES = {"PASS": 1.0, "up": 1.0, "FAIL": 0.0, "down": 0.0}
+_ANSWERS = {"PASS": 1.0, "up": 1.0, "FAIL": 0.0, "down": 0.0}
 
 
 class LabelLine(NamedTuple):
@@ -278,7 +278,7 @@ def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:
 
 
 def _number(label: str | float | None) -> float:
-    return _OUTCOMES[label] if isinstance(label, str) else float(label or 0.0)
+    return _ANSWERS[label] if isinstance(label, str) else float(label or 0.0)
 
 
 def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> None:

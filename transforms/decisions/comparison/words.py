@@ -355,7 +355,7 @@ def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Itera
             pairs = [tuple(side[case] for side in sides) for case in cases]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
-            before, after = map(_listed_applied, change)
+            before, after = map(_thresholds_text, change)
             yield RulerChange(what=f"criteria.{criterion}.threshold", a=before, b=after, criteria=[criterion])
 
 
@@ -391,6 +391,6 @@ def _gates(found: _ByCase) -> list[str]:
     return sorted(name for name, cases in found.items() if any(own != {None} for own in cases.values()))
 
 
-def _listed_applied(thresholds: _Thresholds) -> str:
+def _thresholds_text(thresholds: _Thresholds) -> str:
     shown = sorted(value for value in thresholds if value is not None)
     return "; ".join([*(["not set"] if None in thresholds else []), *(f"{value:g}" for value in shown)])

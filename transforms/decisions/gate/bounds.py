@@ -198,7 +198,7 @@ def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None)
 # Holds a comparison with a baseline against a margin, whatever was not measured would have been.
 
 
-class _Held(NamedTuple):
+class _HeldMargin(NamedTuple):
     """What became of a comparison: True: not worse; False: worse; None: open; and why, in one line."""
 
     is_met: bool | None
@@ -250,7 +250,7 @@ def hold_baseline(
     state: BaselineState,
     lost: Lost,
     coverage: float | None,
-) -> _Held:
+) -> _HeldMargin:
     """Holds the difference of a criterion from the baseline against a margin.
 
     Args:
@@ -263,10 +263,10 @@ def hold_baseline(
     """
     unpaired = _why_unpaired(comparison, state)
     if unpaired:
-        return _Held(None, unpaired)
+        return _HeldMargin(None, unpaired)
     own = next((one for one in comparison.criteria if one.criterion == criterion), None)
     if own is None:
-        return _Held(None, comparison.not_compared.get(criterion, "it is not in both runs"))
+        return _HeldMargin(None, comparison.not_compared.get(criterion, "it is not in both runs"))
     found = [*_not_compared(comparison, state, lost)]
     is_met = _held(margin * _unit(own), own, coverage is not None)
     texts = [
@@ -283,7 +283,7 @@ def hold_baseline(
     elif _compared_share(own, found) < coverage:
         texts.append(f"{100 * _compared_share(own, found):.4g} % compared, {100 * coverage:.4g} % asked for")
         is_met = None
-    return _Held(is_met, "; ".join(texts))
+    return _HeldMargin(is_met, "; ".join(texts))
 
 
 def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:
