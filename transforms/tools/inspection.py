@@ -192,7 +192,7 @@ def _quoted(key: str) -> str:
 
 MOST_KINDS = 20
 """Number of different messages that are kept of a file."""
-_COLLECT_OTHERS = "others"
+_REST = "others"
 _TRIED, _TRIED_WITH_CASES = 50, 3
 
 
@@ -240,7 +240,7 @@ class FileCollector:
         found = self.inspection
         found.cases += 1
         if found.example is None:
-            found.example = case_example(case)
+            found.example = _case_example(case)
 
     def add_conversation(self, logged: LoggedConversation) -> None:
         """Adds a conversation, and tries the criteria on the first ones."""
@@ -252,7 +252,7 @@ class FileCollector:
             found.results += len(turn.tool_responses)
         self._add_findings(logged)
         if found.example is None:
-            found.example = conversation_example(conversation)
+            found.example = _conversation_example(conversation)
         if found.tried < _TRIED:
             self._try(conversation, logged)
 
@@ -289,7 +289,7 @@ def _note(notes: list[Noted], key: str, first: Noted) -> None:
     elif known is None:
         known = first
         if len(notes) == MOST_KINDS:
-            known = Noted(_COLLECT_OTHERS, first.message, 0, first.source, first.position)
+            known = Noted(_REST, first.message, 0, first.source, first.position)
         notes.append(known)
     known.count += 1
 
@@ -354,7 +354,7 @@ def try_criteria(
     """
     sample = Sample(conversation, inline_case(conversation), record)
     trials = asyncio.run(_trials(sample, criteria))
-    for case in supposed_cases(conversation) if with_cases else ():
+    for case in _supposed_cases(conversation) if with_cases else ():
         left = [criterion for criterion in criteria if trials[criterion.name].applies == "no"]
         supposed = asyncio.run(_trials(Sample(conversation, case, record), left))
         for name, trial in supposed.items():
@@ -391,7 +391,7 @@ def _needed(criterion: Criterion) -> str:
     return f"needs {criterion.needs}" if criterion.needs else _NOTHING
 
 
-def supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
+def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
     """Yields eval cases of every kind that the conversation might be held against: it would meet them all."""
     golden = recorded_case(conversation)
     golden.rubrics = [Rubric(rubric_id=kind, text=_STATEMENT, type=kind) for kind in _RUBRIC_TYPES]
@@ -429,7 +429,7 @@ _TURNS, _EXAMPLE_CALLS = 2, 3
 _MORE = "..."
 
 
-def conversation_example(conversation: Conversation) -> JsonObject:
+def _conversation_example(conversation: Conversation) -> JsonObject:
     """Returns the first two turns of a conversation, each with at most three calls, as short texts.
 
     Returns:
@@ -439,7 +439,7 @@ def conversation_example(conversation: Conversation) -> JsonObject:
     for turn in conversation.turns[:_TURNS]:
         if turn.user is not None:
             lines.append(["user", value_text(turn.user)])
-        lines += _calls_example(turn.tool_calls, turn.tool_responses)
+        lines += _call_lines(turn.tool_calls, turn.tool_responses)
         if turn.agent:
             lines.append(["agent", value_text(turn.agent)])
     return {
@@ -451,17 +451,16 @@ def conversation_example(conversation: Conversation) -> JsonObject:
     }
 
 
-def case_example(case: EvalCase) -> JsonObject:
-    """Returns the first two turns of an eval case in the same form."""
+def _case_example(case: EvalCase) -> JsonObject:
     lines: list[list[str]] = [["task", value_text(case.task)]] if case.task else []
     for turn in case.turns[:_TURNS]:
         if turn.user is not None:
             lines.append(["user", value_text(turn.user)])
-        lines += _calls_example(turn.tool_calls or (), ())
+        lines += _call_lines(turn.tool_calls or (), ())
         if turn.response:
             lines.append(["agent", value_text(turn.response)])
     if not case.turns:
-        lines += _calls_example(case.actions or (), ())
+        lines += _call_lines(case.actions or (), ())
     lines = _ended(lines, len(case.turns))
     return {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
 
@@ -470,7 +469,7 @@ def _ended(lines: list[list[str]], turns: int) -> list[list[str]]:
     return [*lines, [_MORE, f"{turns - _TURNS} more turns"]] if turns > _TURNS else lines
 
 
-def _calls_example(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:
+def _call_lines(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:
     paired = pair_responses(list(calls), list(responses))
     lines = [
         ["calls", call_text(call) + (f" -> {_answer(response)}" if response else "")]

@@ -130,15 +130,6 @@ def test_what_chat_completions_are_asked(server, ask, question):
     assert body == {"model": "gpt-x", "temperature": 0.5, "max_tokens": 99}
 
 
-AT_AZURE = {"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com/"}
-
-
-@pytest.mark.parametrize("config", [{}, {"base_url": "https://r.openai.azure.com/openai/v1/"}])
-def test_where_azure_is(config):
-    access = JUDGES["azure"].access(JudgeConfig(**config), AT_AZURE)
-    assert (access.base_url, access.api_key) == ("https://r.openai.azure.com/openai/v1", "k")
-
-
 def test_azure_is_asked_as_openai_is(server, settings, question):
     """The schema is not in the instructions, because OpenAI shows it to the model."""
     worker = JudgeWorker(
@@ -241,10 +232,7 @@ ADDRESSES = [
 def test_addresses(backend, given, url):
     """The usual address, written out, is that of the API itself: its models are checked."""
     kind, variable = JUDGES[backend], f"{backend.upper()}_API_KEY"
-    for config, environ in (
-        ({"base_url": given}, {}),
-        ({}, {f"{backend.upper()}_BASE_URL": given}),
-    ):
+    for config, environ in (({"base_url": given}, {}), ({}, {f"{backend.upper()}_BASE_URL": given})):
         access = kind.access(JudgeConfig(**config), {variable: "k", **environ})
         assert (access.base_url, access.endpoint) == (url, url or backend)
 
@@ -294,7 +282,7 @@ def test_candidates(server, ask, requests):
 @pytest.mark.parametrize(
     ("read", "body"),
     [*((read_answer, body) for body in ("{", "null", '{"candidates": [3]}', '{"usageMetadata": "x"}')),
-     *((read_chat, body) for body in ("{", "null", '{"choices": [3]}', '{"choices": [{}]}'))],
+     *((read_chat, body) for body in ("{", "null", '{"choices": [3]}', '{"choices": [{}]}'))]
 )  # fmt: skip
 def test_a_response_that_is_none(read, body):
     (reply,) = read(body, "m", 1)

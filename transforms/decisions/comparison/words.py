@@ -181,7 +181,7 @@ def ruler_changes(a: ComparedSide, b: ComparedSide) -> list[RulerChange]:
         found += _verdict(a.document, b.document)
         found += _settings(a.document, b.document, sorted(a.rulers.keys() & b.rulers.keys()))
         return found
-    return [*found, *applied_thresholds(a.conversations, b.conversations)]
+    return [*found, *_applied_thresholds(a.conversations, b.conversations)]
 
 
 def beyond_verdicts(changes: Sequence[RulerChange]) -> list[RulerChange]:
@@ -336,14 +336,10 @@ _Thresholds = set[float | None]
 _ByCase = dict[str, dict[str | None, _Thresholds]]
 
 
-def applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[RulerChange]:
+def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[RulerChange]:
     """Yields thresholds that differ, and the criteria with a threshold if they are not the same.
 
     Thresholds that differ from case to case are compared where both sides have the case.
-
-    Args:
-        a: Conversations of the base.
-        b: Conversations of the candidate.
     """
     own, other = _by_criterion(a), _by_criterion(b)
     gates, other_gates = _gates(own), _gates(other)
@@ -359,7 +355,7 @@ def applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterat
             pairs = [tuple(side[case] for side in sides) for case in cases]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
-            before, after = map(_listed_applied, change)
+            before, after = map(_thresholds_text, change)
             yield RulerChange(what=f"criteria.{criterion}.threshold", a=before, b=after, criteria=[criterion])
 
 
@@ -395,6 +391,6 @@ def _gates(found: _ByCase) -> list[str]:
     return sorted(name for name, cases in found.items() if any(own != {None} for own in cases.values()))
 
 
-def _listed_applied(thresholds: _Thresholds) -> str:
+def _thresholds_text(thresholds: _Thresholds) -> str:
     shown = sorted(value for value in thresholds if value is not None)
     return "; ".join([*(["not set"] if None in thresholds else []), *(f"{value:g}" for value in shown)])
