@@ -14,13 +14,7 @@ def differing(expected, actual, compare=None, **fields):
 
 CASES = [
     (None, {"a": 1}, ["a"]),
-    (None, {}, []),
-    ({}, None, []),
-    ({}, {"a": 1}, ["a"]),
-    ({"a": 1}, None, ["a"]),
     ({"a": 1, "b": None, "c": False, "d": "", "e": []}, {"a": "1"}, []),
-    ({"a": 1}, {"a": 1, "b": None, "c": "", "d": False}, []),
-    ({"a": 1}, {"a": 2, "b": 3}, ["a", "b"]),
     ({"a": [1, 2]}, {"a": [2, 1]}, []),
     ({"seats": [1, 2], "new_seats": [3, 4]}, {"seats": [2, 1], "new_seats": [4, 3]}, []),
     (
@@ -28,15 +22,6 @@ CASES = [
         {"seats": [1, 2], "new_seats": [4, 3]},
         ["seats with new_seats"],
     ),
-    (
-        {"seats": [1, 2], "new_seats": [3, 4]},
-        {"seats": [1, 2], "new_seats": [3, 5]},
-        ["new_seats"],
-    ),
-    ({"a": [1, 2], "b": [3, 4]}, {"a": [1, 2], "b": [3]}, ["b"]),
-    ({"a": [{"x": 1}, {"x": 2}], "b": [3, 4]}, {"a": [{"x": 2}, {"x": 1}], "b": [3, 4]}, []),
-    ({"a": {"$matchType": "contains", "$matchValue": "b"}}, {"a": "abc"}, []),
-    ({"a": {"$matchType": "ignore"}}, {}, []),
     ({"a": {"$matchType": "semantic", "$matchValue": "b"}}, {"a": "c"}, ["a"]),
 ]
 
@@ -58,9 +43,7 @@ def test_lists_that_are_declared_ordered():
         ("ignore", 1, 2, []),
         ("exact", "A", "a", ["p"]),
         ({"match": "number", "tolerance": 0.5}, 1, 1.4, []),
-        ("contains", "b", "abc", []),
         ({"match": "regexp", "pattern": "^a"}, "x", "abc", []),
-        ("exact", 1, None, ["p"]),
     ],
 )
 def test_matchers_of_the_config(matcher, expected, actual, wanted):
@@ -70,7 +53,7 @@ def test_matchers_of_the_config(matcher, expected, actual, wanted):
 
 
 @pytest.mark.parametrize(
-    ("names", "wanted"), [(None, ["a", "b", "c"]), ([], []), (["a"], ["a"]), (["c"], ["c"]), (["d"], [])]
+    ("names", "wanted"), [(None, ["a", "b", "c"]), ([], []), (["a"], ["a"]), (["d"], [])]
 )
 def test_an_expected_call_may_say_which_arguments_matter(names, wanted):
     assert differing({"a": 1, "b": 1}, {"a": 2, "b": 2, "c": 2}, compare_args=names) == wanted

@@ -8,97 +8,50 @@ from turnwise.transforms.effects import catalog as verbs
 from turnwise.transforms.effects.catalog import infer_effect, lexicon, words_of
 
 READ = """
-    truncate_text return_results
-    litre_to_gallon timestampToDate sentiment_analysis identity_verification wikipedia
-    trading_get_login_status
-    get_parcel_details getCurrentTime ListInvoices FAQ_search customer_lookup order_status orderStatus
-    exchange_rate find-shop-id search.web mcp__shop__list_items shop.get_price
-    default_api:get_weather check_stock calculateBMI think weather website_datastore price_list
-    run_query run_blood_test perform_search helm_list_releases retrieve_intent_matches
-    compare_prices getweather is_available hasAccess can_send_fax order_search view_cart
-    get_return_policy get_escalation_policy return_policy track_package verify_identity
-    estimate_cost get_order_v2 order_get_details message_list_unread claim_status describe_table
-    count_words translate_text load_tools unlock_hidden_tool select_toolset
-    mean divide multiply subtract average median round_number add_numbers square_root standard_deviation
-    cd
-    convert_currency calculate_total text_to_speech celsius_to_fahrenheit max_value k8s_check_pods
-    get_delete_status settings address list_orders booking_details is_open has_stock lookup can_cancel
-    cancellation_policy how_to_delete run_analysis get_cancelled_orders tip_calculator store_hours
-    pick_up_locations booking_search removal_status order_eta payment_status
-    politica_de_cancelacion frais_annulation stornierung_gebuehr 退款政策 解約手数料
-    buscar_vuelo buscarVuelo BUSCAR_VUELO consultar_saldo obtener_pedido listar_citas verificar_estado
-    estado_pedido saldo_cuenta lista_productos realizar_busqueda procurar_voo obter_saldo
-    situacao_pedido rechercher_client obtenir_commande lister_produits verifier_solde vérifierSolde
-    prix_vol statut_commande cerca_volo trova_hotel ottieni_preventivo stato_ordine
-    suche_kunde hole_bestellung zeige_termine pruefe_verfuegbarkeit prüfe_verfügbarkeit finde_flug
-    KundenSuchen kundensuche preis_liste zeige_termine_an rufe_konto_ab stornierung_pruefen
-    zoek_klant klantZoeken haal_bestelling_op bekijk_saldo
-    検索_予約 予約検索 予約を検索する 在庫確認 注文履歴取得 キャンセル料確認 キャンセル料
-    조회_주문 주문조회 예약확인 취소내역조회 취소수수료 查询订单 订单查询 查订单 获取订单状态 取消政策
-    搜尋航班
-    szukaj_lotu pokaz_rezerwacje sök_flyg cari_penerbangan найти_заказ проверитьСтатус siparis_sorgula
+    truncate_text litre_to_gallon identity_verification trading_get_login_status get_parcel_details
+    ListInvoices FAQ_search order_status find-shop-id mcp__shop__list_items shop.get_price check_stock
+    calculateBMI weather run_query perform_search helm_list_releases compare_prices getweather hasAccess
+    view_cart get_escalation_policy return_policy verify_identity estimate_cost order_get_details
+    describe_table translate_text load_tools select_toolset mean multiply median add_numbers square_root
+    cd convert_currency text_to_speech k8s_check_pods settings address booking_details is_open lookup
+    how_to_delete get_cancelled_orders tip_calculator pick_up_locations booking_search order_eta
+    frais_annulation 解約手数料 buscarVuelo BUSCAR_VUELO obtener_pedido estado_pedido realizar_busqueda
+    obter_saldo situacao_pedido obtenir_commande vérifierSolde cerca_volo ottieni_preventivo stato_ordine
+    hole_bestellung prüfe_verfügbarkeit kundensuche zeige_termine_an rufe_konto_ab zoek_klant bekijk_saldo
+    予約を検索する 注文履歴取得 キャンセル料確認 조회_주문 취소내역조회 订单查询 获取订单状态 取消政策
+    szukaj_lotu cari_penerbangan siparis_sorgula
 """
 WRITE = """
-    cancel_order CancelOrder cancel-order deletePost update_status status_update create_list
-    add_to_list send_email book_flight book_test_drive schedule_test_drive return_shoes
-    exchange_shoes modify_menu toggle_light enable_alarm suspend_post resume_post refuel_car
-    reboot_server grant_access make_offer pay_bill userLogin set_room_info find_and_replace
-    search_and_book get_or_create_user check_out checkIn sign_up transfer_money transfer_to_account
-    transfer_funds_to_savings transfer ordersDelete message_delete process_refund execute_trade
-    mcp__shop__buy shareDocument call_customer forward_email move_file initiate_return
-    process_refund handle_return return_items order_groceries book_flights post_comments open_account
-    file_claim
-    reset_password reset_filter restore_database restablecer_contraseña 重置密码 passwort_zurücksetzen
-    환불하기 connect_wifi open_ticket close_window buy_tool
-    unlock_door unlock_tool_shed
-    update_payment_method send_certificate check_in migrate_database deleteaccount cancelorder
-    search_history_delete order_pizza undo_delete email_receipt dispute_charge reserva_cancelacion
-    cancelar_reserva actualiza_precio añadir_producto crear_cita reservar_hotel realizar_pago
-    excluir_conta
-    atualizar_endereco annuler_commande modifie_statut ajouter_article payer_facture cancella_ordine
-    prenota_volo aggiorna_profilo stornieren_buchung storniere_buchung ändere_preis buche_flug flug_buchen
-    füge_artikel_hinzu sage_termin_ab lege_kunde_an schalte_licht_aus annuleer_bestelling boek_vlucht
-    zeg_abonnement_op 予約キャンセル 予約を取り消す 住所変更 予約する 検索履歴削除 예약취소 주문취소하기
-    주소변경 항공권예매
-    取消订单 取消预订 预订酒店 修改地址 更新状态 删除搜索记录 退款 anuluj_rezerwacje boka_flyg
-    buat_pesanan
-    создать_заказ отменитьЗаказ rezervasyon_olustur zrusit_objednavku
+    cancel_order cancel-order status_update add_to_list send_email book_test_drive schedule_test_drive
+    exchange_shoes enable_alarm resume_post refuel_car grant_access make_offer userLogin search_and_book
+    check_out checkIn transfer_money transfer_to_account transfer process_refund mcp__shop__buy
+    shareDocument forward_email move_file process_refund order_groceries post_comments open_account
+    reset_password reset_filter restablecer_contraseña 환불하기 open_ticket close_window unlock_door
+    unlock_tool_shed send_certificate deleteaccount order_pizza email_receipt dispute_charge
+    cancelar_reserva crear_cita excluir_conta annuler_commande modifie_statut payer_facture
+    aggiorna_profilo ändere_preis flug_buchen füge_artikel_hinzu lege_kunde_an boek_vlucht 予約を取り消す
+    予約する 検索履歴削除 주문취소하기 항공권예매 取消订单 修改地址 删除搜索记录 退款 boka_flyg
+    отменитьЗаказ
 """
 DESTRUCTIVE = """
-    delete_account deleteaccount account_deletion subscription_cancellation eliminar_cliente
-    eliminarcliente reset_database database_reset reset_user_db factory_reset flush_db uninstall_app wipe_disk
-    app_uninstall
-    restore_factory_settings purge_queue truncate_table revoke_access terminate_instance
-    setze_datenbank_zurück zurücksetzen_datenbank deinstalliere_app widerrufe_zugriff
-    restablecer_base_de_datos desinstalar_app truncar_tabla revocar_acceso rescindir_contrato
-    réinitialiser_base désinstaller_application désinstaller_app tronquer_table reimposta_database
-    disinstalla_app redefinir_banco_de_dados desinstalar_aplicativo rescindir_contrato purgar_fila
-    deinstalleer_app データベースリセット アプリをアンインストール 権限剥奪 ゴミ箱を空にする
-    데이터베이스리셋 파기 권한회수 重置数据库 卸载应用 清空表
-    elimina_cliente borrar supprimer supprimer_compte löschen_konto loeschen_konto loschen_konto
-    KONTO_LÖSCHEN kontoLöschen lösche_konto lo\u0308schen_konto excluir_conta apagar_arquivo
-    elimina_utente
-    rimuovi_prodotto verwijder_klant 削除 顧客削除 削除_顧客 アカウントを削除する 삭제 고객삭제 회원탈퇴
-    删除 删除客户 刪除帳戶
-    usun_konto radera_kund hapus_akun удалить_клиента sil_kayit smazat_ucet
+    delete_account account_deletion eliminarcliente database_reset reset_user_db flush_db uninstall_app
+    app_uninstall truncate_table terminate_instance setze_datenbank_zurück deinstalliere_app
+    widerrufe_zugriff desinstalar_app rescindir_contrato désinstaller_application désinstaller_app
+    reimposta_database disinstalla_app desinstalar_aplicativo deinstalleer_app アプリをアンインストール
+    権限剥奪 데이터베이스리셋 파기 重置数据库 elimina_cliente supprimer_compte loeschen_konto
+    loschen_konto kontoLöschen excluir_conta rimuovi_prodotto 削除 顧客削除 アカウントを削除する 회원탈퇴
+    刪除帳戶 radera_kund hapus_akun sil_kayit
 """
 UNKNOWN = """
-    frobnicate frobnicate_order zorp X 顧客 고객 orders customer frobnicate_status manage_settings
-    sync_calendar refresh_data generate_report export_list reindex_database select_options
-    deleted_items dar_de_baja_usuario caricare_documento process_data frobnizieren_konto zorpear_estado
-    blub_kunde
-    open_tickets open_orders open_invoices duplicate_records open_file open_url process_order process_claim
-    process_file handle_request run_order execute_order order_items file_path message_thread
-    claim_type book_titles
+    frobnicate zorp 고객 customer frobnicate_status sync_calendar refresh_data export_list deleted_items
+    caricare_documento process_data zorpear_estado blub_kunde open_orders open_file process_claim
+    handle_request run_order order_items claim_type
 """
 HANDOFF = """
-    transfer_to_human_operator transferToAgent transfer_to_billing transfer_call escalate
-    escalate_ticket handoff hand_off_to_human handover_to_operator connect_to_representative
-    speak_to_human contact_support call_human request_human_expert_transfer live_agent_transfer
-    end_session hang_up route_to_agent get_human_help delegate_to_research_agent
-    transfer_to_bank_representative forward_to_supervisor
-    transferir_a_agente derivar_a_humano escalar_ticket weiterleiten_an_mitarbeiter transférer_conseiller
-    hablar_con_humano beende_gespräch 상담원연결 상담원_연결 担当者に転送 转人工
+    transfer_to_human_operator transfer_to_billing escalate_ticket hand_off_to_human handover_to_operator
+    speak_to_human contact_support request_human_expert_transfer hang_up get_human_help
+    delegate_to_research_agent forward_to_supervisor transferir_a_agente escalar_ticket hablar_con_humano
+    상담원_연결 转人工
 """
 
 
@@ -131,16 +84,10 @@ def test_tools_that_hand_over(name):
     ("name", "idempotent", "destructive"),
     [
         ("cancel_order", True, True),
-        ("removeItem", True, True),
         ("update_profile", True, False),
-        ("enable_feature", True, False),
-        ("create_order", False, False),
         ("toggle_light", False, False),
-        ("reset_password", True, False),
         ("restore_database", True, False),
         ("重置密码", True, False),
-        ("send_email", False, False),
-        ("search_and_delete", True, True),
     ],
 )
 def test_how_they_write(name, idempotent, destructive):
@@ -152,20 +99,9 @@ def test_how_they_write(name, idempotent, destructive):
     [
         ("Returns the weather.", "read"),
         ("Fetches all rows", "read"),
-        ("Get a thing", "read"),
-        ("Sends it.", "write"),
-        ("Deletes it.", "write"),
-        ("This tool is used to cancel an order.", "write"),
-        ("Tool for searching orders", "read"),
-        ("Is used when the user wants to cancel.", "unknown"),
         ("Löscht ein Konto.", "write"),
-        ("Busca vuelos", "read"),
         ("予約を取り消します。", "write"),
-        ("查询订单状态", "read"),
-        ("예약을 조회합니다.", "read"),
         ("Blah blah", "unknown"),
-        ("", "unknown"),
-        (None, "unknown"),
     ],
 )
 def test_a_description_decides_where_the_name_says_nothing(description, wanted):
@@ -177,18 +113,9 @@ def test_a_description_decides_where_the_name_says_nothing(description, wanted):
     ("name", "wanted"),
     [
         ("get_HTTP_status", ["get", "http", "status"]),
-        ("HTTPGet", ["http", "get"]),
-        ("logIn", ["login"]),
-        ("create-order_v2", ["create", "order"]),
-        ("look_up_5_things", ["lookup", "things"]),
         ("환불_조회", ["환불", "조회"]),
-        ("Prüfe_Verfügbarkeit", ["prufe", "verfugbarkeit"]),
-        ("get订单", ["get", "订单"]),
         ("УдалитьКлиента", ["удалить", "клиента"]),
-        ("ＧＥＴ＿Ａ", ["get", "a"]),
-        ("", []),
         ("__", []),
-        ("123", []),
     ],
 )
 def test_words_of_names(name, wanted):

@@ -17,16 +17,9 @@ ROOMS = '{"rooms":{"double":149,"family_double":199,"suite":300}}'
     ("sentence", "evidence", "label"),
     [
         ("Cabin: Basic Economy ($80), Business ($338)", PRICES, "supported"),
-        ("Basic economy 80, business 338", PRICES, "supported"),
-        ("Economy ($109), Business ($338)", PRICES, "supported"),
         ("Basic economy 85, business 338", PRICES, "unsupported"),
-        ("Double: 149, suite: 300", ROOMS, "supported"),
         ("Double: 149, suite: 300", "Double: 149, family double: 199, suite: 300", "supported"),
-        ("Double 149, suite 300", "Double 149, family double 199, suite 300", "supported"),
-        ("Double 149, suite 300", "| double | 149 |\n| family double | 199 |\n| suite | 300 |", "supported"),
         ("Doppel: 149, Suite: 300", '{"Doppel":149,"Familie Doppel":199,"Suite":300}', "supported"),
-        ("더블 149, 스위트 300", '{"더블":149,"패밀리 더블":199,"스위트":300}', "supported"),
-        ("ダブル 149、スイート 300", '{"ダブル":149,"家族 ダブル":199,"スイート":300}', "supported"),
         (
             "The hotel was opened in 1999 by Maria Huber.",
             '{"text":"The hotel was opened in 1987 by Maria Huber and sold in 1999."}',
@@ -55,9 +48,6 @@ FLIGHT = '{"flight":"HAT1","departs":"14:00","price":140,"currency":"USD","date"
         ("The reservation is 4FBBAH.", '{"reservation":"2FBBAH","bags":4}', "“4FBBAH”"),
         ("Your seat is 12C.", '{"seat":"12A","row":"3C"}', "“12C”"),
         ("The price of HAT1 is 140 euros.", FLIGHT, "“USD”, not “euros”"),
-        ("Der Preis von HAT1 ist 140 €.", FLIGHT, "“USD”, not “€”"),
-        ("HAT1の価格は140円です。", FLIGHT, "“USD”, not “円”"),
-        ("HAT1의 가격은 140유로입니다.", FLIGHT, "“USD”, not “유로”"),
     ],
 )
 def test_codes_and_currencies_that_only_look_known(sentence, evidence, reason):
@@ -69,10 +59,7 @@ def test_codes_and_currencies_that_only_look_known(sentence, evidence, reason):
     ("sentence", "evidence"),
     [
         ("Flight HAT1 departs at 2:00 PM.", FLIGHT),
-        ("The price of HAT1 is $140.", FLIGHT),
-        ("The date of HAT1 is 24.05.2024.", FLIGHT),
         ("The price of HAT1 is 140 euros.", FLIGHT + " It costs 140 euros."),
-        ("The bag of HAT1 weighs 4 pounds.", FLIGHT),
         ("The address is 10.0.0.12.", '{"address":"10.0.0.12"}'),
         ("The phone is (555) 123-2002.", '{"phone":"555-123-2002"}'),
         ("The card is 4111-1111-1111-1234.", '{"card":"4111 1111 1111 1234"}'),

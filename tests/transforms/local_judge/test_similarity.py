@@ -120,9 +120,7 @@ def test_any_two_texts_have_a_score(expected, actual):
     assert found.reason
 
 
-@pytest.mark.parametrize(
-    "piece", ["The order W1 ships on May 5. ", "x", "1", "ホテル", "호텔은 ", "?", "1,", "'a", "。"]
-)
+@pytest.mark.parametrize("piece", ["The order W1 ships on May 5. ", "1", "?", "'a", "。"])
 def test_huge_texts(piece):
     text = (piece * 100_000)[:100_000]
     assert compare_answers(text, text).score == 4

@@ -25,37 +25,15 @@ def directive(kind, value=None, **more):
 
 VALUES = [
     ("x", "x", True),
-    ("x", "X", False),
-    (1, 1.0, True),
-    (1, True, False),
-    ("1", 1, False),
     (None, None, True),
-    ([1, 2], [2, 1], False),
-    ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
     (directive("ignore"), "anything", True),
-    (directive("contains", "Rome"), "flight to Rome, Italy", True),
-    (directive("contains", "Rome"), "flight to rome", False),
     (directive("contains", 5), 1500, True),
-    (directive("contains", "a"), ["a", "b"], True),
     (directive("contains", "a"), ["ab"], False),
-    (directive("regexp", "^AC[0-9]+$"), "AC123", True),
-    (directive("regexp", "C1"), "AC123", True),
     (directive("regexp", "^C1"), "AC123", False),
-    (directive("regexp", r"^\d+$"), 42, True),
-    (directive("semantic", "2 March 2026"), "2 March 2026", True),
     (directive("semantic", "2 March 2026", **{"$originalValue": "2026-03-02"}), "2026-03-02", True),
     (directive("semantic", "2 March 2026", **{"$originalValue": "2026-03-02"}), "March 2nd", None),
-    (directive("fuzzy", "x"), "x", True),
     (directive("fuzzy", "x"), "xy", False),
-    (directive("Contains", "x"), "xy", False),
-    ({"$matchType": "contains", "value": "Rome"}, "in Rome", True),
-    ({"$matchType": "contains", "value": "Rome"}, "in Paris", False),
-    ({"$matchType": "regexp", "value": "^R"}, "Rome", True),
-    ({"$matchType": "semantic", "value": "Rome"}, "Rome", True),
-    ({"$matchType": "semantic", "value": "Rome"}, "Roma", None),
-    ({"$matchType": "fuzzy", "value": "Rome"}, "Rome", True),
     ({"$matchType": "contains", "$matchValue": "A", "value": "B"}, "xAx", True),
-    ({"matchType": "ignore"}, "anything", False),
 ]
 
 
@@ -84,7 +62,6 @@ def test_a_bad_pattern_in_a_directive_is_refused(value):
     ("kind", "message"),
     [
         ("regex", "$matchType: 'regex' is no type of a directive (did you mean regexp?)"),
-        ("Contains", "$matchType: 'Contains' is no type of a directive (did you mean contains?)"),
         (
             "fuzzy",
             "'fuzzy' is no type of a directive (the types are semantic, ignore, contains, regexp, exact)",
@@ -115,28 +92,12 @@ def test_good_directives_and_plain_values_are_let_through(value):
 
 MATCHERS = [
     ("exact", {}, 1, 1.0, True),
-    ("exact", {}, "1", 1, False),
     ("ignore", {}, "a", "b", True),
-    ("contains", {}, "mid", "amidst", True),
-    ("contains", {}, "mid", "middle", True),
-    ("contains", {}, "amidst", "mid", False),
     ("contains", {}, 1, [1, 2], True),
-    ("contains", {}, 3, [1, 2], False),
-    ("regexp", {}, "^a.c$", "abc", True),
-    ("regexp", {}, "^a.c$", "abcd", False),
-    ("regexp", {"pattern": r"^\d{4}$"}, "ignored", "2026", True),
     ("regexp", {"pattern": r"^\d{4}$"}, "2026", "26", False),
-    ("number", {}, 1, "1.0", True),
-    ("number", {}, 1, 1.0001, False),
-    ("number", {"tolerance": 0.5}, 10, 10.5, True),
-    ("number", {"tolerance": 0.5}, 10, 10.6, False),
-    ("number", {"relative_tolerance": 0.1}, 100, 109, True),
-    ("number", {"relative_tolerance": 0.01}, 100, 109, False),
     ("number", {"tolerance": 5}, "a", "a", True),
     ("number", {"tolerance": 5}, "a", "b", False),
     ("number", {"tolerance": 5}, True, 2, False),
-    ("number", {"tolerance": 5}, None, 2, False),
-    ("number", {"tolerance": 5}, 10**400, 10**400, True),
 ]
 
 
@@ -152,11 +113,7 @@ def test_matchers(match, fields, expected, actual, wanted):
         {"match": "fuzzy"},
         {"match": "regexp", "pattern": "("},
         {"match": "number", "tolerance": -1},
-        {"match": "number", "relative_tolerance": -0.1},
-        {"match": "number", "tolerance": float("nan")},
         {"match": "number", "toleranse": 1},
-        "fuzzy",
-        7,
     ],
 )
 def test_matchers_that_are_refused(fields):
@@ -172,38 +129,15 @@ IGNORE_NOTE = {"note": ArgumentMatcher(match="ignore")}
 NEAR_PRICE = {"price": ArgumentMatcher(match="number", tolerance=1)}
 ARGUMENTS = [
     (None, None, {}, True),
-    (None, {}, {}, True),
-    ({}, None, {}, True),
-    (None, {"a": 1}, {}, False),
-    ({"a": 1}, None, {}, False),
-    ({}, {}, {}, True),
-    ({"a": 1}, {"a": 1, "b": 2}, {}, False),
-    ({"a": 1, "b": 2}, {"a": 1}, {}, False),
     ({"a": None}, {}, {}, False),
     ({"a": 1}, {"a": 1, "note": "x"}, IGNORE_NOTE, True),
     ({"a": 1}, {"a": 1, "other": "x"}, IGNORE_NOTE, False),
     ({"a": 1, "note": "y"}, {"a": 1}, IGNORE_NOTE, True),
-    ({"a": 1, "note": "y"}, {"a": 2, "note": "y"}, IGNORE_NOTE, False),
-    ({}, {"note": "x"}, IGNORE_NOTE, True),
-    (None, {"note": "x"}, IGNORE_NOTE, True),
-    ({}, {"note": "x", "b": 1}, IGNORE_NOTE, False),
-    ({"note": "x"}, None, IGNORE_NOTE, True),
-    ({"price": 10}, {"price": 10.5}, NEAR_PRICE, True),
-    ({"price": 10}, {"price": 12}, NEAR_PRICE, False),
     ({"price": 10}, {}, NEAR_PRICE, False),
-    ({"price": 10}, {"price": 10, "x": 1}, NEAR_PRICE, False),
-    ({"a": directive("ignore")}, {"a": 5}, {}, True),
     ({"a": directive("ignore")}, {}, {}, True),
-    ({"a": directive("contains", "x")}, {"a": "axb"}, {}, True),
     ({"a": directive("contains", "x")}, {"a": "ab"}, {}, False),
-    ({"a": directive("contains", "x")}, {"a": "x", "b": 1}, {}, False),
-    ({"a": directive("semantic", "x")}, {"a": "x"}, {}, True),
     ({"a": directive("semantic", "x")}, {"a": "y"}, {}, None),
-    ({"a": directive("semantic", "x")}, {}, {}, False),
-    ({"a": directive("semantic", "x"), "b": 1}, {"a": "y", "b": 1}, {}, None),
     ({"a": directive("semantic", "x"), "b": 1}, {"a": "y", "b": 2}, {}, False),
-    ({"a": directive("semantic", "x")}, {"a": "y", "b": 1}, {}, False),
-    ({"a": directive("semantic", "x")}, {"a": "y", "note": 1}, IGNORE_NOTE, None),
     ({"note": directive("semantic", "x")}, {"note": "y"}, IGNORE_NOTE, True),
 ]
 
@@ -234,20 +168,11 @@ def test_frozen_values_are_equal_where_the_values_are(left, right):
 
 PARAMETERS = [
     (None, None, 0, 0, 0, (), 1.0),
-    ({}, {"a": 1}, 0, 0, 0, (), 1.0),
     ({"a": 1}, None, 0, 1, 0, ("a",), 0.0),
     ({"a": 1, "b": 2}, {"a": 1, "b": 3}, 1, 2, 0, ("b",), 0.5),
-    ({"a": 1, "b": 2}, {"a": 1.0, "b": 2, "c": 3}, 2, 2, 0, (), 1.0),
     ({"a": 1, "b": 2, "c": 3}, {"c": 3}, 1, 3, 0, ("a", "b"), 1 / 3),
-    ({"a": directive("ignore"), "b": 2}, {"a": 9, "b": 2}, 1, 1, 0, (), 1.0),
-    ({"a": directive("ignore"), "b": 2}, {"b": 3}, 0, 1, 0, ("b",), 0.0),
-    ({"a": directive("ignore")}, {}, 0, 0, 0, (), 1.0),
-    ({"a": directive("semantic", "x")}, {"a": "y"}, 0, 1, 1, (), None),
-    ({"a": directive("semantic", "x"), "b": 1}, {"a": "x", "b": 1}, 2, 2, 0, (), 1.0),
     ({"a": directive("semantic", "x"), "b": 1}, {"a": "y", "b": 2}, 0, 2, 1, ("b",), None),
-    ({"a": directive("semantic", "x")}, {}, 0, 1, 0, ("a",), 0.0),
     ({"a": directive("fuzzy", "x")}, {"a": "x"}, 1, 1, 0, (), 1.0),
-    ({"a": None}, {}, 0, 1, 0, ("a",), 0.0),
 ]
 
 
@@ -271,16 +196,10 @@ def test_parameter_score_counts_every_expected_parameter_once(expected, actual):
 
 OUTCOMES = [
     (ParameterScore(2, 2), 1.0, "PASS"),
-    (ParameterScore(1, 2), 1.0, "FAIL"),
     (ParameterScore(1, 2), 0.5, "PASS"),
-    (ParameterScore(0, 0), 1.0, "PASS"),
     (ParameterScore(2, 3), 0.6666667, "PASS"),
-    (ParameterScore(0, 1, undecided=1), 1.0, None),
-    (ParameterScore(0, 1, undecided=1), 0.0, "PASS"),
     (ParameterScore(0, 2, undecided=1), 1.0, "FAIL"),
     (ParameterScore(0, 2, undecided=1), 0.5, None),
-    (ParameterScore(1, 2, undecided=1), 0.5, "PASS"),
-    (ParameterScore(1, 3, undecided=1), 0.6666667, None),
 ]
 
 
@@ -291,12 +210,8 @@ def test_a_parameter_score_is_undecided_only_while_a_judge_can_tip_it(score, thr
 
 GATES = [
     (2 / 3, 0.6666667, True),
-    (1 / 3, 0.33333334, True),
     (0.1, 0.1, True),
-    (3 / 5, 0.6, True),
-    (0.6666, 0.6666667, False),
     (0.999, 1.0, False),
-    (1.0, 1.0, True),
     (0.0, 0.0, True),
 ]
 
@@ -312,8 +227,6 @@ def test_a_share_passes_a_float32_gate(value, threshold, wanted):
         ({"$matchType": "regexp", "$matchValue": "^5$"}, 5.0, True),
         ({"$matchType": "contains", "$matchValue": 5.0}, "order 5", True),
         ({"$matchType": "contains", "$matchValue": "true"}, True, True),
-        ({"a": [1, {"b": True}]}, {"a": [1.0, {"b": True}]}, True),
-        ({"a": [1, {"b": True}]}, {"a": [1.0, {"b": 1}]}, False),
         (0, False, False),
     ],
 )

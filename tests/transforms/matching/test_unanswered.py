@@ -46,21 +46,10 @@ ASKED = {"author": "user", "content": {"parts": [{"text": "hi"}]}}
     "record",
     [
         chat(HI, {"role": "assistant", "content": ""}),
-        chat(HI, {"role": "assistant", "content": None}),
-        chat(HI, {"role": "assistant"}),
-        chat(HI, {"role": "assistant", "content": "", "finish_reason": "stop"}),
-        chat(HI, HELLO, HI),
-        chat(HI, HI),
         chat(HI, CALLED),
-        chat(HI, CALLED, reward=1.0),
         chat(HI, {**CALLED, "finish_reason": "tool_calls"}),
-        chat(HI, CALLED, actions=[WANTED]),
         chat(HI, {"role": "assistant", "tool_calls": [PAY]}, PAID, actions=[WANTED]),
         canonical({"user": "hi", "agent": "hello"}, {"user": "pay"}),
-        canonical({"user": "hi", "agent": "hello"}, {}),
-        canonical({"user": "hi", "agent": ""}),
-        canonical({"user": "hi", "agent": " \n"}),
-        canonical({"user": "hi", "agent": "", "expected": {"response": "hello", "tool_calls": []}}),
         canonical({"user": "hi", "agent": "a", "expected": {"tool_calls": []}}, {"user": "x"}),
     ],
 )
@@ -86,11 +75,7 @@ def test_an_adk_session_whose_last_event_says_nothing_does_not_pass(parts):
         chat(HI, HELLO),
         chat(HI, HELLO, {"role": "user", "content": "Bye. ###STOP###"}),
         chat(HI, HELLO, HI, termination_reason="user_stop"),
-        chat(HI, HELLO, HI, reward=1.0),
-        chat(HI, CALLED, termination_reason="agent_stop", actions=[WANTED]),
         canonical({"user": "hi", "agent": "hello"}, {"user": "bye"}, ended="user_left"),
-        canonical({"user": "hi", "agent": "hello"}, {"user": "bye", "expected": {}}),
-        canonical({"user": "hi", "agent": "a"}, {"user": "hi", "payloads": [{"card": 1}]}),
     ],
 )
 def test_where_no_answer_is_due_the_scores_decide(record):

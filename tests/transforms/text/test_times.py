@@ -35,7 +35,13 @@ def test_moment(value, wanted):
 
 @pytest.mark.parametrize(
     ("number", "wanted"),
-    [(5.0, 5.0), (-5.0, -5.0), (1e11, 1e8), (-2e11, -2e8), (99e9, 99e9), (1e14, None), (1e300, None)],
+    [
+        (5.0, 5.0),
+        (-5.0, -5.0),
+        (1e11, 1e8),
+        (99e9, 99e9),
+        (1e14, None),
+    ],
 )
 def test_seconds_or_milliseconds(number, wanted):
     assert epoch_seconds(number) == wanted
@@ -61,42 +67,15 @@ def later(seconds):
 
 EVENTS = [
     {"conversation_id": "c", "event_time": TEXT, "turn": {"timestamp": later(9)}},
-    {"conversation_id": "c", "turn": {"timestamp": TEXT, "tool_calls": [{"args": {"timestamp": later(9)}}]}},
     {"conversation_id": "c", "event_time": "nonsense", "turn": {"timestamp": T}},
-    {"session_id": "s", "event": {"timestamp": T}, "event_time": later(9)},
     {"session_id": "s", "event": {"id": "e"}, "event_time": T},
     {"session_id": "s", "author": "user", "timestamp": T},
-    {"timestamp": TEXT, "receiveTimestamp": later(9), "jsonPayload": {"turnIndex": 1}},
-    {
-        "session": "s",
-        "diagnosticInfo": {
-            "messages": [{"eventTime": TEXT}],
-            "rootSpan": {"startTime": "2026-01-02T03:00:00Z"},
-        },
-    },
 ]
 WHOLES = [
     {"conversation_id": "c", "start_time": "2026-01-01T00:00:00Z", "turns": [{"timestamp": T}, {}]},
-    {
-        "conversation_id": "c",
-        "turns": [{"timestamp": T}, {"timestamp": T - 5}],
-        "meta": {"created": later(9)},
-    },
-    {"conversation_id": "c", "turns": [{"timestamp": T - 1, "spans": [{"end_time": TEXT}]}]},
-    {"conversation_id": "c", "turns": [{"agent": "a"}], "start_time": TEXT},
-    {"id": "s", "events": [{"timestamp": T - 3}, {"timestamp": T}], "last_update_time": T - 1},
     {"id": "s", "events": [{"timestamp": T - 3}], "lastUpdateTime": T},
-    {"name": "n", "startTime": "2026-01-01T00:00:00Z", "endTime": TEXT, "turns": []},
-    {"turns": [{"messages": [{"eventTime": TEXT}], "rootSpan": {"childSpans": [{"endTime": "x"}]}}]},
     {"turns": [{"rootSpan": {"childSpans": [{"endTime": TEXT}]}}], "messages": None},
-    {"eval_case_results": [{"x": 1}], "creation_timestamp": T},
-    {
-        "eval_metric_result_per_invocation": [
-            {"actual_invocation": {"creation_timestamp": T}, "expected_invocation": {"timestamp": later(9)}}
-        ]
-    },
     {"messages": [{"role": "user", "created_at": TEXT}, {"role": "assistant", "created": T - 1}]},
-    [{"role": "user", "timestamp": T}],
 ]
 
 
@@ -109,15 +88,10 @@ def test_time_of_a_record(value):
     "data",
     [
         b"",
-        b"{",
         b"\xff",
-        b"null",
-        b"7",
         b'"2026-01-02T03:04:05Z"',
-        b"[" * 5000 + b"]" * 5000,
         b'{"conversation_id": "c", "turns": [{"timestamp": 0.0}]}',
         b'{"conversation_id": "c", "turns": 7, "start_time": "soon"}',
-        b'{"conversation_id": "c", "meta": {"timestamp": 1767323045}, "turn": {"user": "a"}}',
     ],
 )
 def test_a_record_that_says_no_time(data):
