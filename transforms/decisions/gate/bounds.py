@@ -9,6 +9,7 @@ from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison
 from turnwise.schemas.config import BoundRule
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.estimates import corrected_figure
+from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.side_values import match
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.decisions.gate.measured import (
@@ -18,7 +19,6 @@ from turnwise.transforms.decisions.gate.measured import (
     Lost,
     corrected_text,
     count_sampled_out,
-    counted,
     counted_values,
     difference_text,
     entries_of,

@@ -14,12 +14,12 @@ from turnwise.schemas.config import (
 )
 from turnwise.schemas.gate import RuleResult, RuleStatus
 from turnwise.schemas.rows import ConversationRow
+from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.gate.bounds import bound_text, hold_baseline, hold_bound, side_of
 from turnwise.transforms.decisions.gate.measured import (
     GatedVersion,
     Lost,
     count_sampled_out,
-    counted,
     entries_of,
     lost_with,
     names_text,
