@@ -16,7 +16,7 @@ FAILED = [
     {"type": "error", "text": "x"}, {"success": "failed"}, {"status": "declined"},
     {"status": "payment_failed"}, {"status": "not ok"}, {"status": "KO"}, {"state": "échec"},
     {"status": "fallido"}, {"status": "処理に失敗しました"}, {"status": "실패"}, {"state": "失败"},
-    "Traceback (most recent call last):\n  File", '{"result": "{\\"error\\": \\"x\\"}"}', # fmt: on
+    "Traceback (most recent call last):\n  File", '{"result": "{\\"error\\": \\"x\\"}"}',
 ]
 # fmt: on
 FAILED_TEXTS = """
@@ -39,7 +39,7 @@ SUCCEEDED = [
     {"status": "success", "message": "not found duplicates"},
     {"success": True, "result": "Error in the name of a book"}, {"order": {"status": "failed"}},
     {"id": "404"}, ["a", "Error: b"], {"state": "CA"}, {"outcome": "APPROVED"}, {"error": "no errors"},
-    {"status": "error-free"}, {"code": "OK"}, {"type": "refund"}, {"result": False}, "", # fmt: on
+    {"status": "error-free"}, {"code": "OK"}, {"type": "refund"}, {"result": False}, "",
 ]
 # fmt: on
 SUCCEEDED_TEXTS = """
