@@ -1,4 +1,4 @@
-"""safety_ratings: safety ratings of the answer engine against limits."""
+"""Criteria of what an answer engine states: safety, grounding, steps, searches and refusals."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""hallucination: CES's check of a turn's claims against their context."""
+"""CES's criteria of a turn: tool invocation, similarity, semantic match and hallucination."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Reads a watched file line by line as it grows."""
+"""Reads watched files as they grow: line by line, and whole documents."""
 
 import glob
 import json
