@@ -19,6 +19,8 @@ FAILED = [
     "Traceback (most recent call last):\n  File", '{"result": "{\\"error\\": \\"x\\"}"}',
 ]
 # fmt: on
+
+
 FAILED_TEXTS = """
     Error: x | error | ❌ Error: boom | ValueError: bad | requests.exceptions.HTTPError: 404
     Failed to cancel | User not found | HTTP 500 | 500 Internal Server Error | Unable to process
@@ -32,6 +34,8 @@ FAILED_TEXTS = """
     Failed to send: message created | Connection reset by peer | Your booking cannot be changed
     Error: no | Errors: no seats
 """
+
+
 # fmt: off
 SUCCEEDED = [
     [{"error": "x"}, {"ok": True}], ["Error: a", "ok"], None, 5, {}, [], {"error": None}, {"error": ""},
@@ -42,6 +46,8 @@ SUCCEEDED = [
     {"status": "error-free"}, {"code": "OK"}, {"type": "refund"}, {"result": False}, "",
 ]
 # fmt: on
+
+
 SUCCEEDED_TEXTS = """
     Transfer successful | Reservation cancelled; refund not allowed | Done. It cannot be undone.
     No errors found | Error-free run | Completed with 0 failed | 404 | {not json

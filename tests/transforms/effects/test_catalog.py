@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.effects import catalog as verbs
-from turnwise.transforms.effects.catalog import infer_effect, lexicon, words_of
+from turnwise.transforms.effects.catalog import infer_effect, words_of
 
 READ = """
     truncate_text litre_to_gallon identity_verification trading_get_login_status get_parcel_details
@@ -122,23 +121,17 @@ def test_words_of_names(name, wanted):
     assert words_of(name) == wanted
 
 
-def test_no_verb_both_reads_and_writes():
-    assert verbs.READING.isdisjoint(verbs.IDEMPOTENT | verbs.REPEATABLE)
-    assert verbs.IDEMPOTENT.isdisjoint(verbs.REPEATABLE)
-    assert verbs.DESTRUCTIVE <= verbs.IDEMPOTENT
-    assert verbs.NOUNS_TOO <= verbs.READING | verbs.IDEMPOTENT | verbs.REPEATABLE
-    words = lexicon()
-    assert words.reading.isdisjoint(words.writing)
-    assert words.destructive <= words.idempotent <= words.writing
-
-
 def camel(name):
     first, *rest = name.split("_")
     return first + "".join(map(str.capitalize, rest))
 
 
 SPELLINGS = [camel, lambda n: camel(n)[:1].upper() + camel(n)[1:], lambda n: n.replace("_", "-"), str.upper]
+
+
 SPELLINGS += [lambda n: f"mcp__any_server__{n}", lambda n: f"default_api.{n}", lambda n: f"{n}_v2"]
+
+
 SNAKES = [
     n for n in (READ + WRITE + HANDOFF + DESTRUCTIVE + UNKNOWN).split() if re.fullmatch("[a-z]+(_[a-z]+)+", n)
 ]

@@ -111,13 +111,7 @@ def test_talk_around_what_is_not_known_supports_nothing(sentence, evidence):
 
 
 @pytest.mark.parametrize(
-    "sentence",
-    [
-        "That's really interesting!",
-        "Cool!",
-        "Das ist verständlich.",
-        "네, 정말 좋아해요!",
-    ],
+    "sentence", ["That's really interesting!", "Cool!", "Das ist verständlich.", "네, 정말 좋아해요!"]
 )
 def test_a_reaction_claims_nothing(sentence):
     (found,) = ground([sentence], MUSEUM)

@@ -139,12 +139,7 @@ def test_tool_scores_of_a_turn(expected, called, score, ordered):
 
 @pytest.mark.parametrize(
     ("case_gate", "turn_gate", "wanted"),
-    [
-        (1.0, None, "FAIL"),
-        (0.5, None, "PASS"),
-        (0.51, None, "FAIL"),
-        (1.0, 0.0, "PASS"),
-    ],
+    [(1.0, None, "FAIL"), (0.5, None, "PASS"), (0.51, None, "FAIL"), (1.0, 0.0, "PASS")],
 )
 def test_the_nearest_tool_threshold_wins(case_gate, turn_gate, wanted):
     own = None if turn_gate is None else TurnThresholds(tool_invocation=turn_gate)
