@@ -129,7 +129,7 @@ CREATE TABLE replies (
 """
 
 
-def open_cache_file(path: str) -> sqlite3.Connection:
+def _open_cache_file(path: str) -> sqlite3.Connection:
     """Opens a cache, or creates it with its parent directories.
 
     The file must be on a local disk, because SQLite's write-ahead log does not work over a network. Any
@@ -204,7 +204,7 @@ class SqlitePlace:
             ConfigError: It cannot be used.
         """
         self.shown = path
-        self._connection = open_cache_file(path)
+        self._connection = _open_cache_file(path)
         self._lock = Lock()
 
     def read(self, questions: Sequence[bytes]) -> list[ReplyRow]:

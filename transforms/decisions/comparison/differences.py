@@ -96,10 +96,10 @@ def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Compar
     measures, missing = _measures(a, b)
     if not options.any_verdicts:
         measures = _without_verdicts(measures, missing, changes)
-    measured = measure_all(matched, measures, setup)
+    measured = _measure_all(matched, measures, setup)
     overall = [(one.measure, one.estimate) for one in measured]
-    parts = compare_parts(matched, overall, options.slices, setup) if options.details else NO_PARTS
-    criteria = compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
+    parts = _compare_parts(matched, overall, options.slices, setup) if options.details else NO_PARTS
+    criteria = _compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
     criteria = [with_correction(own, a, b) for own in criteria]
     return Comparison(
         a=_side(a, pairing.by),
@@ -198,27 +198,20 @@ class Measured(msgspec.Struct, frozen=True):
         return "outcomes" if self.measure.has_outcomes else "values"
 
 
-def measure_all(matched: MatchedValues, measures: Sequence[CriterionMeasure], setup: Setup) -> list[Measured]:
-    """Returns the criteria with their differences."""
+def _measure_all(
+    matched: MatchedValues, measures: Sequence[CriterionMeasure], setup: Setup
+) -> list[Measured]:
     return [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
 
 
-def compare_criteria(
+def _compare_criteria(
     matched: MatchedValues,
     measured: Sequence[Measured],
     turns: Mapping[str, Sequence[TurnDifference]],
     setup: Setup,
     names: tuple[str, str],
 ) -> list[CriterionComparison]:
-    """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family.
-
-    Args:
-        matched: The conversations.
-        measured: The criteria with their differences.
-        turns: Criterion -> differences by turn index.
-        setup: What is asked for.
-        names: How texts call A and B.
-    """
+    """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family."""
     found = []
     for one in measured:
         others = [
@@ -267,7 +260,7 @@ def _compare(
         unpaired=_unpaired(matched, measure, setup) if is_paired else None,
         mean=_mean(matched, measure, setup) if measure.has_more_values and is_share else None,
         undecided=undecided,
-        quantiles=quantile_ratios(matched, measure, setup) if with_quantiles else [],
+        quantiles=_quantile_ratios(matched, measure, setup) if with_quantiles else [],
         turns=turns,
         judge=_judge_noise(matched, measure) if setup.details else None,
     )
@@ -347,20 +340,13 @@ class Parts(Struct, frozen=True):
 NO_PARTS = Parts([], {}, 0)
 
 
-def compare_parts(
+def _compare_parts(
     matched: MatchedValues,
     overall: Sequence[tuple[CriterionMeasure, Estimate]],
     wanted: Sequence[str],
     setup: Setup,
 ) -> Parts:
-    """Compares every slice and turn index, with q-values over all of them together.
-
-    Args:
-        matched: The conversations.
-        overall: The criteria with their differences over everything.
-        wanted: Dimensions of the slices, as in the config.
-        setup: What is asked for.
-    """
+    """Compares every slice and turn index, with q-values over all of them together."""
     slices = _slices(matched, wanted)
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
     parts = [part for name in sorted(kept) for part in _of_slice(name, slices[name], overall, setup)]
@@ -390,7 +376,7 @@ def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedV
     """Returns the conversations of each slice; a slice that holds everything is none."""
     if not wanted:
         return {}
-    a, b = (slice_names(side.observed.conversations, wanted) for side in (matched.a, matched.b))
+    a, b = (_slice_names(side.observed.conversations, wanted) for side in (matched.a, matched.b))
     names = {name for side in (a, b) for own in side for name in own}
     found = {name: _within(matched, [name in own for own in a], [name in own for own in b]) for name in names}
     return {name: own for name, own in found.items() if 0 < _size(own) < _size(matched)}
@@ -407,7 +393,7 @@ def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) ->
         ConfigError: No conversation has a slice of one of the names.
     """
     for name in wanted:
-        if not any(any(slice_names(side, [name])) for side in sides):
+        if not any(any(_slice_names(side, [name])) for side in sides):
             tags = {tag for side in sides for own in side.tags.used() for tag in own}
             has_language = any(any(side.languages) for side in sides)
             named = sorted({tag.partition(":")[0] for tag in tags if ":" in tag})
@@ -416,8 +402,7 @@ def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) ->
             raise ConfigError(f"--slices {name}: no conversation has one (there are: {shown or 'none'})")
 
 
-def slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> list[set[str]]:
-    """Returns the slices of every conversation."""
+def _slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> list[set[str]]:
     found = [{tag for tag in tags if is_wanted(tag, wanted)} for tags in conversations.tags]
     if LANGUAGE in wanted:
         for names, language in zip(found, conversations.languages, strict=True):
@@ -562,7 +547,7 @@ class _Values:
         self.values: Numbers = np.asarray([value for _, value in ordered], dtype=np.float64)
 
 
-def quantile_ratios(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> list[QuantileRatio]:
+def _quantile_ratios(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> list[QuantileRatio]:
     """Returns the ratios of the quantiles over all single values, those of turns where there are any.
 
     Paired: over the cases on both sides. An interval needs 10 cases a side.

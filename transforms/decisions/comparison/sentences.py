@@ -163,3 +163,8 @@ def _range(overall: VersionDifference, found: CriterionComparison) -> str:
     digits = decimals(overall.difference, found.measure, found.unit)
     low, high = (_amount(bound, found, signed=True, digits=digits) for bound in (bounds.low, bounds.high))
     return f" ({low.removesuffix(' points').removesuffix(' s')} to {high.removesuffix(' points')})"
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
