@@ -111,6 +111,18 @@ def test_corrected_rates_cover_with_unequal_weights():
     assert hits / runs >= 0.93
 
 
+def test_labels_of_next_to_no_weight_narrow_nothing():
+    people, judge = [True, True, False] + [True] * 97, [True] * 100
+    few = corrected_rate(people[:3], judge[:3], [True] * 900, 1).interval
+    design = SampleDesign(
+        [str(i) for i in range(100)], [str(i) for i in range(100, 1000)], [1e9] * 3 + [1.0] * 97
+    )
+    found = corrected_rate(people, judge, [True] * 900, 1, design).interval
+    assert found.high - found.low > 0.9 * (few.high - few.low)
+    mean = corrected_mean([float(own) for own in people], [1.0] * 100, [1.0] * 900, design).interval
+    assert mean.high - mean.low > 1
+
+
 def test_weights_count_by_how_unequal_they_are():
     assert effective_size(np.full(7, 3.0)) == pytest.approx(7)
     assert effective_size(np.asarray([1e9] * 3 + [1.0] * 97)) == pytest.approx(3, abs=1e-4)
