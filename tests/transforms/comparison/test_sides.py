@@ -1,4 +1,4 @@
-"""Columns are what plain lists are; counts and means by case, those of a plain loop over the conversations."""
+"""Columns are what plain lists are; counts and means by case, those of a loop over the conversations."""
 
 from itertools import chain
 from statistics import fmean
