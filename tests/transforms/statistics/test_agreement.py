@@ -66,12 +66,16 @@ def test_the_variance_of_clustered_shares_in_whole_numbers(clusters):
     assert found == pytest.approx((float(share), float(size)))
 
 
-def test_the_interval_of_few_labelled_cases(stats):
-    """All are labelled: the labels' own mean and spread, which n / (n - 1) widens once more."""
-    labels = [1.0, 0.0, 0.5, 1.0, 0.25]
-    found = corrected_mean(labels, [1.0, 0.0, 1.0, 1.0, 0.0], [])
-    half = stats.t.ppf(0.975, 4) * np.std(labels, ddof=1) / np.sqrt(5) * np.sqrt(5 / 4)
-    assert found.interval == pytest.approx((np.mean(labels) - half, np.mean(labels) + half))
+@pytest.mark.parametrize("weights", [[1.0] * 5, [4.0, 1.0, 1.0, 1.0, 1.0]])
+def test_the_interval_of_few_labelled_cases(stats, weights):
+    """All are labelled: the labels' own mean and spread, which their effective number widens once more."""
+    labels, shares = np.asarray([1.0, 0.0, 0.5, 1.0, 0.25]), np.asarray(weights) / sum(weights)
+    design = SampleDesign([*"abcde"], [], weights)
+    found = corrected_mean(labels, [1.0, 0.0, 1.0, 1.0, 0.0], [], design)
+    mean, known = shares @ labels, 1 / (shares**2).sum()
+    variance = ((shares * (labels - mean)) ** 2).sum() * 5 / 4 * known / (known - 1)
+    half = stats.t.ppf(0.975, known - 1) * np.sqrt(variance)
+    assert found.interval == pytest.approx((mean - half, mean + half))
 
 
 def test_scores_of_a_case_that_differ_narrow_nothing():
