@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = [
     (CRITERIA, "transforms/criteria/"),
     (FORMATS, "transforms/formats/"),
-    (JUDGES, "transforms/judging/judges/"),
+    (JUDGES, "transforms/judging/judges"),
     (SINKS, "pipeline/io/sinks/"),
 ]
 ALLOWED = {
@@ -84,8 +84,8 @@ def test_no_other_file_names_it(name: str, folder: str) -> None:
 
 def test_a_target_is_named_in_its_own_file_and_by_its_format() -> None:
     for name in TARGET_NAMES:
-        own = {path for path in places()[name] if path.startswith("transforms/conversion/")}
-        assert len(own) == 1 and own.pop().startswith("transforms/conversion/targets/")
+        (file,) = [path for path in places()[name] if path.startswith("transforms/tools/")]
+        assert file.startswith("transforms/tools/targets/")
 
 
 def test_the_exceptions_are_needed() -> None:

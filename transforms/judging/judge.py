@@ -1,4 +1,4 @@
-"""Asks a model within the limits, using the cache and sharing equal questions."""
+"""The judge of a model: within the limits, with a cache of replies, and sharing equal questions."""
 
 import asyncio
 import logging
@@ -27,7 +27,14 @@ from turnwise.transforms.judging.backends.base import (
     RawReply,
     Request,
 )
-from turnwise.transforms.judging.limits import Budget, JudgeCounts, Pace, estimated_tokens, tokens_of
+from turnwise.transforms.judging.limits import (
+    ANSWER_TOKENS,
+    Budget,
+    JudgeCounts,
+    Pace,
+    estimated_tokens,
+    tokens_of,
+)
 from turnwise.transforms.judging.routes import JUDGING, Requests
 from turnwise.transforms.judging.shared_places import PlaceError, ReplyPlace
 
@@ -411,3 +418,37 @@ def _second(first: _Sampled, again: _Sampled) -> _Sampled:
 
 def _portions(total: int, largest: int) -> Iterator[int]:
     return (min(largest, total - start) for start in range(0, total, largest))
+
+
+class Estimator:
+    """Counts the calls of a run without making any.
+
+    The minimum (votes agree, and the first judge of a cascade is sure) is counted as `calls`, the maximum as
+    `samples`.
+    """
+
+    def __init__(
+        self, config: JudgeConfig, requests: Requests, counts: JudgeCounts, cache: ReplyCache | None
+    ) -> None:
+        self._candidates, self._requests = config.candidates, requests
+        self._counts, self._cache = counts, cache
+        self._seen: set[bytes] = set()
+
+    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
+        """Counts a question once, however often it is asked."""
+        request = self._requests.make(question)
+        if request.key not in self._seen:
+            self._seen.add(request.key)
+            kept = await self._cache.get(request.key) if self._cache else {}
+            missing = 0 if question.if_unsure else sum(number not in kept for number in samples)
+            most = sum(number not in kept for number in range(question.options.num_samples))
+            calls = min(missing, 1) if self._candidates else missing
+            prompt = estimated_tokens(request.template.instructions, request.evidence)
+            model = request.template.name
+            self._counts.add_estimate(model, calls, most, prompt * calls, ANSWER_TOKENS * missing)
+        return [JudgeSample(None, "only estimated")] * len(samples)
+
+    async def aclose(self) -> None:
+        """Closes the cache."""
+        if self._cache is not None:
+            self._cache.close()

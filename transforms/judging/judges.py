@@ -1,17 +1,22 @@
-"""The judge `gemini`: its credentials, and the check before a run."""
+"""The judges that ask a model's API: `gemini`, `openai`, `azure` and `anthropic`.
+
+Each says how its API is reached, makes its client, and checks its models before a run. A client's library is
+loaded only where the judge is connected: that takes a second, which only those who need it wait for.
+"""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.transforms.judging.ask import JudgeModelOptions, JudgeSample, Question, R
-from turnwise.transforms.judging.backends.calling import ApiBackend
-from turnwise.transforms.judging.judge import ReplyCache
+from turnwise.transforms.judging.ask import JudgeModelOptions
+from turnwise.transforms.judging.backends.calling import Api, ApiBackend
 from turnwise.transforms.judging.judges_base import (
     HOW_TO,
     Access,
+    Environ,
     JudgeKind,
     api_url,
     key_in,
@@ -20,13 +25,14 @@ from turnwise.transforms.judging.judges_base import (
     register_judge,
     with_key,
 )
-from turnwise.transforms.judging.limits import ANSWER_TOKENS, JudgeCounts, estimated_tokens
-from turnwise.transforms.judging.routes import Requests, merged_settings
+from turnwise.transforms.judging.routes import merged_settings
 
-_JUDGES_NAME = "gemini"
+_GEMINI, _OPENAI, _ANTHROPIC = "gemini", "openai", "anthropic"
+_Find = Callable[[JudgeConfig, Environ], Access]
+_CheckSettings = Callable[[str, JsonObject], object]
 
 
-def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
+def find_access(config: JudgeConfig, environ: Environ) -> Access:
     """Returns the access to Gemini.
 
     A project in the config, or a variable of the environment, selects Vertex AI. A project is preferred to a
@@ -46,7 +52,7 @@ def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
     if not vertexai:
         if not key and not secret:
             raise ConfigError(f"judge: no credentials for gemini; {HOW_TO}")
-        return Access(base_url or _JUDGES_NAME, key, base_url, secret=secret)
+        return Access(base_url or _GEMINI, key, base_url, secret=secret)
     endpoint = base_url or "vertexai"
     project = config.project or environ.get("GOOGLE_CLOUD_PROJECT")
     location = config.location or environ.get("GOOGLE_CLOUD_LOCATION") or "global"
@@ -57,7 +63,7 @@ def find_access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
     raise ConfigError(f"judge: no project for Vertex AI; {HOW_TO}")
 
 
-def _is_available(config: JudgeConfig, environ: Mapping[str, str]) -> bool:
+def _is_available(config: JudgeConfig, environ: Environ) -> bool:
     """Returns whether there are credentials: an API key or its secret, or a setting that selects Vertex AI.
 
     Keys are GOOGLE_API_KEY and GEMINI_API_KEY; the setting is a project in the config, or
@@ -66,61 +72,34 @@ def _is_available(config: JudgeConfig, environ: Mapping[str, str]) -> bool:
     return bool(config.api_key_secret or _api_key(environ) or config.project or _is_vertexai_set(environ))
 
 
-def _api_key(environ: Mapping[str, str]) -> str | None:
+def _api_key(environ: Environ) -> str | None:
     return key_in(environ, "GOOGLE_API_KEY", "GEMINI_API_KEY")
 
 
-def _is_vertexai_set(environ: Mapping[str, str]) -> bool:
+def _is_vertexai_set(environ: Environ) -> bool:
     wish = environ.get("GOOGLE_GENAI_USE_ENTERPRISE") or environ.get("GOOGLE_GENAI_USE_VERTEXAI") or ""
     return wish.lower() in ("true", "1")
 
 
-def _connect_judges(
-    config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable[[str], None]
-) -> ApiBackend:
-    # Loading it takes a second, which only those who need it wait for.
+def _gemini_api(config: JudgeConfig, access: Access) -> Api:
     from turnwise.transforms.judging.backends.gemini import GeminiApi
 
-    access = with_key(find_access(config, environ), environ)
-    return ApiBackend(config, GeminiApi(config, access), on_retry, access.api_key)
+    return GeminiApi(config, access)
 
 
-def _check_judges(
-    config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]
-) -> None:
+def _check_gemini(model: str, settings: JsonObject) -> None:
     from turnwise.transforms.judging.backends.gemini import check_settings
 
-    check_models(
-        config, options, check_settings, lambda: _connect_judges(config, environ, lambda model: None)
-    )
+    check_settings(model, settings)
 
 
-register_judge(
-    JudgeKind(
-        name=_JUDGES_NAME,
-        help="a model, through google-genai",
-        connect=_connect_judges,
-        access=find_access,
-        check=_check_judges,
-        is_available=_is_available,
-        provider=(_JUDGES_NAME, "vertex_ai"),
-        paths=("models", "tunedModels", "publishers", "projects", "google"),
-    )
-)
-
-
-# The judges `openai` and `azure`: OpenAI's API, at OpenAI, at Azure, or of a server of one's own.
-
-_Find = Callable[[JudgeConfig, Mapping[str, str]], Access]
-
-
-def _openai(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
+def _openai(config: JudgeConfig, environ: Environ) -> Access:
     url = config.base_url or environ.get("OPENAI_BASE_URL")
     own = api_url(url, "api.openai.com", "/chat/completions", "/responses")
-    return keyed_access("openai", "OPENAI_API_KEY", config, environ, own)
+    return keyed_access(_OPENAI, "OPENAI_API_KEY", config, environ, own)
 
 
-def _azure(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
+def _azure(config: JudgeConfig, environ: Environ) -> Access:
     host = config.base_url or environ.get("AZURE_OPENAI_ENDPOINT")
     if not host:
         raise ConfigError("judge: no address of azure; set AZURE_OPENAI_ENDPOINT, or judge.base_url")
@@ -131,146 +110,71 @@ def _azure(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
     return access
 
 
-def _is_of_openai(url: str) -> bool:
-    """Returns whether an address is a region of OpenAI's, or Azure's."""
-    host = urlsplit(url).hostname or ""
-    return host.endswith((".openai.com", ".openai.azure.com"))
+def _openai_api(config: JudgeConfig, access: Access) -> Api:
+    with needing(_OPENAI):
+        from turnwise.transforms.judging.backends.openai import OpenAiApi
+
+    # OpenAI's own servers, and Azure's, know the newest names of settings; servers of one's own may not.
+    host = urlsplit(access.base_url or "").hostname or ""
+    is_newest = access.base_url is None or host.endswith((".openai.com", ".openai.azure.com"))
+    return OpenAiApi(access, is_newest)
 
 
-def _kind(name: str, help_line: str, find: _Find, speaks_newest: bool) -> JudgeKind:
-    def connect(
-        config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable[[str], None]
-    ) -> ApiBackend:
-        with needing("openai"):
-            from turnwise.transforms.judging.backends.openai import OpenAiApi
+def _azure_api(config: JudgeConfig, access: Access) -> Api:
+    with needing(_OPENAI):
+        from turnwise.transforms.judging.backends.openai import OpenAiApi
 
-        access = with_key(find(config, environ), environ)
-        is_newest = speaks_newest or access.base_url is None or _is_of_openai(access.base_url)
-        return ApiBackend(config, OpenAiApi(access, is_newest), on_retry, access.api_key)
-
-    def check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:
-        from turnwise.transforms.judging.backends.settings import check_settings
-
-        check_models(config, options, check_settings, lambda: connect(config, environ, lambda model: None))
-
-    return JudgeKind(
-        name=name,
-        help=help_line,
-        connect=connect,
-        access=find,
-        check=check,
-        provider=(name,),
-        needs_model=True,
-        extra="openai",
-    )
+    return OpenAiApi(access, True)
 
 
-register_judge(_kind("openai", "a model of OpenAI, or of any server with its API", _openai, False))
-register_judge(_kind("azure", "a model of OpenAI at Azure", _azure, True))
+def _check_openai(model: str, settings: JsonObject) -> None:
+    from turnwise.transforms.judging.backends.settings import check_openai_settings
+
+    check_openai_settings(model, settings)
 
 
-# The judge `anthropic`: Anthropic's API.
-
-_NAME = "anthropic"
-
-
-def _access(config: JudgeConfig, environ: Mapping[str, str]) -> Access:
+def _anthropic(config: JudgeConfig, environ: Environ) -> Access:
     url = config.base_url or environ.get("ANTHROPIC_BASE_URL")
     own = api_url(url, "api.anthropic.com", "/messages", "/v1")
-    return keyed_access(_NAME, "ANTHROPIC_API_KEY", config, environ, own)
+    return keyed_access(_ANTHROPIC, "ANTHROPIC_API_KEY", config, environ, own)
 
 
-def _connect(config: JudgeConfig, environ: Mapping[str, str], on_retry: Callable[[str], None]) -> ApiBackend:
-    with needing("anthropic"):
+def _anthropic_api(config: JudgeConfig, access: Access) -> Api:
+    with needing(_ANTHROPIC):
         from turnwise.transforms.judging.backends.openai import AnthropicApi
 
-    access = with_key(_access(config, environ), environ)
-    return ApiBackend(config, AnthropicApi(access), on_retry, access.api_key)
+    return AnthropicApi(access)
 
 
-def _check(config: JudgeConfig, environ: Mapping[str, str], options: Sequence[JudgeModelOptions]) -> None:
-    from turnwise.transforms.judging.backends.settings import (
-        check_settings_anthropic_settings as check_settings,
-    )
+def _check_anthropic(model: str, settings: JsonObject) -> None:
+    from turnwise.transforms.judging.backends.settings import check_anthropic_settings
 
-    check_models(config, options, check_settings, lambda: _connect(config, environ, lambda model: None))
+    check_anthropic_settings(settings)
 
 
-register_judge(
-    JudgeKind(
-        name=_NAME,
-        help="a model of Anthropic",
-        connect=_connect,
-        access=_access,
-        check=_check,
-        provider=(_NAME,),
-        needs_model=True,
-        extra=_NAME,
-    )
-)
-
-
-# Estimates the calls of a run without making any.
-
-
-class Estimator:
-    """Counts questions: as `calls` the minimum (if votes agree, and the first judge of a cascade is sure).
-
-    The maximum is counted as `samples`.
-    """
-
-    def __init__(
-        self, config: JudgeConfig, requests: Requests, counts: JudgeCounts, cache: ReplyCache | None
-    ) -> None:
-        self._candidates, self._requests = config.candidates, requests
-        self._counts, self._cache = counts, cache
-        self._seen: set[bytes] = set()
-
-    async def __call__(self, question: Question[R], samples: range) -> list[JudgeSample[R]]:
-        """Counts a question once, however often it is asked."""
-        request = self._requests.make(question)
-        if request.key not in self._seen:
-            self._seen.add(request.key)
-            kept = await self._cache.get(request.key) if self._cache else {}
-            missing = 0 if question.if_unsure else sum(number not in kept for number in samples)
-            most = sum(number not in kept for number in range(question.options.num_samples))
-            calls = min(missing, 1) if self._candidates else missing
-            prompt = estimated_tokens(request.template.instructions, request.evidence)
-            model = request.template.name
-            self._counts.add_estimate(model, calls, most, prompt * calls, ANSWER_TOKENS * missing)
-        return [JudgeSample(None, "only estimated")] * len(samples)
-
-    async def aclose(self) -> None:
-        """Closes the cache."""
-        if self._cache is not None:
-            self._cache.close()
-
-
-# The check of a judge's models before a run.
-
-
-def check_models(
-    config: JudgeConfig,
-    options: Sequence[JudgeModelOptions],
-    check_settings: Callable[[str, JsonObject], object],
-    connect: Callable[[], ApiBackend],
+def _register(
+    name: str,
+    help_line: str,
+    find: _Find,
+    api: Callable[[JudgeConfig, Access], Api],
+    check_settings: _CheckSettings,
+    **more: Any,
 ) -> None:
-    """Checks settings, credentials and models, at no cost.
+    """Registers a judge by how its API is reached and made, and what checks generation settings."""
 
-    Args:
-        config: The judge's settings.
-        options: What the judged criteria say of models and generation settings.
-        check_settings: Raises ConfigError for generation settings that a model does not have.
-        connect: Makes the client, once the settings are right.
+    def connect(config: JudgeConfig, environ: Environ, on_retry: Callable[[str], None]) -> ApiBackend:
+        access = with_key(find(config, environ), environ)
+        return ApiBackend(config, api(config, access), on_retry, access.api_key)
 
-    Raises:
-        ConfigError: The first error.
-    """
-    stated = options or [JudgeModelOptions()]
-    for each in stated:
-        check_settings(each.judge_model or config.model, _merged(config, each.judge_model_config))
-    models = {each.judge_model or config.model for each in stated}
-    asyncio.run(_find(connect(), sorted(models)))
+    def check(config: JudgeConfig, environ: Environ, options: Sequence[JudgeModelOptions]) -> None:
+        stated = options or [JudgeModelOptions()]
+        for each in stated:
+            check_settings(each.judge_model or config.model, _merged(config, each.judge_model_config))
+        backend = connect(config, environ, lambda model: None)
+        asyncio.run(_find_models(backend, sorted({each.judge_model or config.model for each in stated})))
+
+    fields = {"provider": (name,), "needs_model": True, **more}
+    register_judge(JudgeKind(name=name, help=help_line, connect=connect, access=find, check=check, **fields))
 
 
 def _merged(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
@@ -280,8 +184,31 @@ def _merged(config: JudgeConfig, own: JsonObject | None) -> JsonObject:
         raise ConfigError(f"judge_model_config: {error}") from None
 
 
-async def _find(backend: ApiBackend, models: Sequence[str]) -> None:
+async def _find_models(backend: ApiBackend, models: Sequence[str]) -> None:
     try:
         await asyncio.gather(*(backend.check(model) for model in models))
     finally:
         await backend.aclose()
+
+
+_register(
+    _GEMINI,
+    "a model, through google-genai",
+    find_access,
+    _gemini_api,
+    _check_gemini,
+    is_available=_is_available,
+    provider=(_GEMINI, "vertex_ai"),
+    paths=("models", "tunedModels", "publishers", "projects", "google"),
+    needs_model=False,
+)
+_register(
+    _OPENAI,
+    "a model of OpenAI, or of any server with its API",
+    _openai,
+    _openai_api,
+    _check_openai,
+    extra=_OPENAI,
+)
+_register("azure", "a model of OpenAI at Azure", _azure, _azure_api, _check_openai, extra=_OPENAI)
+_register(_ANTHROPIC, "a model of Anthropic", _anthropic, _anthropic_api, _check_anthropic, extra=_ANTHROPIC)

@@ -1,4 +1,4 @@
-"""Which judge has a model: names such as `openai/gpt-4o` say it themselves."""
+"""Where questions go: which judge has a model, requests with cache keys, and one client a judge."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache

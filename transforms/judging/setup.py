@@ -1,4 +1,4 @@
-"""Builds a judge from its settings, and checks it before a run."""
+"""The judge of a process: built from settings, checked before a run, and run on a loop of its own."""
 
 import asyncio
 import atexit
@@ -12,15 +12,21 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import Struct
 
 from turnwise.schemas.config import ConfigError, JudgeConfig
+from turnwise.schemas.jsonio import is_postgresql_url, shown_url
 from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
-from turnwise.transforms.judging.judge import Judge, ReplyCache
-from turnwise.transforms.judging.judges import Estimator
+from turnwise.transforms.judging.judge import Estimator, Judge, ReplyCache
 from turnwise.transforms.judging.judges_base import JudgeKind, find_judge
 from turnwise.transforms.judging.limits import Budget, JudgeCounts, Pace
-from turnwise.transforms.judging.opening import open_place
 from turnwise.transforms.judging.routes import Connections, Requests, Routes
-from turnwise.transforms.judging.shared_places import NOTHING, PATIENCE_S, Amounts, divided_limits
+from turnwise.transforms.judging.shared_places import (
+    NOTHING,
+    PATIENCE_S,
+    Amounts,
+    ReplyPlace,
+    SqlitePlace,
+    divided_limits,
+)
 
 
 class JudgeSettings(Struct, frozen=True):
@@ -171,6 +177,27 @@ def _check_prices(config: JudgeConfig, options: Iterable[JudgeModelOptions]) -> 
 
 async def _nothing() -> None:
     return None
+
+
+def open_place(address: str, patience_s: float = PATIENCE_S) -> ReplyPlace:
+    """Opens a SQLite file or a PostgreSQL database, and makes what is missing in it.
+
+    Args:
+        address: Path of a file, or URL.
+        patience_s: Seconds for which a broken connection is tried again before calls fail; 0: a database that
+            does not answer cannot be used.
+
+    Raises:
+        ConfigError: It cannot be used; one line.
+    """
+    if is_postgresql_url(address):
+        try:
+            from turnwise.transforms.judging.places_postgres import PostgresPlace
+        except ImportError:
+            what = "needs turnwise[postgres], which is not installed: pip install 'turnwise[postgres]'"
+            raise ConfigError(f"judge.cache: {shown_url(address)}: {what}") from None
+        return PostgresPlace(address, patience_s)
+    return SqlitePlace(address)
 
 
 # Runs the judge of a process: one event loop, client and set of limits.

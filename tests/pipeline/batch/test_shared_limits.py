@@ -17,8 +17,7 @@ import pytest
 
 from tests.asking import another_process, ask_about
 from turnwise.schemas.config import ConfigError, JudgeConfig
-from turnwise.transforms.judging.opening import open_place
-from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, check_judge
+from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker, check_judge, open_place
 from turnwise.transforms.judging.shared_places import NO_LIMITS, Amounts, PlaceError
 
 MODEL = "gemini-2.5-flash"

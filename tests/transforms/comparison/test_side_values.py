@@ -16,7 +16,6 @@ from turnwise.transforms.decisions.comparison.sides import (
     columns_by_criterion,
     columns_of,
     empty_column,
-    stacked_criteria,
 )
 from turnwise.transforms.decisions.comparison.values import group_values, paired_values
 
@@ -99,20 +98,6 @@ def test_columns_without_details_are_compared_like_those_with_them(a, b):
     for column in chain.from_iterable(side.conversations.criteria.values() for side in bare):
         column.details.clear()
     assert msgspec.json.encode(compare(*whole, options)) == msgspec.json.encode(compare(*bare, options))
-
-
-@given(rows=st.lists(GIVEN, max_size=9))
-def test_a_column_holds_what_a_criterion_gave_each_conversation(rows):
-    for name, column in columns_by_criterion(rows).items():
-        wanted = [row.get(name) for row in rows]
-        assert [column[row] for row in range(len(rows))] == wanted
-        assert column.is_given.tolist() == [own is not None for own in wanted]
-        assert column.has_value.tolist() == [own is not None and own.value is not None for own in wanted]
-        column.details.clear()
-        assert [column[row] for row in range(len(rows))] == wanted
-        assert not column.without(column.is_given).is_given.any()
-        twice = stacked_criteria([column, column])
-        assert [twice[row] for row in range(2 * len(rows))] == wanted * 2
 
 
 def test_an_error_concerns_only_its_conversation():

@@ -14,7 +14,6 @@ from pydantic.alias_generators import to_camel
 
 import turnwise
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.ces.results import Evaluation
 from turnwise.schemas.conversation import (
     Conversation,
     ExpectedTurn,
@@ -24,7 +23,7 @@ from turnwise.schemas.conversation import (
     Turn,
     Usage,
 )
-from turnwise.transforms.matching.sample import played_case, recorded_case
+from turnwise.transforms.matching.sample import recorded_case
 from turnwise.transforms.tools.conversion import TARGETS, Differences, converted
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="<[{`\x00"), min_size=1, max_size=20).filter(
@@ -74,41 +73,6 @@ def test_a_plain_conversation_is_held(target: str, conversation: Conversation) -
     assert json.loads(json.dumps(done.record)) == done.record
 
 
-@LAW
-@given(
-    conversation=conversations(),
-    more=st.fixed_dictionaries(
-        {},
-        optional={
-            "app_version": WORDS,
-            "language": WORDS,
-            "tags": st.lists(WORDS, max_size=3),
-            "labels": OBJECTS,
-            "state": OBJECTS,
-            "ended": st.sampled_from(["normally", "limit", "agent_error"]),
-            "start_time": WORDS,
-            "revision": COUNTS,
-        },
-    ),
-    latency=st.floats(0, 1e6),
-)
-def test_canonical_json_holds_everything(
-    conversation: Conversation, more: dict[str, Any], latency: float
-) -> None:
-    conversation = msgspec.structs.replace(conversation, **more)
-    conversation.turns[0].latency_ms = latency
-    done = converted(conversation, TARGETS["turnwise"])
-    assert not done.not_held and not done.added
-    assert turnwise.read_conversations(done.record) == [conversation]
-
-
-@LAW
-@given(conversation=conversations())
-def test_a_recording_and_its_case_are_two_sides(conversation: Conversation) -> None:
-    case = recorded_case(conversation)
-    assert recorded_case(played_case(case)) == case
-
-
 CALL = ToolCall("book", {"people": 2})
 CASES = [
     EvalCase(eval_id="e", turns=[ExpectedTurn(user="Hi", response="Hello", tool_calls=[CALL])]),
@@ -155,18 +119,6 @@ def test_calls_and_words_that_may_be_missing_are_not_expected() -> None:
 def test_a_case_without_turns_is_refused(target: str) -> None:
     with pytest.raises(ValueError, match="has no turns"):
         converted(EvalCase(eval_id="e", actions=[CALL]), TARGETS[target])
-
-
-def test_scenarios_keep_their_task() -> None:
-    case = EvalCase(eval_id="e", kind="scenario", task="Book a table", rubrics=[Rubric("0", "Polite")])
-    ces = Evaluation.from_value(converted(case, TARGETS["ces_evaluation"]).record)
-    assert (
-        ces.scenario is not None
-        and ces.scenario.task == "Book a table"
-        and ces.scenario.rubrics == ["Polite"]
-    )
-    adk = converted(case, TARGETS["adk_eval_set"]).record["conversation_scenario"]
-    assert adk["conversation_plan"] == "Book a table"
 
 
 SCHEMAS = Path(__file__).parents[4] / "shared/reference/adk_json_schemas.json"

@@ -1,4 +1,4 @@
-"""Asks models by OpenAI's chat completions and Responses API, through openai; nothing else loads openai."""
+"""Asks models by the APIs of OpenAI and Anthropic, through their clients, which nothing else loads."""
 
 from contextlib import suppress
 from typing import Any
@@ -35,8 +35,8 @@ from turnwise.transforms.judging.backends.calling import (
 )
 from turnwise.transforms.judging.backends.settings import (
     RESPONSES,
-    settings_of,
-    settings_of_anthropic_settings,
+    anthropic_settings,
+    openai_settings,
 )
 from turnwise.transforms.judging.judges_base import Access
 
@@ -143,7 +143,7 @@ class OpenAiApi:
     async def _complete(self, request: Request, count: int, has_format: bool) -> bytes:
         template = request.template
         limit = "max_completion_tokens" if self._is_newest else "max_tokens"
-        body: dict[str, Any] = settings_of(template.model, template.settings, limit)
+        body: dict[str, Any] = openai_settings(template.model, template.settings, limit)
         if has_format:
             body["response_format"] = {"type": "json_schema", "json_schema": _format(template.schema)}
         if count > 1:
@@ -159,7 +159,7 @@ class OpenAiApi:
         if count > 1:
             raise OneCandidateError
         template = request.template
-        body: dict[str, Any] = settings_of(template.model, template.settings)
+        body: dict[str, Any] = openai_settings(template.model, template.settings)
         if has_format:
             body["text"] = {"format": {"type": "json_schema", **_format(template.schema)}}
         create = self._opened().responses.with_raw_response.create
@@ -183,7 +183,7 @@ def _format(schema: JsonObject) -> JsonObject:
     return {"name": "reply", "schema": schema if strict is None else strict, "strict": strict is not None}
 
 
-# Asks models by Anthropic's Messages API, through anthropic; nothing else loads anthropic.
+# Asks models by Anthropic's Messages API.
 
 _MOST_TOKENS = 8192
 """Limit of an answer where the settings name none: the API needs one."""
@@ -256,7 +256,7 @@ class AnthropicApi:
 
     async def _create(self, request: Request, has_tool: bool) -> bytes:
         template = request.template
-        settings = settings_of_anthropic_settings(template.settings)
+        settings = anthropic_settings(template.settings)
         body: dict[str, Any] = {"max_tokens": settings.pop("max_tokens", _MOST_TOKENS)}
         instructions = template.instructions if has_tool else instructions_with_schema(template)
         if has_tool:
@@ -356,27 +356,27 @@ def _tokens(answer: JsonObject, name_in: str, name_out: str) -> TokenFigures:
 TOOL = "reply"
 """The tool whose input is the answer."""
 
-_ANTHROPIC_REPLY_FINISHED = (None, "end_turn", "stop_sequence", "tool_use")
+_MESSAGE_FINISHED = (None, "end_turn", "stop_sequence", "tool_use")
 _CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 _TOKENS_IN = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def read_message(body: str | bytes, model: str) -> list[RawReply]:
     """Returns the reply of a message. See `replies_of`."""
-    return replies_of(body, model, 1, _read)
+    return replies_of(body, model, 1, _message)
 
 
-def _read(answer: JsonObject) -> ReadAnswer:
+def _message(answer: JsonObject) -> ReadAnswer:
     return ReadAnswer(
-        [_text(answer)], _tokens_anthropic_reply(answer.get("usage") or {}), answer.get("model")
+        [_message_text(answer)], _message_tokens(answer.get("usage") or {}), answer.get("model")
     )
 
 
-def _text(answer: JsonObject) -> str | Fault:
+def _message_text(answer: JsonObject) -> str | Fault:
     stop = answer.get("stop_reason")
     if stop in _CUT_OFF:
         return cut_off(stop)
-    if stop not in _ANTHROPIC_REPLY_FINISHED:
+    if stop not in _MESSAGE_FINISHED:
         return withheld(stop)
     blocks: list[dict[str, Any]] = answer["content"]
     for block in blocks:
@@ -385,7 +385,7 @@ def _text(answer: JsonObject) -> str | Fault:
     return without_thoughts("".join(block["text"] for block in blocks if block["type"] == "text"))
 
 
-def _tokens_anthropic_reply(usage: JsonObject) -> TokenFigures:
+def _message_tokens(usage: JsonObject) -> TokenFigures:
     if usage.get("input_tokens") is None or usage.get("output_tokens") is None:
         return None
     return sum(int(usage.get(name) or 0) for name in _TOKENS_IN), int(usage["output_tokens"])

@@ -1,4 +1,4 @@
-"""Generation settings of OpenAI's APIs, by google-genai's names."""
+"""Generation settings of OpenAI's and Anthropic's APIs, by google-genai's names."""
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,7 +26,7 @@ class _ChatSettings(_SharedSettings):
     seed: int = 0
 
 
-def settings_of(model: str, settings: JsonObject, limit: str = "max_completion_tokens") -> JsonObject:
+def openai_settings(model: str, settings: JsonObject, limit: str = "max_completion_tokens") -> JsonObject:
     """Returns generation settings by OpenAI's names.
 
     Args:
@@ -47,15 +47,12 @@ def settings_of(model: str, settings: JsonObject, limit: str = "max_completion_t
     return named
 
 
-def check_settings(model: str, settings: JsonObject) -> None:
+def check_openai_settings(model: str, settings: JsonObject) -> None:
     """Raises ConfigError if generation settings are none of the API's."""
     try:
-        settings_of(model, settings)
+        openai_settings(model, settings)
     except ValidationError as error:
         raise ConfigError(f"judge: {wrong_setting(error)}") from None
-
-
-# Generation settings of Anthropic's API, by google-genai's names.
 
 
 class _MessageSettings(BaseModel):
@@ -69,7 +66,7 @@ class _MessageSettings(BaseModel):
     reasoning_effort: str = ""
 
 
-def settings_of_anthropic_settings(settings: JsonObject) -> JsonObject:
+def anthropic_settings(settings: JsonObject) -> JsonObject:
     """Returns generation settings by Anthropic's names; raises ValidationError for those it does not have."""
     named = _MessageSettings.model_validate(settings).model_dump(by_alias=True, exclude_unset=True)
     if "reasoning_effort" in named:
@@ -77,9 +74,9 @@ def settings_of_anthropic_settings(settings: JsonObject) -> JsonObject:
     return named
 
 
-def check_settings_anthropic_settings(model: str, settings: JsonObject) -> None:
+def check_anthropic_settings(settings: JsonObject) -> None:
     """Raises ConfigError if generation settings are none of the API's."""
     try:
-        settings_of_anthropic_settings(settings)
+        anthropic_settings(settings)
     except ValidationError as error:
         raise ConfigError(f"judge: {wrong_setting(error)}") from None

@@ -1,0 +1,553 @@
+"""The rules of a gate, as tables of cases: what passes, what fails, and what cannot be decided."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from turnwise.schemas.calibration import Calibration, Corrected, CriterionCalibration
+from turnwise.schemas.comparison import (
+    Bounds,
+    Comparison,
+    CorrectedDifference,
+    CriterionComparison,
+    Pairing,
+    Side,
+    Undecided,
+    UndecidedReading,
+    VersionDifference,
+)
+from turnwise.schemas.config import GateConfig
+from turnwise.transforms.decisions.comparison.collect import (
+    ComparedConversation,
+    Observed,
+    ScoredId,
+    add_errors,
+)
+from turnwise.transforms.decisions.gate.measured import GatedVersion, Lost, lost_of, unrecorded_cases
+from turnwise.transforms.decisions.gate.rules import apply_rules
+
+STATUS, ROUGE, LATENCY = "evaluation_status", "response_match_score", "turn_latency"
+NOTHING_LOST = Lost(0, "")
+P, F, U = "PASS", "FAIL", None
+TURNS_PASS, TURNS_FAIL = Observed(1.0, P, is_summed=True), Observed(0.0, F, is_summed=True)
+
+
+def observed(outcome: Any, value: float | None = None) -> Observed:
+    if isinstance(outcome, Observed):
+        return outcome
+    if isinstance(outcome, float):
+        return Observed(outcome, None)
+    known = {"PASS": 1.0, "FAIL": 0.0}.get(outcome or "")
+    return Observed(known if value is None else value, outcome, why=None if outcome == "PASS" else "because")
+
+
+def conversations(outcomes: Any, criterion: str = STATUS, cases: Any = None) -> list[ComparedConversation]:
+    return [
+        ComparedConversation(
+            f"c{i}", eval_id=cases[i] if cases else None, criteria={criterion: observed(one)}
+        )
+        for i, one in enumerate(outcomes)
+    ]
+
+
+def version(
+    found: list[ComparedConversation], rows: Any = (), comparison: Comparison | None = None
+) -> GatedVersion:
+    return GatedVersion("v1", found, list(rows), comparison)
+
+
+def gone(number: int) -> Lost:
+    return Lost(number, f"{number} lost" if number else "", [f"log:{n}" for n in range(number)])
+
+
+def applied(rule: Any, gated: GatedVersion, lost: Lost = NOTHING_LOST, *more: Any) -> Any:
+    found = apply_rules(GateConfig.model_validate({"rules": [rule, *more]}), [gated], lost)
+    return found[0]
+
+
+def rate(side: str = "estimate", criterion: str = STATUS, **bound: float) -> dict[str, Any]:
+    return {"rule": "bound", "criterion": criterion, "side": side, **bound}
+
+
+def mean(criterion: str, side: str = "estimate", **bound: float) -> dict[str, Any]:
+    return {"measure": "mean", **rate(side, criterion, **bound)}
+
+
+def all_pass(criterion: str = STATUS) -> dict[str, Any]:
+    return {"rule": "all_pass", "criterion": criterion}
+
+
+def coverage(share: float, criterion: str = STATUS) -> dict[str, Any]:
+    return {"rule": "coverage", "criterion": criterion, "at_least": share}
+
+
+RULES = [
+    (rate(at_least=0.9), [P] * 9 + [F], 0, "passed", ""),
+    (rate(at_least=0.9), [P] * 8 + [F] * 2, 0, "failed", ""),
+    # Wilson's interval of 9 of 10 begins at 0.596; one that passes alone shows nothing about the others.
+    (rate("lower", at_least=0.6), [P] * 9 + [F], 0, "failed", ""),
+    (rate("lower", at_least=0.59), [P] * 9 + [F], 0, "passed", ""),
+    (rate("upper", at_most=0.3), [F] * 40, 0, "passed", ""),
+    (rate("lower", at_least=0.5), [P], 0, "failed", ""),
+    (rate(at_least=0.5), [F] * 10, 0, "failed", "0 % (0 to 27.75), 10 cases"),
+    # What is undecided or lost may have passed or failed.
+    (rate(at_least=0.9), [P] * 9 + [U], 0, "passed", ""),
+    (rate(at_least=0.9), [P] * 8 + [U] * 2, 0, "undecided", ""),
+    (rate(at_least=0.9), [P] * 8 + [F] * 2 + [U], 0, "failed", ""),
+    (rate(at_least=1.0), [P] * 10, 1, "undecided", ""),
+    (rate(at_least=0.9), [P] * 10, 1, "passed", ""),
+    (rate(at_most=0.1), [F] * 9, 2, "undecided", ""),
+    # Nothing is never a pass.
+    (rate(at_least=0.0), [], 0, "undecided", ""),
+    (rate("lower", at_least=0.5), [U, U], 0, "undecided", ""),
+    (rate(at_least=0.0), [U, U], 0, "undecided", ""),
+    (all_pass(), [P, P], 0, "passed", "0 failed, 0 not decided"),
+    (all_pass(), [P, F], 0, "failed", "1 failed, 0 not decided"),
+    (all_pass(), [P, U], 0, "undecided", "0 failed, 1 not decided"),
+    (all_pass(), [P, F, U], 2, "failed", "1 failed, 3 not decided (2 lost)"),
+    (all_pass(), [], 0, "undecided", "nothing was scored"),
+    # Turns without a score of the conversation: no pass, but what fails, fails.
+    (all_pass(), [TURNS_PASS], 0, "undecided", "nothing was scored"),
+    (all_pass(), [Observed(-1.0, None, is_summed=True), P], 0, "passed", "0 failed, 0 not decided"),
+    (all_pass(), [TURNS_FAIL, P], 0, "failed", "1 failed, 0 not decided"),
+    (coverage(0.75), [P, F, P, U], 0, "passed", ""),
+    (coverage(0.76), [P, F, P, U], 0, "failed", ""),
+    (coverage(0.8), [P, F, P, P], 1, "passed", "1 lost"),
+    (coverage(0.8), [P, F, P, P], 2, "failed", "2 lost"),
+    (coverage(0.0), [], 0, "undecided", ""),
+    (mean(ROUGE, at_least=0.6), [0.5, 0.7], 0, "passed", ""),
+    (mean(ROUGE, "lower", at_least=0.5), [0.5, 0.7], 0, "failed", ""),
+    (mean(ROUGE, at_least=0.2), [0.5, U], 0, "passed", ""),
+    (mean(ROUGE, at_least=0.3), [0.5, U], 0, "undecided", ""),
+    # Equal values leave no doubt only as far as the scale goes, here from 0 to 1 and from 1 to 5.
+    (mean(ROUGE, "lower", at_least=0.9), [1.0] * 3, 0, "failed", ""),
+    (mean("response_evaluation_score", "lower", at_least=4.6), [5.0] * 40, 0, "passed", ""),
+    (mean("response_evaluation_score", "lower", at_least=4.7), [5.0] * 40, 0, "failed", ""),
+    (mean(LATENCY, at_most=2.0), [1.0, 3.0], 0, "passed", ""),
+    (mean(LATENCY, "upper", at_most=2.0), [1.0, 3.0], 0, "failed", ""),
+    # A latency that is not known may be anything; a value below the scale is no claim, and does not count.
+    (mean(LATENCY, at_most=1e9), [1.0, U], 0, "undecided", ""),
+    (mean(LATENCY, at_most=2.0), [float("nan"), 1.0], 0, "undecided", ""),
+    (mean("hallucination", at_least=1.0), [-1.0, 1.0], 0, "passed", ""),
+]
+
+
+@pytest.mark.parametrize(("rule", "outcomes", "lost", "status", "why"), RULES)
+def test_rules(rule: Any, outcomes: list[Any], lost: int, status: str, why: str) -> None:
+    gated = version(conversations(outcomes, rule["criterion"]))
+    found = applied(rule, gated, gone(lost))
+    assert found.status == status and why in found.why, found
+    if rule["rule"] == "all_pass":
+        assert found.why == why and found.lost == [*gone(lost).names]
+        # What is undecided is not left out, whatever a rule on coverage allows.
+        assert applied(rule, gated, gone(lost), coverage(0.1)) == found
+    elif rule["rule"] == "bound" and "measure" not in rule:
+        misses = sum(one != P for one in outcomes)
+        assert len(found.conversations) + found.more == (0 if status == "passed" else misses)
+
+
+def test_a_coverage_rule_allows_for_what_is_undecided() -> None:
+    gated = version(conversations([P] * 18 + [U] * 2))
+    assert applied(rate(at_least=0.95), gated).status == "undecided"
+    assert applied(rate(at_least=0.95), gated, NOTHING_LOST, coverage(0.9)).status == "passed"
+    other = coverage(0.9, "safety_v1")
+    assert applied(rate(at_least=0.95), gated, NOTHING_LOST, other).status == "undecided"
+
+
+def corrected(value: float | None, covers: Any = "all", **more: Any) -> Corrected:
+    interval = None if value is None else Bounds(max(0.0, value - 0.1), min(1.0, value + 0.1))
+    counts = {"scores": 10, "undecided": 0, "labels": 5, "cases": 5, "missing": 0, "raw": 1.0}
+    fields: dict[str, Any] = {**counts, "group": "all", "name": None, "value": value, "interval": interval}
+    return Corrected(covers=covers, **{**fields, **more})
+
+
+HALF = [P] * 5 + [U] * 5
+CORRECTED = [
+    # The labels decide, in both directions.
+    ([P] * 10, corrected(0.6), rate(at_least=0.8), 0, "failed"),
+    ([F] * 10, corrected(0.9), rate(at_least=0.8), 0, "passed"),
+    ([P] * 10, corrected(0.9), rate("lower", at_least=0.85), 0, "failed"),
+    ([P] * 10, corrected(0.9, interval=None), rate("lower", at_least=0.5), 0, "undecided"),
+    # What was lost may have been anything; so may what the labels do not cover.
+    ([P] * 10, corrected(0.9), rate(at_least=0.8), 10, "undecided"),
+    ([P] * 10, corrected(0.9), rate(at_least=0.4), 10, "passed"),
+    (HALF, corrected(0.9, undecided=5), rate(at_least=0.8), 0, "passed"),
+    (HALF, corrected(0.9, "decided", undecided=5), rate(at_least=0.8), 0, "undecided"),
+    (HALF, corrected(0.9, "decided", undecided=5), rate(at_least=0.4), 0, "passed"),
+    # Labels that correct nothing change nothing.
+    ([P] * 10, corrected(None, reason="too few labels"), rate(at_least=0.8), 0, "passed"),
+]
+
+
+@pytest.mark.parametrize(("outcomes", "figure", "rule", "lost", "status"), CORRECTED)
+def test_a_bound_on_a_corrected_rate(
+    outcomes: Any, figure: Corrected, rule: dict[str, Any], lost: int, status: str
+) -> None:
+    counts: Any = dict.fromkeys(("scores", "labelled", "cases", "raters", "random"), 5)
+    counts |= {"unscored": 0, "hand_picked": 0, "corrected": [figure]}
+    one = CriterionCalibration(criterion=STATUS, level="conversation", kind="outcomes", **counts)
+    known = Calibration(
+        run_id="r", labels=[], lines=5, problems=[], false_pass_cost=1, false_fail_cost=1, criteria=[one]
+    )
+    found = applied(rule, replace(version(conversations(outcomes)), calibration=known), gone(lost))
+    assert found.status == status
+    what = "corrected by 5 labels of people" if figure.value else "not corrected by its labels: too few"
+    assert what in found.why
+
+
+def test_a_rule_says_what_its_criterion_does_not_apply_to() -> None:
+    gated = version([*conversations([P, P], "safety_v1"), *conversations([P] * 38)])
+    rest = "; does not apply to 38 other conversations"
+    for rule, seen in (
+        (rate(criterion="safety_v1", at_least=0.5), "100 % (34.24 to 100), 2 cases"),
+        (coverage(1.0, "safety_v1"), "100 %: 2 of 2"),
+        (all_pass("safety_v1"), "0 failed, 0 not decided"),
+    ):
+        assert applied(rule, gated).why == seen + rest
+
+
+def test_every_conversation_of_the_run_passes() -> None:
+    config = GateConfig.model_validate({"rules": [all_pass("safety_v1")]})
+    good, silent = (version(conversations([P], name)) for name in ("safety_v1", STATUS))
+    (one,) = apply_rules(config, [good, silent], NOTHING_LOST)
+    assert (one.status, one.app_version) == ("passed", None)
+    assert [one.status for one in apply_rules(config, [silent], NOTHING_LOST)] == ["undecided"]
+    assert [one.status for one in apply_rules(config, [], NOTHING_LOST)] == ["undecided"]
+
+
+def test_what_is_skipped_does_not_pass() -> None:
+    found = conversations([P, P])
+    found[1].criteria, found[1].skipped = {}, frozenset([STATUS])
+    told = applied(all_pass(), version(found))
+    assert (told.status, told.why, told.conversations) == ("undecided", "0 failed, 1 not decided", ["c1"])
+    told = applied(all_pass(), version(found[1:]))
+    assert (told.status, told.why) == ("undecided", "0 failed, 1 not decided")
+
+
+def test_names_are_bounded() -> None:
+    gone = Lost(30, "30 lost", [f"log:{n}" for n in range(30)])
+    found = applied(all_pass(), version(conversations([F] * 25)), gone)
+    assert (len(found.conversations), found.more, len(found.lost), found.more_lost) == (20, 5, 20, 10)
+
+
+def test_what_a_run_allows_to_be_lost_is_not_held_against_it() -> None:
+    counts = {"lost_records": 3, "lost_conversations": 1, "unread_ends": 1}
+    lost, allowed = (lost_of(counts, ["log:1"], only_cases=only) for only in (False, True))
+    assert (lost.number, lost.names, allowed) == (5, ["log:1"], (0, "", ()))
+    assert lost_of({**counts, "lost_cases": 1, "unused_cases": 2}, only_cases=True).number == 3
+    rules = GateConfig.model_validate({"rules": [all_pass(), coverage(0.9)]})
+    gated = [version(conversations([P]))]
+    assert [one.status for one in apply_rules(rules, gated, lost)] == ["undecided", "failed"]
+    assert [one.status for one in apply_rules(rules, gated, lost, allowed)] == ["passed", "failed"]
+
+
+def test_turns_that_pass_do_not_hide_that_the_whole_raised() -> None:
+    found = conversations([Observed(1.0, P, is_summed=True), Observed(0.0, F, is_summed=True)], "safety_v1")
+    add_errors(found, {"safety_v1": {ScoredId(f"c{i}", None): "no such key" for i in range(2)}})
+    told = applied(all_pass("safety_v1"), version(found))
+    assert (told.why, told.conversations) == ("1 failed, 1 not decided", ["c1", "c0"])
+
+
+def test_a_case_counts_once_however_often_it_was_run() -> None:
+    # 50 runs of two cases say as little as two conversations.
+    outcomes, cases = [P] * 50, ["a"] * 25 + ["b"] * 25
+    alone = applied(rate("lower", at_least=0.9), version(conversations(outcomes)))
+    repeated = applied(rate("lower", at_least=0.9), version(conversations(outcomes, cases=cases)))
+    assert (alone.status, repeated.status) == ("passed", "failed")
+    assert repeated.interval.low == pytest.approx(0.342, abs=1e-3)
+    # The mean is over cases: one passes always, one never.
+    uneven = version(conversations([P] * 9 + [F], cases=["a"] * 9 + ["b"]))
+    assert applied(rate(at_least=0.6), uneven).value == 0.5
+
+
+def test_what_raised_an_error_is_not_decided() -> None:
+    found = conversations([P, P], "tool_trajectory_avg_score")
+    found.append(ComparedConversation("c2", criteria={STATUS: observed(None)}))
+    add_errors(
+        found,
+        {"tool_trajectory_avg_score": {ScoredId("c2", None): "no such key", ScoredId("c1", None): "later"}},
+    )
+    told = applied(rate(criterion="tool_trajectory_avg_score", at_least=1.0), version(found))
+    assert (told.status, told.conversations) == ("undecided", ["c2"])
+
+
+def test_everything_that_was_lost_counts() -> None:
+    names = ("lost_records", "lost_conversations", "unread_ends", "lost_cases", "unused_cases")
+    lost = lost_of({**{name: i for i, name in enumerate(names, 1)}, "records": 9})
+    assert lost.number == 15 and lost.text.startswith("1 record lost, 2 conversations lost, 3 files not read")
+    assert lost_of({"records": 9}) == (0, "", ())
+
+
+UNRECORDED = "1 eval case without a recording in v1"
+OF_UNRECORDED = [
+    (all_pass(), "undecided", "0 failed, 1 not decided"),
+    (coverage(0.6), "passed", "66.67 %: 2 of 3"),
+    (coverage(0.7), "failed", "66.67 %: 2 of 3"),
+    (rate(at_least=0.6), "passed", "1 not decided"),
+    (rate(at_least=0.7), "undecided", "1 not decided"),
+    ({"rule": "no_destructive_calls"}, "undecided", "0 destructive calls; 1 not decided"),
+]
+
+
+@pytest.mark.parametrize(("rule", "status", "why"), OF_UNRECORDED)
+def test_a_case_that_another_version_alone_has_is_not_decided(rule: Any, status: str, why: str) -> None:
+    gated = replace(version(conversations([P, P])), unrecorded=["refund"])
+    found = applied(rule, gated)
+    assert found.status == status and found.why.endswith(f"{why} ({UNRECORDED})")
+    assert found.lost == (["eval case refund (v1)"] if rule["rule"] == "all_pass" else [])
+    both = applied(coverage(0.5), gated, Lost(1, "1 record lost"))
+    assert both.why == f"50 %: 2 of 4 (1 record lost, {UNRECORDED})"
+
+
+def row(name: str, **more: Any) -> Any:
+    base = {"harm_term": None, "destructive_calls": 0, "unclear_tools": [], "guessed_tools": []}
+    return {"conversation_id": name, **base, "unknown_calls": None, **more}
+
+
+UNCLEAR = row("c0", unclear_tools=["close_account"], guessed_tools=["close_account"])
+GAP = row("c0", unknown_calls="turn 0: the response is not readable")
+HARM = row("c1", harm_term="destructive", destructive_calls=1)
+CALLS = [
+    ([row("c0")], "passed", [], "0 destructive calls"),
+    ([row("c0", destructive_calls=2)], "passed", [], "2 destructive calls, expected"),
+    ([row("c0"), HARM], "failed", ["c1"], "found in 1 conversation"),
+    ([UNCLEAR, HARM], "failed", ["c1"], "found in 1 conversation"),
+    ([UNCLEAR], "undecided", ["c0"], "what the tools do (close_account); state"),
+    ([GAP], "undecided", ["c0"], "calls may be missing in the logs of 1 conversation"),
+    # A guess that it only reads is not passed over in silence.
+    ([row("c0", guessed_tools=["get_user"])], "passed", [], "from the names of 1 tool: get_user"),
+]
+
+
+@pytest.mark.parametrize(("rows", "status", "names", "why"), CALLS)
+def test_no_destructive_call_that_was_not_expected(rows: Any, status: str, names: Any, why: str) -> None:
+    found = applied({"rule": "no_destructive_calls"}, version(conversations([P] * len(rows)), rows))
+    assert (found.status, found.conversations) == (status, names) and why in found.why
+
+
+@pytest.mark.parametrize(("criterion", "status"), [(STATUS, "passed"), ("safety_v1", "undecided")])
+def test_a_coverage_rule_for_the_verdicts_allows_for_calls_that_may_be_missing(
+    criterion: str, status: str
+) -> None:
+    coverage = {"rule": "coverage", "at_least": 0.5, "criterion": criterion}
+    gated = version(conversations([P, U]), [row("c1"), GAP])
+    assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_LOST, coverage).status == status
+    gated.rows.append(UNCLEAR)
+    assert applied({"rule": "no_destructive_calls"}, gated, NOTHING_LOST, coverage).status == "undecided"
+
+
+def side(name: str) -> Side:
+    zero = dict.fromkeys(
+        ("conversations", "cases", "repeated_cases", "passed", "failed", "undecided", "lost"), 0
+    )
+    return Side(name=name, source=name, run_ids=[name], app_versions=[name], **zero)  # type: ignore[arg-type]
+
+
+def comparison(criterion: CriterionComparison, only_a: int = 0) -> Comparison:
+    names: Any = {"only_a_names": [], "only_b_names": [], "unidentified_a": 0, "unidentified_b": 0}
+    pairing = Pairing(by="eval_id", pairs=10, only_a=only_a, only_b=0, **names)
+    rest: Any = {
+        "slices": [],
+        "ruler": [],
+        "notes": [],
+        "word": None,
+        "margin": 0.02,
+        "alpha": 0.05,
+        "q": 0.1,
+    }
+    missing = {"safety_v1": "it has no value in B"}
+    return Comparison(
+        a=side("a"),
+        b=side("b"),
+        pairing=pairing,
+        criteria=[criterion],
+        not_compared=missing,
+        flips=[],
+        **rest,
+    )
+
+
+def compared(low: float | None, high: float = 0.5, **more: Any) -> CriterionComparison:
+    interval = None if low is None else Bounds(low, high)
+    overall = VersionDifference(
+        pairs=10, count_a=10, count_b=10, value_a=more.pop("value_a", 0.8), difference=0.0, interval=interval
+    )
+    base: dict[str, Any] = {"criterion": STATUS, "measure": "pass_rate", "unit": "score", "better_is": "more"}
+    base |= {"threshold": None, "p_adjusted": 1.0}
+    return CriterionComparison(**{**base, **more}, overall=overall)
+
+
+def undecided(worst: float | None, best: float) -> Undecided:
+    def reading(low: float) -> UndecidedReading:
+        values: Any = {"pairs": 10, "value_a": 0.8, "value_b": 0.8, "difference": 0.0, "p": 1.0}
+        return UndecidedReading(interval=Bounds(low, low + 0.1), word="cannot tell", **values)
+
+    ends: Any = {"left_out": reading(best), "best_for_b": reading(best)}
+    ends["worst_for_b"] = None if worst is None else reading(worst)
+    return Undecided(undecided_a=0, undecided_b=1, changes_the_word=False, **ends)
+
+
+NOT_WORSE = {"rule": "not_worse", "margin": 0.02}
+
+
+def slow(low: float, high: float) -> CriterionComparison:
+    """A latency: less is better, and the margin is a share of the baseline's mean."""
+    return compared(low, high, criterion=LATENCY, measure="mean", better_is="less", value_a=10.0)
+
+
+COMPARED = [
+    (compared(-0.01), "passed"),
+    (compared(-0.03), "undecided"),
+    (compared(-0.2, -0.03), "failed"),
+    (compared(None), "undecided"),
+    (slow(-0.5, 0.1), "passed"),
+    (slow(-0.5, 0.3), "undecided"),
+    (slow(0.3, 0.5), "failed"),
+    (compared(0.1, criterion="tool_call_count", measure="mean", better_is="neither"), "undecided"),
+    # What is undecided may be the worst.
+    (compared(-0.01, undecided=undecided(-0.01, 0.0)), "passed"),
+    (compared(-0.01, undecided=undecided(-0.06, 0.0)), "undecided"),
+    (compared(-0.01, undecided=undecided(None, 0.0)), "undecided"),
+]
+
+
+@pytest.mark.parametrize(("own", "status"), COMPARED)
+def test_not_worse_than_the_baseline(own: CriterionComparison, status: str) -> None:
+    rule = {**NOT_WORSE, "criterion": own.criterion}
+    assert applied(rule, version(conversations([P]), comparison=comparison(own))).status == status
+
+
+@pytest.mark.parametrize(
+    ("word", "fewest_alike", "status"),
+    [("better", 20, "passed"), ("not worse", 20, "undecided"), ("not worse", None, "passed")],
+)
+def test_few_cases_show_that_it_is_not_worse_only_where_it_is_better(
+    word: Any, fewest_alike: int | None, status: str
+) -> None:
+    own = compared(-0.01)
+    own = replace(own, overall=replace(own.overall, word=word, fewest_alike=fewest_alike))
+    rule = NOT_WORSE
+    found = applied(rule, version(conversations([P]), comparison=comparison(own)))
+    assert found.status == status
+    assert ("fewer than 20 cases" in found.why) is (status == "undecided")
+
+
+def test_a_baseline_that_says_nothing_is_no_pass() -> None:
+    rule = NOT_WORSE
+    assert applied(rule, version(conversations([P]))).why == "no baseline is named"
+    gated = version(conversations([P]), comparison=comparison(compared(0.0)))
+    assert applied(rule, gated).status == "passed"
+    missing = applied({**rule, "criterion": "safety_v1"}, gated)
+    assert (missing.status, missing.why) == ("undecided", "it has no value in B")
+    # Cases that are no longer run may be those that fail.
+    fewer = version(conversations([P]), comparison=comparison(compared(0.0), only_a=3))
+    told = applied(rule, fewer)
+    assert told.status == "undecided" and "3 cases of the baseline have no conversation here" in told.why
+    allowed = coverage(0.5)
+    assert applied(rule, fewer, NOTHING_LOST, allowed).status == "passed"
+
+
+@pytest.mark.parametrize(("high", "only_a", "status"), [(-0.4, 1, "failed"), (-0.4, 5, "undecided")])
+def test_what_was_not_compared_may_have_been_gained(high: float, only_a: int, status: str) -> None:
+    gated = version(conversations([P]), comparison=comparison(compared(-0.5, high), only_a=only_a))
+    assert applied(NOT_WORSE, gated).status == status
+
+
+@pytest.mark.parametrize("shares", [(0.9, 0.5), (0.5, 0.9)])
+def test_of_several_rules_on_coverage_the_strictest_counts(shares: tuple[float, float]) -> None:
+    gated = version(conversations([P]), comparison=comparison(compared(0.0), only_a=3))
+    coverage = [{"rule": "coverage", "at_least": share} for share in shares]
+    found = applied(NOT_WORSE, gated, NOTHING_LOST, *coverage)
+    assert (found.status, "90 % asked for" in found.why) == ("undecided", True)
+
+
+@pytest.mark.parametrize(("low", "high", "status"), [(-0.01, 0.1, "passed"), (-0.3, 0.1, "undecided")])
+def test_labels_that_say_otherwise_leave_a_comparison_open(low: float, high: float, status: str) -> None:
+    corrected = CorrectedDifference(
+        labels_a=50, labels_b=40, value_a=0.8, value_b=0.7, difference=-0.1, interval=Bounds(low, high)
+    )
+    gated = version(conversations([P]), comparison=comparison(compared(-0.01, corrected=corrected)))
+    found = applied(NOT_WORSE, gated)
+    assert found.status == status
+    assert "corrected by 50 and 40 labels: -10 points (" in found.why
+
+
+def test_each_primary_criterion_is_held_against_the_baseline() -> None:
+    gated = version(conversations([P]), comparison=comparison(compared(0.0)))
+    config = GateConfig.model_validate(
+        {"primary": [STATUS, "safety_v1"], "rules": [{"rule": "not_worse", "margin": 0.0}]}
+    )
+    assert [one.status for one in apply_rules(config, [gated], NOTHING_LOST)] == ["passed", "undecided"]
+
+
+def test_every_version_is_held_and_none_is_no_pass() -> None:
+    good, bad = version(conversations([P])), version(conversations([F]))
+    config = GateConfig.model_validate({"rules": [rate(at_least=1.0), {"rule": "no_destructive_calls"}]})
+    found = apply_rules(config, [good, bad], NOTHING_LOST)
+    assert [one.status for one in found] == ["passed", "failed", "passed", "passed"]
+    assert [one.status for one in apply_rules(config, [], NOTHING_LOST)] == ["undecided", "undecided"]
+
+
+def left_out(names: int, criterion: str = STATUS) -> list[ComparedConversation]:
+    return [ComparedConversation(f"s{i}", sampled_out=frozenset({criterion})) for i in range(names)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        ({"rule": "all_pass"}, "undecided"),
+        ({"rule": "coverage", "at_least": 0.3}, "failed"),
+        ({"rule": "coverage", "at_least": 0.2}, "passed"),
+        (rate(at_least=1.0), "passed"),
+        (rate("lower", at_least=0.9), "failed"),
+    ],
+)
+@pytest.mark.parametrize("criterion", [STATUS, "hallucinations_v1"])
+def test_what_was_sampled_out_is_not_decided_and_in_no_bound(rule: Any, status: str, criterion: str) -> None:
+    gated = version([*conversations([P] * 8, criterion), *left_out(32, criterion)])
+    found = applied({**rule, "criterion": criterion}, gated)
+    assert found.status == status and "32 sampled out" in found.why and "does not apply" not in found.why
+
+
+@pytest.mark.parametrize(
+    ("criterion", "status"), [("turn_latency", "undecided"), ("tool_trajectory_avg_score", "passed")]
+)
+@pytest.mark.parametrize(
+    "rule", [{"rule": "all_pass"}, {"rule": "bound", "measure": "mean", "side": "estimate", "at_most": 1.0}]
+)
+def test_what_is_not_in_the_log_is_undecided(rule: Any, criterion: str, status: str) -> None:
+    found = conversations([observed(P, 0.5)], criterion)
+    gated = version([*found, ComparedConversation("other")])
+    assert applied({**rule, "criterion": criterion}, gated).status == status
+    coverage = applied({"rule": "coverage", "criterion": criterion, "at_least": 1.0}, gated)
+    assert coverage.status == ("failed" if status == "undecided" else "passed")
+
+
+def case(
+    version: str | None, name: str | None, conversation: str = "c", task: str | None = None, **more: Any
+) -> Any:
+    row = {"app_version": version, "eval_id": name, "conversation_id": conversation, "task": task}
+    return {**row, "eval_set_id": None, **more}
+
+
+BOTH = [case("v1", "a"), case("v2", "a")]
+
+
+UNRECORDED_CASES = [
+    ([], (), {}),
+    ([*BOTH, case("v1", "b")], (), {"v1": [], "v2": ["b"]}),
+    ([case("v1", "a"), case("v2", "b"), case("v3", "b")], (), {"v1": ["b"], "v2": ["a"], "v3": ["a"]}),
+    ([case("v1", "a", eval_set_id="s"), case("v2", "a", eval_set_id="t")], (), {"v1": ["a"], "v2": ["a"]}),
+    ([*BOTH, case("v1", "b")], {"b"}, {"v1": [], "v2": []}),
+    ([case("v1", "a"), case("v1", "b")], (), {"v1": []}),
+    ([case("v1", "a"), case(None, "b")], (), {"v1": []}),
+    ([case("v1", "a"), case("v2", None)], (), {"v1": [], "v2": ["a"]}),
+    ([case("v1", "c1", "c1"), case("v2", "c2", "c2")], (), {"v1": [], "v2": []}),
+    ([case("v1", "c1", "c1", "c1"), case("v2", "c2", "c2", "c2")], (), {"v1": ["c2"], "v2": ["c1"]}),
+]
+
+
+@pytest.mark.parametrize(("rows", "lost", "found"), UNRECORDED_CASES)
+def test_cases_that_another_version_has(rows: list[Any], lost: Any, found: dict[str, list[str]]) -> None:
+    assert unrecorded_cases(rows, lost) == found

@@ -1,0 +1,271 @@
+"""Questions asked in other forms: what is swapped and reworded, and which verdicts change."""
+
+import asyncio
+import re
+
+import pytest
+
+import turnwise
+from tests.rendered_prompts import SHIPPED, TALKS, asked
+from turnwise.schemas.comparison import Bounds
+from turnwise.transforms.judging.ask import Prompt
+from turnwise.transforms.judging.prompts import Section, fill, wording, wordings
+from turnwise.transforms.tools.judge_check import (
+    LEFT_OUT,
+    TIED,
+    UNKNOWN_VERDICTS,
+    ChangedVerdicts,
+    CheckedQuestion,
+    VotedQuestion,
+    Votes,
+    changes,
+    check_problems,
+    criterion_figures,
+    decided,
+    reordered,
+    reworded,
+    sections_of,
+    vote_on,
+)
+
+ORDERS = [
+    # names of sections, their order when swapped; None: nothing can be swapped
+    (["request", "answer"], None),
+    (["request", "reference answer", "agent's answer"], [0, 2, 1]),
+    (["expected answer", "actual answer"], [1, 0]),
+    (["turn 1, user", "turn 1, agent", "rubric 1", "rubric 2", "rubric 3"], [0, 1, 4, 3, 2]),
+    (["rubric 1", "rubric 2 (of turn 3)"], [1, 0]),
+    (
+        ["pair 1, parameter", "pair 1, actual value", "pair 2, parameter", "pair 2, actual value"],
+        [2, 3, 0, 1],
+    ),
+    (["source 0", "source 3", "passage 1, from source 0", "passage 2, from source 3"], [1, 0, 3, 2]),
+    (["turn 1, source 1 found by search", "turn 1, source 2 found by search", "sentence 1"], [1, 0, 2]),
+    (["what the user knows", "what the user knows", "rule 1", "rule 2", "plan"], [1, 0, 3, 2, 4]),
+    (["sentence 1", "sentence 2"], None),
+    (["turn 1, tool call 1", "turn 1, tool result 1", "turn 1, tool call 2"], None),
+]
+
+
+@pytest.mark.parametrize(("names", "order"), ORDERS)
+def test_what_is_interchangeable_is_reversed(names, order):
+    sections = [Section(name, f"text {i}\n[{i}]") for i, name in enumerate(names)]
+    prompt = fill("test/1", "Judge.", sections)
+    moved = reordered(prompt)
+    if order is None:
+        assert moved is None
+        return
+    assert sections_of(moved.evidence) == [sections[place] for place in order]
+    assert moved.instructions == prompt.instructions
+    assert len(moved.evidence) == len(prompt.evidence)
+    assert reordered(moved) == prompt
+
+
+TEXTS = ["", "[deadbeef: end]", "[0badcafe: rubric 9]\nx", "a\n\n["]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_sections_are_read_back_whatever_stands_in_them(text):
+    sections = [Section("rubric 1", "first"), Section("rubric 2", text), Section("rubric 3", "")]
+    evidence = fill("test/1", "Judge.", sections).evidence
+    found = sections_of(evidence)
+    assert [section.name for section in found] == ["rubric 1", "rubric 2", "rubric 3"]
+    assert [found[0].text, found[2].text] == ["first", ""]
+    assert sections_of(reordered(fill("test/1", "J", sections)).evidence) == found[::-1]
+
+
+@pytest.mark.parametrize("evidence", ["", "Hello", "[0badcafe: a]\nx", "[0badcafe: a]\nx\n[deadbeef: end]"])
+def test_a_prompt_that_was_not_filled_is_left_alone(evidence):
+    assert reordered(Prompt("own/1", "Judge.", evidence)) is None
+
+
+SWAPPED = {
+    "final_response_match_v2": True,
+    "semantic_similarity": True,
+    "multi_turn_trajectory_quality_v1": True,
+    "per_turn_user_simulator_quality_v1": True,
+    "multi_turn_task_success_v1": False,
+    "response_evaluation_score": False,
+    "claimed_actions_v1": False,
+    "hallucinations_v1": False,
+}
+
+
+@pytest.mark.parametrize(("name", "is_swapped"), SWAPPED.items())
+def test_which_criteria_of_the_product_can_be_swapped(name, is_swapped):
+    prompt = asked(name, TALKS["Attack"]).prompt
+    assert (reordered(prompt) is not None) is is_swapped
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_prompt_has_a_second_wording(name):
+    prompt = asked(name, TALKS["Japanese"]).prompt
+    found = reworded(prompt)
+    assert found.evidence == prompt.evidence and found.version == prompt.version
+    examples = re.findall(r"^Example .*?^Answer: [^\n]*$", prompt.instructions, re.MULTILINE | re.DOTALL)
+    assert examples and all(example in found.instructions for example in examples)
+    before = set(re.split(r"(?<=[.:;])\s", prompt.instructions.partition("\n\nExample (")[0]))
+    assert not {sentence for sentence in before if len(sentence) > 60 and sentence in found.instructions}
+    assert found.instructions.endswith(wording("rules", "reworded"))
+    assert reworded(asked(name, TALKS["Japanese"], "first").prompt) is None
+
+
+def test_of_a_prompt_of_ones_own_the_rules_are_reworded():
+    prompt = fill("tone/1", "Grade the tone.", [Section("answer", "Hi")])
+    assert reworded(prompt).instructions == f"Grade the tone.\n\n{wording('rules', 'reworded')}"
+
+
+LABEL = re.compile(r"^(?:- )?(\w+):", re.MULTILINE)
+FACT = re.compile(r'"[^"]+"|�|\d+(?:,\d+)*|`\w+`|\byes\b', re.IGNORECASE)
+
+
+@pytest.mark.parametrize("name", wordings("reworded"))
+def test_another_wording_has_the_same_labels_numbers_and_quoted_words(name):
+    own, other = (wording(name, each).partition("\n\nExample (")[0] for each in ("second", "reworded"))
+    assert set(LABEL.findall(own)) <= {*LABEL.findall(other), "Evidence"}
+    assert {fact.lower() for fact in FACT.findall(own)} == {fact.lower() for fact in FACT.findall(other)}
+    assert 0.8 < len(other) / len(own) < 1.35
+
+
+DECIDED = [
+    ([True, True, False], True),
+    ([3, 0, 4], 3),
+    (["a", "b", "b"], "b"),
+    (["a", "b", "c"], None),
+    ([True, False], None),
+    ([], None),
+]
+
+
+@pytest.mark.parametrize(("votes", "verdict"), DECIDED)
+def test_what_votes_come_to(votes, verdict):
+    assert decided(votes) is verdict or decided(votes) == verdict is not None
+
+
+Y, N = True, False
+CHANGES = [
+    # votes by item as they are; in another form (None: repeated); whether each verdict changed; not measured
+    ([[Y, Y, Y]], None, [False], []),
+    ([[Y, N, Y]], None, [True], []),
+    ([[Y, Y]], None, [], [LEFT_OUT]),
+    ([], None, [], [LEFT_OUT]),
+    ([[Y, N, Y]], [[Y, Y, Y]], [False], []),
+    ([[Y, N, Y]], [[N, N, Y]], [True], []),
+    ([[Y, Y, Y]], [[N, N]], [], [LEFT_OUT]),
+    ([[Y, Y]], [[N, N, N]], [], [LEFT_OUT]),
+    ([[Y, Y, Y]], [[Y, Y, Y], [N, N, N]], [False], [LEFT_OUT]),
+    ([[3, 3, 4]], [[4, 3, 4]], [True], []),
+    ([["a", "b", "c"]], [["a", "a", "a"]], [], [TIED]),
+    ([["a", "a", "c"]], [["a", "b", "c"]], [], [TIED]),
+]
+
+
+@pytest.mark.parametrize(("base", "other", "verdicts", "unmeasured"), CHANGES)
+def test_changes(base, other, verdicts, unmeasured):
+    found = changes(Votes(base), None if other is None else Votes(other), 3)
+    assert found == ChangedVerdicts(verdicts, unmeasured)
+
+
+def test_missing_votes_have_the_reason_of_the_form_that_lacks_them():
+    assert changes(Votes([[Y, Y, Y]]), Votes([], "429"), 3) == ChangedVerdicts([], ["429"])
+    assert changes(Votes([[Y]], "budget"), None, 3) == ChangedVerdicts([], ["budget"])
+
+
+class Grade(turnwise.Reply):
+    grade: int
+
+
+def graded(verdicts=lambda reply: [reply.grade], sections=("rubric 1", "rubric 2")):
+    prompt = turnwise.fill("tone/1", "Grade.", [turnwise.Section(name, name) for name in sections])
+    question = turnwise.Question(prompt, Grade, turnwise.JudgeModelOptions(), verdicts=verdicts)
+    return CheckedQuestion("tone", 0, question)
+
+
+def test_a_question_is_asked_in_each_form_and_no_vote_answers_for_another():
+    asked = []
+
+    async def ask(question, samples):
+        asked.append((question.prompt, list(samples), question.options.num_samples))
+        return [turnwise.JudgeSample(Grade(grade=number)) for number in samples]
+
+    votes = asyncio.run(vote_on(graded(), ask, 3))
+    assert votes == dict.fromkeys(("repeat", "swap", "paraphrase"), Votes([[0, 1, 2]]))
+    assert len({prompt for prompt, _, _ in asked}) == 3
+    assert {(*samples, number) for _, samples, number in asked} == {(0, 1, 2, 3)}
+    assert [*asyncio.run(vote_on(graded(sections=["answer"]), ask, 3))] == ["repeat", "paraphrase"]
+
+
+def test_unusable_answers_and_unknown_verdicts_are_no_votes():
+    async def ask(question, samples):
+        return [turnwise.JudgeSample(None if number else Grade(grade=1), "refused") for number in samples]
+
+    assert asyncio.run(vote_on(graded(), ask, 3))["swap"] == Votes([[1]], "refused")
+    assert asyncio.run(vote_on(graded(None), ask, 3))["swap"] == Votes([], "refused")
+
+    async def answered(question, samples):
+        return [turnwise.JudgeSample(Grade(grade=1)) for _ in samples]
+
+    assert asyncio.run(vote_on(graded(None), answered, 3))["repeat"] == Votes([], UNKNOWN_VERDICTS)
+
+
+def voted(conversation, repeat, **others):
+    votes = {name: Votes(*own) for name, own in {"repeat": repeat, **others}.items()}
+    return VotedQuestion(graded()._replace(conversation=conversation), votes)
+
+
+SAME, SPLIT, OTHER = ([[Y, Y, Y]],), ([[Y, Y, N]],), ([[N, N, N]],)
+LOST = ([], "429")
+
+
+def test_figures_count_verdicts_and_rest_on_conversations():
+    questions = [
+        voted(0, SAME, swap=OTHER),
+        voted(0, SPLIT, swap=SAME),
+        voted(1, SAME, swap=LOST),
+        voted(2, LOST),
+    ]
+    (found,) = criterion_figures(["tone"], questions, {}, 3)
+    assert (found.conversations, found.questions, found.paraphrase) == (3, 4, None)
+    assert (found.repeat.questions, found.repeat.verdicts, found.repeat.changed) == (4, 3, 1)
+    assert found.repeat.share == pytest.approx(1 / 3) and found.repeat.unmeasured == {"429": 1}
+    assert (found.swap.questions, found.swap.verdicts, found.swap.changed) == (3, 2, 1)
+    low, high = found.swap.interval.low, found.swap.interval.high
+    assert low < 0.1 and high > 0.9, "two verdicts of one conversation tell as much as one"
+    wide = criterion_figures(["tone"], [voted(0, SAME)] * 9, {}, 3)[0].repeat.interval
+    assert wide == Bounds(0.0, pytest.approx(0.7934, abs=1e-3))
+
+
+def figures(*questions, errors=0):
+    return criterion_figures(["tone"], list(questions), {"tone": errors}, 3)
+
+
+UNMEASURED = "tone, repeat: 1 verdicts were not measured; if they changed, more than 40.0% would"
+PROBLEMS = [
+    # questions, bound, problem
+    ([voted(0, SAME)], None, None),
+    ([voted(0, SAME)], 0.0, None),
+    ([voted(0, SPLIT)], 0.9, "tone, repeat: 1 of 1 verdicts change (100.0%), more than 90.0%"),
+    ([voted(0, SAME, swap=OTHER)], 0.5, "tone, swap: 1 of 1 verdicts change (100.0%), more than 50.0%"),
+    ([voted(0, LOST)], None, "tone, repeat: nothing was measured: 429"),
+    ([voted(0, SAME, swap=LOST)], None, "tone, swap: nothing was measured: 429"),
+    ([voted(0, SAME), voted(1, LOST)], None, None),
+    ([voted(0, SAME), voted(1, LOST)], 0.4, UNMEASURED),
+    ([voted(0, SAME), voted(1, LOST)], 0.5, None),
+]
+
+
+@pytest.mark.parametrize(("questions", "bound", "problem"), PROBLEMS)
+def test_problems(questions, bound, problem):
+    assert check_problems(figures(*questions), bound) == ([problem] if problem else [])
+
+
+def test_what_asks_nothing_or_raises_is_no_pass():
+    assert check_problems(figures(), None) == ["no judged criterion asks anything"]
+    assert check_problems([], None) == ["no judged criterion asks anything"]
+    raised = figures(voted(0, SAME), errors=2)
+    assert check_problems(raised, None) == ["tone: failed with an error 2 times; its questions are missing"]
+    idle = [*figures(voted(0, SAME)), *criterion_figures(["other"], [], {}, 3)]
+    assert check_problems(idle, None) == []
+    assert check_problems(idle, 0.5) == [
+        "other: it asks nothing about the sample, so the bound is not shown to hold"
+    ]

@@ -1,0 +1,387 @@
+"""What the clients of Gemini, OpenAI and Anthropic send, and what becomes of their replies."""
+
+import http.server
+import json
+import threading
+from base64 import b64encode
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import pytest
+
+from tests.served import in_environment
+from turnwise.schemas.config import ConfigError, JudgeConfig
+from turnwise.transforms.judging.ask import JudgeModelOptions
+from turnwise.transforms.judging.backends.base import RawReply, cleaned, without_key
+from turnwise.transforms.judging.backends.gemini import read_answer
+from turnwise.transforms.judging.backends.openai import read_chat
+from turnwise.transforms.judging.judges_base import JUDGES
+from turnwise.transforms.judging.setup import JudgeWorker, check_judge
+
+GOOD = {"quote": "the words", "verdict": "valid"}
+
+
+def test_what_a_request_says(server, ask, question):
+    asked = question("The evidence.", instructions="The instructions.", judge_model_config={"topK": 3})
+    ask(asked=asked, generation_config={"temperature": 0.5, "top_k": 9})
+    body = json.loads(server.last()["text"])
+    assert body["systemInstruction"]["parts"] == [{"text": "The instructions."}]
+    assert body["contents"] == [{"role": "user", "parts": [{"text": "The evidence."}]}]
+    config = body["generationConfig"]
+    schema = asked.reply_model.model_json_schema()
+    assert config.pop("responseJsonSchema") == {**schema, "propertyOrdering": ["quote", "verdict"]}
+    assert config == {"responseMimeType": "application/json", "temperature": 0.5, "topK": 3}
+    assert server.last()["path"] == "/v1beta/models/gemini-2.5-flash:generateContent"
+
+
+PARTS = [
+    {"text": "hm {", "thought": True},
+    {"text": '{"quote": "the words", '},
+    {"text": '"verdict": "valid"}'},
+]
+OUTSIDE = "the reply is outside the schema: "
+REPLIES = [
+    ({"text": f"```json\n{json.dumps(GOOD)}\n```"}, None),
+    ({"parts": PARTS}, None),
+    ({"parts": PARTS[:1]}, "the model gave no answer"),
+    ({"text": json.dumps(GOOD), "cut": 20}, "the reply is broken JSON"),
+    ({"text": f"Sure: {json.dumps(GOOD)}"}, "the reply is broken JSON"),
+    ({"text": '{"quote": "x", "verdict": "y"}'}, f"{OUTSIDE}verdict: Input should be 'valid' or 'invalid'"),
+    ({"text": json.dumps({**GOOD, "more": 1})}, f"{OUTSIDE}more: Extra inputs are not permitted"),
+    ({"text": "[]"}, f"{OUTSIDE}the whole: Input should be an object"),
+]
+
+
+@pytest.mark.parametrize(("rule", "reason"), REPLIES)
+def test_what_becomes_of_a_reply(server, ask, rule, reason):
+    server.script(rule)
+    (sample,) = ask()
+    assert sample.reason == reason
+    assert (sample.reply.model_dump() if sample.reply else None) == (None if reason else GOOD)
+    assert server.stats()["requests"] == (2 if reason else 1)
+
+
+def test_tokens_of_thoughts_and_of_unusable_answers_are_paid(server, ask):
+    usage = {"promptTokenCount": 100, "candidatesTokenCount": 7, "thoughtsTokenCount": 30}
+    server.script({"usage": usage, "finish": "MAX_TOKENS"})
+    (sample,) = ask()
+    assert (sample.reply, sample.tokens_in, sample.tokens_out) == (None, 100, 37)
+
+
+ALL = ["chat", "responses", "messages"]
+on_every = pytest.mark.parametrize("wire", ["gemini", *ALL], indirect=True)
+STRICT = {
+    "type": "object",
+    "properties": {"quote": {"type": "string"}, "verdict": {"enum": ["valid", "invalid"], "type": "string"}},
+    "required": ["quote", "verdict"],
+    "additionalProperties": False,
+}
+
+
+@on_every
+def test_a_reply_by_the_schema(server, ask, question, wire):
+    server.script(
+        {"values": {"quote": "Grüße, 감사합니다"}, "usage": {"promptTokenCount": 9, "thoughtsTokenCount": 4}}
+    )
+    (sample,) = ask(asked=question("evidence <1> & 문의"))
+    assert (sample.reply.quote, sample.reply.verdict) == ("Grüße, 감사합니다", "valid")
+    assert sample.model == f"{wire.model.removeprefix('responses/')}-001"
+    assert (sample.tokens_in, sample.tokens_out, sample.is_cached) == (9, 4, False)
+
+
+def asked_of(server, ask, question, **config):
+    settings = {"temperature": 0.5, "maxOutputTokens": 99}
+    ask(asked=question("The evidence.", instructions="Judge."), generation_config=settings, **config)
+    return json.loads(server.last()["text"])
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+def test_what_chat_completions_are_asked(server, ask, question):
+    body = asked_of(server, ask, question)
+    system, user = body.pop("messages")
+    assert user == {"role": "user", "content": "The evidence."}
+    assert system["content"].startswith("Judge.\n\nAnswer with one JSON object by this JSON schema")
+    said = body.pop("response_format")
+    assert said == {"type": "json_schema", "json_schema": {"name": "reply", "schema": STRICT, "strict": True}}
+    assert body == {"model": "gpt-x", "temperature": 0.5, "max_tokens": 99}
+
+
+def test_azure_is_asked_as_openai_is(server, settings, question):
+    """The schema is not in the instructions, because OpenAI shows it to the model."""
+    worker = JudgeWorker(
+        settings(backend="azure", model="d", base_url=server.url, generation_config={"max_output_tokens": 9}),
+        {"AZURE_OPENAI_API_KEY": server.key},
+    )
+    worker.submit(worker.ask(question(instructions="Judge."), range(1))).result()
+    worker.close()
+    body = json.loads(server.last()["text"])
+    assert server.last()["path"] == "/openai/v1/chat/completions"
+    assert (body["messages"][0]["content"], body["max_completion_tokens"]) == ("Judge.", 9)
+
+
+@pytest.mark.parametrize("wire", ["responses"], indirect=True)
+def test_what_the_responses_api_is_asked(server, ask, question):
+    body = asked_of(server, ask, question)
+    assert body.pop("instructions").startswith("Judge.\n\nAnswer with one JSON object")
+    assert body.pop("text") == {
+        "format": {"type": "json_schema", "name": "reply", "schema": STRICT, "strict": True}
+    }
+    sent = {"model": "gpt-x", "input": "The evidence.", "store": False}
+    assert body == {**sent, "temperature": 0.5, "max_output_tokens": 99}
+
+
+@pytest.mark.parametrize("wire", ["messages"], indirect=True)
+def test_what_messages_are_asked(server, ask, question):
+    asked = question("The evidence.", instructions="Judge.")
+    ask(asked=asked, generation_config={"top_k": 3, "reasoning_effort": "low"})
+    body = json.loads(server.last()["text"])
+    (tool,) = body.pop("tools")
+    assert (tool["name"], tool["input_schema"]) == ("reply", asked.reply_model.model_json_schema())
+    assert body.pop("tool_choice") == {"type": "tool", "name": "reply", "disable_parallel_tool_use": True}
+    effort = {"output_config": {"effort": "low"}}
+    said = {"system": "Judge.", "messages": [{"role": "user", "content": "The evidence."}]}
+    assert body == {"model": "claude-x", "max_tokens": 8192, "top_k": 3, **effort, **said}
+
+
+REFUSED_FORMS = [
+    ("chat", "response_format", "'response_format' of type 'json_schema' is not supported"),
+    ("responses", '"format"', "Unsupported parameter: 'text.format'"),
+    ("messages", "tool_choice", "tool_choice: forced tool use is not supported by this model"),
+    ("chat", "response_format", "The provided JSON schema contains features not supported by xgrammar."),
+]
+
+
+@pytest.mark.parametrize(("wire", "match", "message"), REFUSED_FORMS, indirect=["wire"])
+def test_a_server_without_schemas_gets_them_in_the_instructions(
+    server, open_worker, question, match, message
+):
+    thought = f"<think>Hm {{}}.</think>\n```json\n{json.dumps(GOOD)}\n```"
+    server.script({"match": match, "status": 400, "message": message}, {"text": thought})
+    worker = open_worker(max_attempts=1, run_id=message)
+    for requests in (2, 3):
+        (sample,) = worker.submit(worker.ask(question(), range(1))).result()
+        assert sample.reply is not None, sample.reason
+        body = server.last()["text"]
+        assert match not in body and "JSON schema" in body
+        assert server.stats()["requests"] == requests
+    (usage,) = worker.counts.take().values()
+    assert usage.retries == 1
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+def test_a_schema_that_is_refused_concerns_no_others(server, open_worker, question):
+    message = "Invalid schema for response_format 'reply': In context=(), 'oneOf' is not permitted."
+    server.script(
+        {"match": "Odd.", "status": 400, "message": message, "times": 1}, {"text": json.dumps(GOOD)}
+    )
+    worker = open_worker(run_id="one schema")
+    for instructions, has_format in [("Odd.", False), ("Plain.", True), ("Odd.", False)]:
+        worker.submit(worker.ask(question(instructions=instructions), range(1))).result()
+        assert ("response_format" in server.last()["text"]) is has_format
+    assert server.stats()["requests"] == 4
+
+
+THOUGHTS = [
+    f"<think>Hm {{}}.</think>\n{json.dumps(GOOD)}",
+    f"The quote {{says}} so.\n</think>\n\n{json.dumps(GOOD)}",
+    json.dumps({**GOOD, "quote": "<think>1</think>"}),
+]
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+@pytest.mark.parametrize("text", THOUGHTS)
+def test_thoughts_before_an_answer(server, ask, text):
+    server.script({"text": text})
+    (sample,) = ask()
+    assert sample.reply is not None and "Hm" not in sample.reply.quote
+
+
+ADDRESSES = [
+    ("openai", "https://api.openai.com", None),
+    ("openai", "http://gpu:8000/", "http://gpu:8000"),
+    ("anthropic", "http://gateway/v1/", "http://gateway"),
+    ("anthropic", "http://gateway/a/v1/messages", "http://gateway/a"),
+]
+
+
+@pytest.mark.parametrize(("backend", "given", "url"), ADDRESSES)
+def test_addresses(backend, given, url):
+    """The usual address, written out, is that of the API itself: its models are checked."""
+    kind, variable = JUDGES[backend], f"{backend.upper()}_API_KEY"
+    for config, environ in (({"base_url": given}, {}), ({}, {f"{backend.upper()}_BASE_URL": given})):
+        access = kind.access(JudgeConfig(**config), {variable: "k", **environ})
+        assert (access.base_url, access.endpoint) == (url, url or backend)
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+def test_an_address_that_lacks_its_path(server, settings):
+    with pytest.raises(ConfigError) as caught:
+        check_judge(settings(base_url=server.url), {"OPENAI_API_KEY": server.key})
+    assert (
+        str(caught.value) == f"judge: {server.url} has no models, but {server.url}/v1 has: name it with /v1"
+    )
+
+
+UNKNOWN = [('model "gpt-x" not found, try pulling it first', True), ("Not Found", False)]
+
+
+@pytest.mark.parametrize("wire", ["chat"], indirect=True)
+@pytest.mark.parametrize(("message", "is_refused"), UNKNOWN)
+def test_a_server_of_ones_own_without_the_model(server, settings, message, is_refused):
+    """Ollama says which model it lacks; other servers have no such path."""
+    server.script({"checks": True, "status": 404, "message": message})
+    if not is_refused:
+        check_judge(settings(), {"OPENAI_API_KEY": server.key})
+        return
+    with pytest.raises(ConfigError, match="judge: model gpt-x: HTTP 404"):
+        check_judge(settings(), {"OPENAI_API_KEY": server.key})
+
+
+@pytest.mark.parametrize("wire", ["messages"], indirect=True)
+def test_only_the_key_that_is_named_is_sent(server, ask):
+    with in_environment({"ANTHROPIC_AUTH_TOKEN": "another-secret"}):
+        assert ask(run_id="another token")[0].reply
+    assert "another-secret" not in str(server.last())
+
+
+@pytest.mark.parametrize(
+    ("wire", "requests"), [("chat", 1), ("responses", 3), ("messages", 3)], indirect=["wire"]
+)
+def test_candidates(server, ask, requests):
+    server.script({"usage": {"promptTokenCount": 90, "candidatesTokenCount": 9}})
+    samples = ask(samples=3, candidates=True)
+    assert all(sample.reply for sample in samples)
+    assert server.stats()["requests"] == requests
+    assert sum(sample.tokens_in for sample in samples) == 90 * requests
+
+
+@pytest.mark.parametrize(
+    ("read", "body"),
+    [*((read_answer, body) for body in ("{", "null", '{"candidates": [3]}', '{"usageMetadata": "x"}')),
+     *((read_chat, body) for body in ("{", "null", '{"choices": [3]}', '{"choices": [{}]}'))]
+)  # fmt: skip
+def test_a_response_that_is_none(read, body):
+    (reply,) = read(body, "m", 1)
+    assert (reply.text, reply.fault.kind, reply.tokens_in) == (None, "json", None)
+
+
+UNFIT_SETTINGS = [
+    ("chat", {"temperature": "hot"}, "generation settings: temperature: "),
+    ("chat", {"top_k": 3}, "generation settings: top_k: Extra inputs are not permitted"),
+    ("messages", {"seed": 3}, "generation settings: seed: "),
+    ("messages", {"response_schema": {}}, "judge_model_config: response_schema is not a setting"),
+]
+
+
+@pytest.mark.parametrize(("wire", "value", "reason"), UNFIT_SETTINGS, indirect=["wire"])
+def test_unfit_settings_of_each_client(server, settings, ask, question, wire, value, reason):
+    options = [JudgeModelOptions(judge_model_config=value)]
+    with pytest.raises(ConfigError) as caught:
+        check_judge(settings(), {wire.variable: server.key}, options)
+    assert str(caught.value).removeprefix("judge: ").startswith(reason)
+    (sample,) = ask(asked=question(judge_model_config=value))
+    assert (sample.reply, server.stats()["requests"], server.stats()["checks"]) == (None, 0, 0)
+
+
+KEYS = [
+    ("openai", {"OPENAI_API_KEY": " "}, "no credentials for openai; set OPENAI_API_KEY"),
+    ("anthropic", {"OPENAI_API_KEY": "k"}, "no credentials for anthropic; set ANTHROPIC_API_KEY"),
+    ("azure", {"OPENAI_API_KEY": "k"}, "no address of azure; set AZURE_OPENAI_ENDPOINT"),
+]
+
+
+@pytest.mark.parametrize(("backend", "environ", "reason"), KEYS)
+def test_without_credentials(settings, backend, environ, reason):
+    with pytest.raises(ConfigError, match=reason):
+        check_judge(settings(backend=backend, base_url=None), environ)
+
+
+@pytest.mark.parametrize("wire", ["chat", "messages"], indirect=True)
+def test_a_server_of_ones_own_needs_no_key(settings, wire):
+    """The server of the tests refuses what is no key: so the request was made."""
+    with pytest.raises(ConfigError, match=r"refused: HTTP 401 INVALID_ARGUMENT API key not valid: none\."):
+        check_judge(settings(), {})
+
+
+KEY = "sk-test/4711+geheim=="
+
+
+@contextmanager
+def other_origin():
+    """A server at another origin, which notes the headers that it gets."""
+    seen = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            seen.append(dict(self.headers))
+            self.send_response(200)
+            self.end_headers()
+
+        do_GET = do_POST
+
+        def log_message(self, *arguments):
+            pass
+
+    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=served.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{served.server_port}/there", seen
+    finally:
+        served.shutdown()
+        thread.join()
+        served.server_close()
+
+
+@on_every
+@pytest.mark.parametrize("status", [302, 307])
+def test_no_redirect_is_followed(server, ask, status):
+    with other_origin() as (place, seen):
+        server.script({"status": status, "headers": {"Location": place}, "body": "moved"})
+        (sample,) = ask(max_attempts=1)
+        assert sample.reply is None and str(status) in sample.reason
+        assert seen == []
+
+
+@pytest.mark.parametrize("wire", ["gemini", "chat", "responses"], indirect=True)
+def test_a_reply_that_states_one_key_twice_is_unusable(server, ask):
+    server.script({"text": '{"quote": "x", "verdict": "invalid", "verdict": "valid"}'})
+    (sample,) = ask()
+    assert sample.reply is None and sample.reason == "the reply states one key twice"
+
+
+SPELLINGS = [KEY, quote(KEY, safe=""), b64encode(KEY.encode()).decode()]
+OTHERS = [
+    "Authorization: Bearer abc.def-0123456789",
+    "https://gateway/v1?key=AIzaSyA0123456789abcdefghij&x=1",
+    '{"api_key": "0123456789abcdef"}',
+    "upstream sk-proj-0123456789abcdef refused",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_no_spelling_of_the_key_is_kept(spelling):
+    assert spelling.rstrip("=") not in without_key(f"refused: {spelling} is no key", KEY)
+    reply = cleaned(RawReply(f"because of {KEY}", model=f"m-{spelling}"), KEY)
+    assert KEY not in (reply.text or "") and spelling.rstrip("=") not in reply.model
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_what_looks_like_a_key_is_not_kept(text):
+    assert "[key]" in without_key(text, None)
+    assert not any(len(word) > 15 and "0123456789" in word for word in without_key(text, None).split())
+
+
+@pytest.mark.parametrize(
+    "text", ["the monkey: a keyword in the list", "HTTP 503 overloaded, try again", "token limit reached"]
+)
+def test_other_words_stay(text):
+    assert without_key(text, KEY) == text
+
+
+@on_every
+def test_a_long_answer_of_a_gateway_is_cut(server, ask):
+    server.script({"status": 400, "body": "<html>" + "x" * 100_000 + server.key})
+    (sample,) = ask(max_attempts=1)
+    assert sample.reply is None and len(sample.reason) <= 200 and server.key not in sample.reason

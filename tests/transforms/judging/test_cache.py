@@ -1,0 +1,234 @@
+import asyncio
+import inspect
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel
+
+from turnwise.schemas.config import ConfigError, JudgeConfig
+from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
+from turnwise.transforms.judging.judges_base import find_judge
+from turnwise.transforms.judging.routes import Requests, Routes
+from turnwise.transforms.judging.setup import check_judge, open_place
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return str(tmp_path / "somewhere" / "replies.sqlite")
+
+
+def kept(path):
+    with sqlite3.connect(path) as connection:
+        return connection.execute("SELECT count(*) FROM replies").fetchone()[0]
+
+
+def test_a_second_judge_makes_no_call(server, ask, question, cache):
+    asked = question("the same")
+    first = ask(samples=5, asked=asked, cache=cache)
+    server.script({"text": "nobody should see this"})
+    second = ask(samples=5, asked=asked, cache=cache)
+    assert server.stats()["requests"] == 0
+    assert [sample.reply for sample in second] == [sample.reply for sample in first]
+    assert {(s.is_cached, s.tokens_in, s.tokens_out, s.model) for s in second} == {
+        (True, 0, 0, "gemini-2.5-flash-001")
+    }
+
+
+@pytest.mark.parametrize(
+    "rule", [{"text": "no JSON"}, {"status": 500}, {"finish": "MAX_TOKENS"}, {"text": "{}"}]
+)
+def test_what_is_unusable_is_asked_anew(server, ask, question, cache, rule):
+    asked = question("the same")
+    server.script(rule)
+    (sample,) = ask(asked=asked, cache=cache, max_attempts=1)
+    assert sample.reply is None
+    assert kept(cache) == 0
+    server.script()
+    (sample,) = ask(asked=asked, cache=cache)
+    assert sample.reply
+    assert not sample.is_cached
+
+
+def test_a_kept_reply_that_no_longer_fits_is_asked_anew(server, ask, question, cache):
+    asked = question("the same")
+    ask(asked=asked, cache=cache)
+    with sqlite3.connect(cache) as connection:
+        connection.execute("UPDATE replies SET text = '{}'")
+    (sample,) = ask(asked=asked, cache=cache)
+    assert (sample.is_cached, server.stats()["requests"]) == (False, 2)
+    (sample,) = ask(asked=asked, cache=cache)
+    assert (sample.is_cached, server.stats()["requests"]) == (True, 2)
+
+
+class Reply(BaseModel):
+    verdict: str
+
+
+class OtherReply(BaseModel):
+    verdict: bool
+
+
+BASE = {
+    "endpoint": None,
+    "config": {},
+    "options": {},
+    "prompt": {"version": "p/1", "instructions": "Judge.", "evidence": "It rains."},
+    "reply_model": Reply,
+}
+CHANGES = [
+    {"endpoint": "http://127.0.0.1:8080"},
+    {"config": {"generation_config": {"temperature": 0}}},
+    {"options": {"judge_model": "other"}},
+    {"options": {"judge_model_config": {"temperature": 1}}},
+    {"prompt": {**BASE["prompt"], "version": "p/2"}},
+    {"prompt": {**BASE["prompt"], "instructions": "Judge!"}},
+    {"prompt": {**BASE["prompt"], "evidence": "It rains!"}},
+    {"prompt": {**BASE["prompt"], "instructions": "Judge.It", "evidence": " rains."}},
+    {"reply_model": OtherReply},
+]
+NO_CHANGES = [
+    {"config": {"timeout_s": 3, "requests_per_minute": 5, "max_calls": 1, "candidates": True, "cache": "x"}},
+    {"config": {"generation_config": {}, "model": "gemini-2.5-flash"}},
+    {"options": {"num_samples": 3, "judge_model_config": {}, "judge_model": "gemini-2.5-flash"}},
+]
+
+
+def key(change):
+    parts = {**BASE, **change}
+    options = JudgeModelOptions(**parts["options"])
+    asked = Question(Prompt(**parts["prompt"]), parts["reply_model"], options)
+    config = JudgeConfig(backend="gemini", **parts["config"], base_url=parts["endpoint"])
+    return Requests(config, Routes(config, {}, find_judge(config))).make(asked).key
+
+
+def test_everything_that_decides_a_reply_is_in_its_key():
+    keys = [key({}), *(key(change) for change in CHANGES)]
+    assert len({*keys}) == len(keys)
+    assert key({"config": {"model": "other"}}) == key({"options": {"judge_model": "other"}})
+
+
+@pytest.mark.parametrize("change", NO_CHANGES)
+def test_nothing_else_is_in_its_key(change):
+    assert key(change) == key({})
+    first, second = (
+        {"options": {"judge_model_config": c}} for c in ({"topK": 1, "seed": 0}, {"seed": 0, "top_k": 1})
+    )
+    assert key(first) == key(second) != key({})
+
+
+class Verdict(BaseModel):
+    verdict: Literal["valid", "invalid"]
+
+
+async def ask_about(ask, numbers):
+    async def one(number):
+        prompt = Prompt("p/1", "Judge.", f"evidence {number}")
+        (sample,) = await ask(Question(prompt, Verdict, JudgeModelOptions()), range(1))
+        return sample
+
+    return await asyncio.gather(*(one(number) for number in numbers))
+
+
+RUN = f"""
+import asyncio, sys
+from typing import Literal
+from pydantic import BaseModel
+from turnwise.schemas.config import JudgeConfig
+from turnwise.transforms.judging.ask import JudgeModelOptions, Prompt, Question
+from turnwise.transforms.judging.setup import JudgeSettings
+from turnwise.transforms.judging.setup import open_judge, close_judges
+
+{inspect.getsource(Verdict)}
+{inspect.getsource(ask_about)}
+url, cache, key, count = sys.argv[1:]
+config = JudgeConfig(backend="gemini", base_url=url, cache=cache)
+worker = open_judge(JudgeSettings(config, 4), {{"GOOGLE_API_KEY": key}})
+samples = worker.submit(ask_about(worker.ask, range(int(count)))).result()
+print(sum(sample.reply is not None for sample in samples))
+close_judges()
+"""
+
+
+def run(server, cache, count):
+    command = [sys.executable, "-c", RUN, server.url, cache, server.key, str(count)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_killed_run_goes_on_where_it_stopped(server, open_worker, cache):
+    server.script({"delay_ms": 20})
+    with run(server, cache, 5_000) as killed:
+        while server.stats()["statuses"].get("200", 0) < 60:
+            assert killed.poll() is None
+        killed.send_signal(signal.SIGKILL)
+    answered = server.stats()["statuses"]["200"]
+    assert answered - 20 <= kept(cache) <= answered
+    server.script()
+    worker = open_worker(cache=cache)
+    samples = worker.submit(ask_about(worker.ask, range(40))).result()
+    assert all(sample.reply for sample in samples)
+    assert server.stats()["requests"] == sum(not sample.is_cached for sample in samples) <= 20
+
+
+def garbage(path):
+    path.write_bytes(b"this is no database " * 500)
+
+
+def foreign(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE people (name TEXT)")
+
+
+def newer(path):
+    open_place(str(path)).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+
+UNUSABLE = [
+    (garbage, "file is not a database"),
+    (Path.mkdir, "unable to open database file"),
+    (foreign, "is no cache of this version of turnwise"),
+    (newer, "is no cache of this version of turnwise"),
+]
+
+
+@pytest.mark.parametrize(("make", "reason"), UNUSABLE)
+def test_files_that_cannot_be_used(server, settings, tmp_path, make, reason):
+    path = tmp_path / "replies.sqlite"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(ConfigError) as caught:
+        check_judge(settings(cache=str(path)), {"GOOGLE_API_KEY": server.key})
+    assert str(caught.value) == f"judge.cache: {path}: {reason}"
+    assert server.stats()["checks"] == 0
+    assert before == (path.read_bytes() if path.is_file() else None), (
+        "another program's file is left as it was"
+    )
+
+
+@pytest.mark.parametrize("path", ["gs://bucket/replies", "{tmp}/file/replies", "/dev/null/replies"])
+def test_places_where_no_file_can_be(tmp_path, path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"^judge\.cache: "):
+        open_place(path.format(tmp=tmp_path))
+
+
+def test_a_file_that_breaks_later_costs_calls_only(server, open_worker, question, cache, caplog):
+    worker = open_worker(cache=cache)
+    asked = question("the same")
+    worker.submit(worker.ask(asked, range(1))).result()
+    with sqlite3.connect(cache) as connection:
+        connection.execute("DROP TABLE replies")
+    for _ in range(3):
+        (sample,) = worker.submit(worker.ask(asked, range(1))).result()
+        assert sample.reply
+    assert server.stats()["requests"] == 4
+    (record,) = [record for record in caplog.records if record.name.startswith("turnwise.")]
+    assert "no such table: replies; replies may be asked for anew" in record.getMessage()

@@ -1,0 +1,233 @@
+import asyncio
+import json
+from itertools import accumulate
+from time import monotonic
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.schemas.config import JudgeConfig, TokenPrices
+from turnwise.transforms.judging.limits import Budget, JudgeUsage, Pace, spent_on, total_cost
+from turnwise.transforms.judging.shared_places import NOTHING, PlaceError, divided_limits
+
+
+def ask_all(worker, questions, samples=1):
+    async def all_of_them():
+        return await asyncio.gather(*(worker.ask(each, range(samples)) for each in questions))
+
+    return worker.submit(all_of_them()).result()
+
+
+def used(worker):
+    (usage,) = worker.counts.take().values()
+    return usage
+
+
+@pytest.mark.parametrize("concurrency", [7])
+def test_calls_in_flight(server, open_worker, question, concurrency):
+    server.script({"delay_ms": 100})
+    worker = open_worker(concurrency=concurrency)
+    ask_all(worker, [question() for _ in range(concurrency)], samples=2)
+    stats = server.stats()
+    assert (stats["max_in_flight"], stats["requests"]) == (concurrency, 2 * concurrency)
+
+
+def test_retries_count_in_the_rate(server, open_worker, question):
+    server.script({"status": 429, "times": 10})
+    worker = open_worker(requests_per_minute=1200, max_attempts=20, concurrency=2)
+    start = monotonic()
+    ask_all(worker, [question() for _ in range(11)])
+    times = server.stats()["times"]
+    assert len(times) == 21
+    assert times[-1] - start >= 0.95 * 20 * 60 / 1200
+
+
+@given(per_minute=st.floats(1, 1e6), steps=st.lists(st.floats(0, 100), min_size=1, max_size=50))
+def test_turns_are_evenly_spaced(per_minute, steps):
+    times = list(accumulate(steps))
+    clock = iter(times)
+    pace = Pace(per_minute, clock=lambda: next(clock))
+    turns = [time + pace.charge() for time in times]
+    assert turns[0] == times[0]
+    for before, turn, time in zip(turns, turns[1:], times[1:], strict=False):
+        assert turn == pytest.approx(max(time, before + 60 / per_minute))
+
+
+def test_a_budget_in_calls(server, open_worker, question):
+    worker = open_worker(max_calls=7, concurrency=3)
+    samples = [sample for (sample,) in ask_all(worker, [question() for _ in range(20)])]
+    assert sum(sample.reply is not None for sample in samples) == 7
+    assert {sample.reason for sample in samples} == {None, "budget"}
+    assert server.stats()["requests"] == 7
+    usage = used(worker)
+    assert (usage.calls, dict(usage.unusable)) == (7, {"budget": 13})
+
+
+def test_a_budget_in_tokens(server, open_worker, question):
+    server.script({"usage": {"promptTokenCount": 90, "candidatesTokenCount": 10}})
+    worker = open_worker(max_tokens=2_000, concurrency=4)
+    samples = [sample for (sample,) in ask_all(worker, [question() for _ in range(40)])]
+    assert sum(sample.tokens_in + sample.tokens_out for sample in samples) == 2_000
+    assert {sample.reason for sample in samples if not sample.reply} == {"budget"}
+    assert server.stats()["requests"] == 20
+
+
+def test_what_is_cached_needs_no_budget(server, open_worker, close_worker, question, tmp_path):
+    asked = [question() for _ in range(5)]
+    cache = str(tmp_path / "replies.sqlite")
+    first = open_worker(cache=cache)
+    ask_all(first, asked)
+    close_worker(first)
+    worker = open_worker(cache=cache, max_calls=0)
+    *cached, (new,) = ask_all(worker, [*asked, question()])
+    assert all(sample.is_cached for (sample,) in cached)
+    assert new.reason == "budget"
+    assert server.stats()["requests"] == 5
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 3}, {"max_tokens": 650}, {"max_cost": 650}], ids=str)
+def test_what_was_spent_before_counts(limit):
+    """Two calls of 100 tokens, at a price of 1 a token, were made before; a third fits, a fourth does not."""
+    prices = {"m": TokenPrices(input_per_million=1e6, output_per_million=1e6)}
+    usage = {"m": JudgeUsage(calls=2, tokens_in=120, tokens_out=80)}
+    config = JudgeConfig(**limit, prices=prices)
+    limited = Budget(config, spent=spent_on(usage, prices))
+
+    async def reserved():
+        return [await limited.reserve("m", 50) is not None for _ in range(2)]
+
+    assert asyncio.run(reserved()) == [True, False]
+
+
+class Table:
+    """The budget table of a place, in memory."""
+
+    def __init__(self):
+        self.spent, self.is_down = NOTHING, False
+
+    def spend(self, run, amounts, limits):
+        if self.is_down:
+            raise PlaceError("table: down")
+        is_left = limits.covers(self.spent.plus(amounts))
+        self.spent = self.spent.plus(amounts) if is_left else self.spent
+        return is_left
+
+
+@pytest.mark.parametrize(("answer", "counted"), [(1_000, 1_005), (5, 405)])
+def test_what_could_not_be_written_frees_nothing(answer, counted):
+    """The place may have written it before it failed: only what a call took beyond its estimate is due."""
+    table = Table()
+    budget = Budget(JudgeConfig(max_calls=9), place=table)
+
+    async def use():
+        budget.settle("m", await budget.reserve("m", 5), (5, answer))
+        table.is_down = True
+        with pytest.raises(PlaceError):
+            await budget.write()
+        with pytest.raises(PlaceError):
+            await budget.reserve("m", 5)
+        table.is_down = False
+        await budget.write()
+
+    asyncio.run(use())
+    assert table.spent == (1, counted, 0)
+
+
+def test_a_part_of_the_limits():
+    config = JudgeConfig(max_calls=7, max_tokens=100, max_cost=3.0, requests_per_minute=10)
+    rate = {"requests_per_minute": 5.0}
+    assert divided_limits(config, 2, False) == {"max_calls": 3, "max_tokens": 50, "max_cost": 1.5, **rate}
+    assert divided_limits(config, 2, True) == rate
+    assert divided_limits(JudgeConfig(), 2, False) == {}
+
+
+def test_equal_questions_in_flight_are_sent_once(server, open_worker, question):
+    server.script({"delay_ms": 100})
+    worker = open_worker()
+    results = ask_all(worker, [question("the same") for _ in range(6)], samples=3)
+    assert server.stats()["requests"] == 3
+    assert len({sample.reply.model_dump_json() for samples in results for sample in samples}) == 1
+    assert [sum(sample.is_cached for sample in samples) for samples in results] == [0, 3, 3, 3, 3, 3]
+    assert sum(sample.tokens_in for samples in results for sample in samples) == used(worker).tokens_in
+
+
+def replies(*verdicts):
+    return [json.dumps({"quote": "x", "verdict": verdict}) for verdict in verdicts]
+
+
+def test_candidates_are_one_call(server, open_worker, question):
+    server.script({"texts": replies("valid", "invalid", "valid"), "usage": {"promptTokenCount": 11}})
+    worker = open_worker(candidates=True)
+    samples = worker.submit(worker.ask(question(), range(3))).result()
+    assert [sample.reply and sample.reply.verdict for sample in samples] == ["valid", "invalid", "valid"]
+    assert [sample.tokens_in for sample in samples] == [4, 4, 3]
+    assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 3
+    usage = used(worker)
+    assert (usage.calls, usage.samples, usage.tokens_in) == (1, 3, 11)
+
+
+def test_unfit_candidates_are_asked_for_once_more_together(server, open_worker, question):
+    server.script({"texts": replies("valid", "perhaps", "perhaps"), "times": 1})
+    worker = open_worker(candidates=True)
+    samples = worker.submit(worker.ask(question(), range(3))).result()
+    assert all(sample.reply for sample in samples)
+    assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 2
+    usage = used(worker)
+    assert (usage.calls, usage.asked_again, dict(usage.unusable)) == (2, 2, {})
+
+
+def test_candidates_that_are_missing(server, ask):
+    server.script({"candidates": 2})
+    samples = ask(samples=4, candidates=True, run_id="missing")
+    assert [sample.reason for sample in samples] == [None] * 4
+    assert server.stats()["requests"] == 3
+
+
+def test_a_model_without_candidates_is_asked_one_by_one(server, open_worker, question):
+    server.script({"match": "candidateCount", "status": 400, "message": "Multiple candidates is not enabled"})
+    worker = open_worker(candidates=True)
+    for requests in (6, 11):
+        assert all(sample.reply for sample in worker.submit(worker.ask(question(), range(5))).result())
+        assert server.stats()["requests"] == requests
+
+
+def test_candidates_are_cached_as_samples(server, ask, question, tmp_path):
+    asked = question("the same")
+    cache = str(tmp_path / "replies.sqlite")
+    ask(samples=3, asked=asked, cache=cache, candidates=True)
+    samples = ask(samples=5, asked=asked, cache=cache)
+    assert [sample.is_cached for sample in samples] == [True, True, True, False, False]
+    assert server.stats()["requests"] == 3
+
+
+def test_tokens_that_are_not_stated_are_no_zeros(server, open_worker, question):
+    """The call keeps what was expected of it: 400 tokens of an answer and a few of the prompt."""
+    server.script({"usage": None})
+    worker = open_worker(max_tokens=900, run_id="uncounted")
+    samples = [worker.submit(worker.ask(question(), range(1))).result()[0] for _ in range(3)]
+    assert [sample.reason for sample in samples] == [None, None, "budget"]
+    usage = used(worker)
+    assert (usage.calls, usage.uncounted, usage.tokens_in) == (2, 2, 0)
+
+
+def test_counts_are_handed_out_once(server, open_worker, question):
+    server.script({"usage": {"promptTokenCount": 9, "candidatesTokenCount": 4}, "delay_ms": 20})
+    worker = open_worker()
+    ask_all(worker, [question(), question(judge_model="other")], samples=2)
+    usage = worker.counts.take()
+    assert set(usage) == {"gemini-2.5-flash", "other"}
+    for each in usage.values():
+        assert (each.calls, each.samples, each.tokens_in, each.tokens_out) == (2, 2, 18, 8)
+        assert each.latency_ms >= 40
+    assert worker.counts.take() == {}
+
+
+def test_money():
+    prices = {"a": TokenPrices(input_per_million=2, output_per_million=10)}
+    usage = {"a": JudgeUsage(calls=1, tokens_in=500_000, tokens_out=100_000)}
+    assert total_cost(usage, prices) == pytest.approx(2.0)
+    assert total_cost({**usage, "b": JudgeUsage(samples=3, cached=3)}, prices) == pytest.approx(2.0)
+    assert total_cost({**usage, "b": JudgeUsage(calls=1)}, prices) is None
+    assert total_cost({"a": JudgeUsage(calls=2, tokens_in=9, uncounted=1)}, prices) is None
+    assert total_cost({}, prices) == 0

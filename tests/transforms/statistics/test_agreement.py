@@ -1,0 +1,231 @@
+"""Shares, means, agreement and corrected figures of scores that depend on each other."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwise.transforms.statistics.agreement import (
+    Confusion,
+    GroupSum,
+    alpha_interval,
+    cluster_codes,
+    clustered_share,
+    clustered_variance,
+    cohens_kappa,
+    effective_size,
+    grouped_mean_interval,
+    grouped_share_interval,
+    kappa_interval,
+    krippendorffs_alpha,
+)
+from turnwise.transforms.statistics.corrected import (
+    SampleDesign,
+    corrected_mean,
+    corrected_rate,
+    rogan_gladen,
+)
+from turnwise.transforms.statistics.tests import wilson_interval
+
+
+@pytest.mark.parametrize(
+    "values, clusters, weights, expected",
+    [
+        ([1, 1, 0, 1], "abcd", None, (0.75, 4)),
+        ([1, 1, 1, 1], "aabb", None, (1.0, 2)),
+        ([1, 0], "ab", [3, 1], (0.75, None)),
+        ([], "", None, (0.0, 0)),
+    ],
+)
+def test_shares_with_their_effective_sizes(values, clusters, weights, expected):
+    found = clustered_share(
+        np.asarray(values, dtype=float),
+        cluster_codes(clusters),
+        None if weights is None else np.asarray(weights, dtype=float),
+    )
+    assert found.value == pytest.approx(expected[0])
+    assert found.size == pytest.approx(expected[1]) if expected[1] is not None else found.size < 2
+
+
+@pytest.mark.parametrize("clusters", ["aabbbc", "aaabbb", "abcdde", "aabbccdddd"])
+def test_the_variance_of_clustered_shares_in_whole_numbers(clusters):
+    """A ratio's variance over n clusters, times n / (n - 1): without it few cases would look too certain."""
+    values = [0, 1, 1, 1, 1, 1, 0, 1, 1, 0][: len(clusters)]
+    share = Fraction(sum(values), len(values))
+    parts = [(value - share) / len(values) for value in values]
+    sums = [sum(part for part, own in zip(parts, clusters, strict=True) if own == name)
+            for name in dict.fromkeys(clusters)]  # fmt: skip
+    variance = sum(own**2 for own in sums) * Fraction(len(sums), len(sums) - 1)
+    codes = cluster_codes(clusters)
+    assert clustered_variance(np.asarray(parts, dtype=float), codes) == pytest.approx(float(variance))
+    found = clustered_share(np.asarray(values, dtype=float), codes)
+    size = min(len(values), share * (1 - share) / variance)
+    assert found == pytest.approx((float(share), float(size)))
+
+
+def test_the_interval_of_few_labelled_cases(stats):
+    """All are labelled: the labels' own mean and spread, which n / (n - 1) widens once more."""
+    labels = [1.0, 0.0, 0.5, 1.0, 0.25]
+    found = corrected_mean(labels, [1.0, 0.0, 1.0, 1.0, 0.0], [])
+    half = stats.t.ppf(0.975, 4) * np.std(labels, ddof=1) / np.sqrt(5) * np.sqrt(5 / 4)
+    assert found.interval == pytest.approx((np.mean(labels) - half, np.mean(labels) + half))
+
+
+def test_scores_of_a_case_that_differ_narrow_nothing():
+    """Each case has one pass and one fail: its scores say no more than as many of different cases."""
+    labels, judged = [1.0, 0.0] * 10, [True, True] * 10
+    design = SampleDesign([str(i // 2) for i in range(20)], [])
+    assert corrected_rate(labels, judged, [], 0, design) == corrected_rate(labels, judged, [], 0)
+
+
+def test_intervals_that_nothing_supports_are_none():
+    assert kappa_interval({"a": Confusion(3, 1, 1, 3)}, 0) is None
+    assert kappa_interval({str(i): Confusion(1, 0, 0, 0) for i in range(30)}, 0) is None
+    # A third of the replicates draws a single fail not at all, and kappa is not defined there.
+    tables = {str(i): Confusion(1, 0, 0, 0) for i in range(6)} | {"other": Confusion(0, 1, 0, 0)}
+    for fails, is_told in ((1, False), (5, True)):
+        fewer = tables | {f"fail {i}": Confusion(0, 0, 0, 1) for i in range(fails)}
+        assert (kappa_interval(fewer, 0) is not None) is is_told
+    assert alpha_interval({str(i): [[1.0, 1.0]] for i in range(30)}, 0) is None
+    units = [[float(i % 2), float(i % 2 if i % 7 else 0)] for i in range(60)]
+    found = alpha_interval({str(i): [labels] for i, labels in enumerate(units)}, 0)
+    assert found.low < krippendorffs_alpha(units) < found.high
+
+
+def test_corrected_rates_cover_with_unequal_weights():
+    """80 labels of the fifth that is flagged, 20 of the rest: these decide, and the judge errs in a fifth."""
+    generator, hits, runs = np.random.default_rng(1), 0, 150
+    flagged = np.arange(1000) < 200
+    chosen = np.r_[0:80, 200:220]
+    weights = [2.5] * 80 + [40.0] * 20
+    rest = np.setdiff1d(np.arange(1000), chosen)
+    design = SampleDesign([str(i) for i in chosen], [str(i) for i in rest], weights)
+    for seed in range(runs):
+        people = generator.random(1000) < np.where(flagged, 0.5, 0.9)
+        judge = np.where(generator.random(1000) < 0.2, ~people, people)
+        found = corrected_rate(people[chosen], list(judge[chosen]), list(judge[rest]), seed, design).interval
+        hits += found.low <= people.mean() <= found.high
+    assert hits / runs >= 0.93
+
+
+def test_weights_count_by_how_unequal_they_are():
+    assert effective_size(np.full(7, 3.0)) == pytest.approx(7)
+    assert effective_size(np.asarray([1e9] * 3 + [1.0] * 97)) == pytest.approx(3, abs=1e-4)
+    assert effective_size(np.empty(0)) == 0
+
+
+SCALE = (0.0, 1.0)
+
+
+def groups(*values: list[float]) -> list[GroupSum]:
+    return [GroupSum(len(own), sum(own)) for own in values]
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=30).filter(lambda own: len(set(own)) > 1))
+def test_single_values_give_students_interval(stats: Any, values: list[int]) -> None:
+    wanted = stats.t.interval(
+        0.95, len(values) - 1, np.mean(values), np.std(values, ddof=1) / len(values) ** 0.5
+    )
+    found = grouped_mean_interval(groups(*([value] for value in values)), (-1000.0, 1000.0))
+    assert found == pytest.approx(wanted, rel=1e-6, abs=1e-6)
+
+
+def test_repeated_values_tell_no_more() -> None:
+    once, often = (groups([0.2] * n, [0.4] * n, [0.9] * n) for n in (1, 10))
+    assert grouped_mean_interval(often, SCALE) == pytest.approx(grouped_mean_interval(once, SCALE))
+
+
+def test_an_open_scale_starts_at_0_unless_values_are_below() -> None:
+    assert grouped_mean_interval(groups([1.0], [9.0]), None)[0] == 0.0  # type: ignore[index]
+    assert grouped_mean_interval(groups([-1.0], [9.0]), None)[0] < -1.0  # type: ignore[index]
+    within = grouped_mean_interval(groups([1.0], [9.0]), (0.0, 10.0))
+    assert within == (0.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "interval"),
+    [
+        ([[1.0, 0.0]], SCALE, None),
+        ([[2.0], [2.0]], None, None),
+        ([[1.0], [1.0]], SCALE, (2 / (2 + 3.8415), 1.0)),
+        ([[0.1 + 0.2], [0.3]], (0.0, 0.3), (0.3 - 0.3 * 3.8415 / 5.8415, 0.3)),
+        ([[0.5] * 3, [0.5]], SCALE, (0.5 - 0.5 * 3.8415 / 5.8415, 0.5 + 0.5 * 3.8415 / 5.8415)),
+    ],
+)
+def test_without_spread_nothing_is_certain(
+    values: list[list[float]], scale: tuple[float, float] | None, interval: tuple[float, float] | None
+) -> None:
+    found = grouped_mean_interval(groups(*values), scale)
+    assert found == (None if interval is None else pytest.approx(interval, abs=1e-4))
+
+
+@pytest.mark.parametrize(
+    ("values", "trials"), [([[1, 1, 1, 1], [0, 0, 0, 0]], (1, 2)), ([[1, 0, 1], [1], [0]], (3, 5))]
+)
+def test_trials_of_a_group_are_not_independent(
+    values: list[list[float]], trials: tuple[float, float]
+) -> None:
+    found = grouped_share_interval(groups(*values))
+    wanted = wilson_interval(*trials)
+    assert found is not None and wanted is not None
+    assert found == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("size, labelled, rate", [(500, 50, 0.9), (5000, 100, 0.8)])
+def test_corrected_rates_cover_with_a_judge_that_errs_in_a_fifth(size, labelled, rate):
+    generator, hits, naive = np.random.default_rng(0), 0, 0
+    for seed in range(400):
+        people = generator.random(size) < rate
+        judge = np.where(generator.random(size) < 0.2, ~people, people)
+        low, high = corrected_rate(people[:labelled], judge[:labelled], judge[labelled:], seed).interval
+        hits += low <= rate <= high
+        uncorrected = wilson_interval(float(judge.sum()), size)
+        naive += uncorrected.low <= rate <= uncorrected.high
+    assert 0.91 <= hits / 400 <= 0.98
+    assert rate == 0.5 or naive / 400 < 0.1
+
+
+def test_corrected_means_cover_and_are_narrower_than_labels_alone():
+    generator, hits, widths, plain = np.random.default_rng(0), 0, 0.0, 0.0
+    for _ in range(500):
+        people = generator.normal(0.6, 0.2, 2000)
+        judge = people + generator.normal(0.1, 0.1, 2000)
+        value, (low, high), weight = corrected_mean(people[:100], judge[:100], judge[100:])
+        hits += low <= 0.6 <= high
+        widths += high - low
+        plain += 2 * 1.96 * people[:100].std() / 10
+        assert 0 < weight <= 1 and low < value < high
+    assert 0.92 <= hits / 500 <= 0.98 and widths < 0.6 * plain
+
+
+def test_a_correction_needs_labels():
+    with pytest.raises(ValueError, match="at least two labels"):
+        corrected_mean([1.0], [1.0], [0.0])
+    assert corrected_mean([1.0, 0.0, 1.0], [1.0, 1.0, 1.0], []).value == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("table", [Confusion(0, 5, 0, 5), Confusion(2, 8, 8, 2)])
+def test_a_judge_that_says_nothing_cannot_be_corrected(table):
+    assert rogan_gladen(5, 10, table) is None and rogan_gladen(0, 0, Confusion(9, 1, 1, 9)) is None
+
+
+def test_agreement(packages_beside):
+    from statsmodels.stats.inter_rater import cohens_kappa as oracle_kappa
+
+    pairs = [("p", "p")] * 20 + [("p", "f")] * 5 + [("f", "p")] * 10 + [("f", "f")] * 15
+    assert cohens_kappa(pairs) == pytest.approx(oracle_kappa([[20, 5], [10, 15]]).kappa)
+    assert cohens_kappa([]) is None and cohens_kappa([("p", "p")] * 3) is None
+    table = Confusion(20, 10, 5, 15)
+    assert (table.agreement, table.precision, table.recall) == (0.7, 2 / 3, 0.8)
+    assert Confusion(0, 0, 0, 3).precision is None
+
+
+def test_krippendorffs_alpha():
+    """The example of Krippendorff 2011, D: four raters, twelve units, missing ratings, numbers."""
+    raters = ["123321412***", "1233224125*3", "*3332342251*", "12332441251*"]
+    units = [[float(label) for label in unit if label != "*"] for unit in zip(*raters, strict=True)]
+    assert krippendorffs_alpha(units) == pytest.approx(0.849, abs=5e-4)
+    assert krippendorffs_alpha([[1.0], []]) is None and krippendorffs_alpha([[1.0, 1.0]]) is None
