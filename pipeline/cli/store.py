@@ -256,8 +256,8 @@ def _add_arguments_copies(parser: ArgumentParser) -> None:
 
 
 def _run_copies(options: Namespace) -> int:
-    from turnwise.pipeline.store.copies import back_up
     from turnwise.pipeline.store.database import open_store
+    from turnwise.pipeline.store.pruning import back_up
     from turnwise.schemas.jsonio import is_sqlite_url
 
     if not is_sqlite_url(options.store):
