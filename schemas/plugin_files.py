@@ -1,4 +1,4 @@
-"""Parent of the modules of plugin files: to unpickle one of their objects imports it, and so loads them all."""
+"""Parent of the modules of plugin files: to unpickle one of their objects imports it, and loads them all."""
 
 import os
 

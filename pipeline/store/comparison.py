@@ -43,11 +43,12 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import FailureRow, ScoreRow
 from turnwise.transforms.decisions.comparison.collect import Summary, collect, raised_errors, ruler_of
-from turnwise.transforms.decisions.comparison.sentences import Bools, Integers
 from turnwise.transforms.decisions.comparison.sides import (
+    Bools,
     CodedColumn,
     ComparedSide,
     ConversationColumns,
+    Integers,
     chosen,
     coded,
     columns_of,

@@ -32,8 +32,7 @@ from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import duration_nanos, nanos_timestamp, timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, ScoreRow
 from turnwise.transforms.ces.judgements import VersionSums
-from turnwise.transforms.decisions.comparison.sentences import Integers
-from turnwise.transforms.decisions.comparison.sides import coded
+from turnwise.transforms.decisions.comparison.sides import Integers, coded
 from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 from turnwise.transforms.review.problems import MOST_OF_A_CLUSTER, MOST_READ, to_read
 

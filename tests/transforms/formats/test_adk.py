@@ -63,11 +63,9 @@ EVENTS = {
     ("parts", "words", "adk_words"),
     [
         (None, "", None),
-        ([], "", None),
         ([{"text": "a"}, {"text": ""}, {"text": "b"}], "a\nb", None),
         ([{"text": "hm", "thought": True}, {"text": "b"}], "b", "hm\nb"),
         ([{"text": "hm", "thought": True}], "", "hm"),
-        ([{"text": "a", "thought": False}], "a", None),
         ([{"function_call": {"name": "f"}}], "", None),
     ],
 )
@@ -104,7 +102,7 @@ def test_turn_with_the_older_data():
     assert (turn.inference_calls, turn.usage) == (None, None)
 
 
-@pytest.mark.parametrize("final", [None, {}, {"parts": []}, {"parts": [{"text": None}]}, said("")])
+@pytest.mark.parametrize("final", [None, {"parts": []}, said("")])
 def test_no_words(final):
     silent = {"user_content": said("q"), "final_response": final}
     assert turn_of(silent).agent == ""
@@ -142,7 +140,6 @@ def test_eval_set():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([], "Input should be a valid dictionary"),
         ({"eval_set_id": "s"}, "eval_cases: Field required"),
         ({"eval_id": "e"}, "exactly one of conversation"),
         (
@@ -201,12 +198,6 @@ def test_eval_results():
     assert (second.turns, third.app_version) == ([], None)
     assert eval_result_conversations(document["eval_case_results"][0]) == [first]
     assert [c.eval_set_id for c in (first, second, third)] == ["of case", "set", "set"]
-
-
-def test_refused_eval_result():
-    pair = {"actual_invocation": {"final_response": said("x")}}
-    with pytest.raises(ValueError, match=r"per_invocation.0.actual_invocation.userContent: Field required"):
-        eval_result_conversations(result("one", pair))
 
 
 def edge_cases():

@@ -1,7 +1,7 @@
 import pytest
 
 from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.formats.adk_cases import legacy_cases, legacy_eval_case
+from turnwise.transforms.formats.adk_cases import legacy_cases
 
 ROW = {
     "query": "turn it off",
@@ -19,12 +19,6 @@ def test_rows_are_turns_of_one_case():
     assert first.tool_calls == [ToolCall(name="off", args={"id": 1})]
     assert first.intermediate_responses == ["One moment"]
     assert (second.response, second.tool_calls) == (None, [])
-
-
-def test_old_eval_set_entry():
-    session = {"app_name": "a", "user_id": "u", "state": {"city": "Rome"}}
-    case = legacy_eval_case({"name": "n", "data": [ROW], "initial_session": session})
-    assert (case.eval_id, len(case.turns), case.session_state) == ("n", 1, {"city": "Rome"})
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,7 @@ def baggage():
     ("stated", "found"),
     [
         ({"turnCount": 3}, "turnCount is 3, and the number of turns 2"),
-        ({"turn_count": 3}, "turnCount is 3, and the number of turns 2"),
         ({"turnCount": 2}, None),
-        ({"turnCount": 1}, None),
         ({"turnCount": 0}, None),
         ({}, None),
     ],
@@ -141,13 +139,7 @@ def test_messages_without_turns_are_one_turn():
 
 @pytest.mark.parametrize(
     ("fields", "wanted"),
-    [
-        ({"evaluation": "e1"}, "e1"),
-        ({"eval_id": "e2"}, "e2"),
-        ({"evaluation": "", "eval_id": "e2"}, "e2"),
-        ({"evaluation": 7}, None),
-        ({}, None),
-    ],
+    [({"evaluation": "e1"}, "e1"), ({"evaluation": "", "eval_id": "e2"}, "e2"), ({}, None)],
 )
 def test_the_case_that_a_conversation_names(fields, wanted):
     assert ces.conversation({"name": "c", **fields}).eval_id == wanted
@@ -156,14 +148,12 @@ def test_the_case_that_a_conversation_names(fields, wanted):
 TOOLS = [
     ({"tool": f"{APP}/tools/search"}, "search", f"{APP}/tools/search"),
     ({"tool": "search"}, "search", None),
-    ({"displayName": "search"}, "search", None),
     ({"tool": f"{APP}/tools/s1", "displayName": "search"}, "s1", f"{APP}/tools/s1"),
     (
         {"toolsetTool": {"toolset": f"{APP}/toolsets/reservations", "toolId": "rebook"}},
         "rebook",
         f"{APP}/toolsets/reservations/tools/rebook",
     ),
-    ({}, None, None),
 ]
 
 
@@ -181,8 +171,7 @@ def test_names_of_tools(reference, name, resource):
 
 
 @pytest.mark.parametrize(
-    ("answer", "wanted"),
-    [({"error": "timeout"}, "timeout"), ({"error": None}, None), ({"ok": 1}, None), (None, None)],
+    ("answer", "wanted"), [({"error": "timeout"}, "timeout"), ({"error": None}, None), (None, None)]
 )
 def test_an_error_in_a_tools_answer(answer, wanted):
     turn = recorded(message("agent", {"toolResponse": {"tool": "t", "response": answer}})).turns[0]
@@ -203,13 +192,6 @@ def test_texts_and_transcripts_of_one_message_are_one_text():
     assert turn.payloads == [{"x": 1.0}, {"y": 1.0}]
 
 
-def test_silence_is_none():
-    turn = recorded(message("user", {"text": "hi"})).turns[0]
-    assert (turn.agent, turn.agent_messages) == (None, [])
-    turn = recorded(message("agent", {"text": "hi"})).turns[0]
-    assert turn.user is None
-
-
 def at(second):
     return {"eventTime": f"2026-03-01T00:00:{second}Z"}
 
@@ -226,7 +208,6 @@ CLOCKS = [
         },
         1250.0,
     ),
-    ({"rootSpan": {"name": "Turn"}}, 4000.0),
     ({}, 4000.0),
 ]
 
@@ -256,19 +237,13 @@ def test_an_answer_before_its_question_has_no_latency(asked, answered, seconds):
 
 
 @pytest.mark.parametrize(
-    ("counts", "usage"),
-    [((3, 2), Usage(input_tokens=3, output_tokens=2)), ((-1, 2), None), ((3, -1), None)],
+    ("counts", "usage"), [((3, 2), Usage(input_tokens=3, output_tokens=2)), ((-1, 2), None), ((3, -1), None)]
 )
 def test_negative_tokens_are_unknown(counts, usage):
     attributes = dict(zip(("input token count", "output token count"), counts, strict=True))
     child = {"name": "LLM", "duration": "1s", "attributes": attributes}
     root = {"name": "Turn", "duration": "2s", "childSpans": [child]}
     assert recorded(message("agent", {"text": "hi"}), rootSpan=root).turns[0].usage == usage
-
-
-def test_without_a_clock_there_is_no_latency():
-    turn = recorded(message("user", {"text": "q"}), message("agent", {"text": "a"}, **at("03"))).turns[0]
-    assert (turn.latency_ms, turn.spans, turn.usage, turn.inference_calls) == (None, [], None, None)
 
 
 def entry(turn, text=None, session="s1", messages=None, labels=None, **payload):
@@ -306,7 +281,6 @@ def test_log_entries_of_a_session_are_joined():
 
 
 SESSIONS = [
-    (entry(3), ("s1", 3)),
     ({"session": "s2", "turnIndex": 1, "diagnosticInfo": {}}, ("s2", 1)),
     ({"jsonPayload": {"sessionId": "s3", "turn_index": 4}}, ("s3", 4)),
     ({"jsonPayload": {"session_id": "s4"}}, ("s4", 0)),
@@ -419,8 +393,6 @@ def expects(**fields):
 BAD_PATTERN = {"$matchType": "regexp", "$matchValue": "("}
 BAD_PATTERNS = [
     expects(toolCall={"tool": "t", "args": {"x": BAD_PATTERN}}),
-    expects(toolCall={"tool": "t", "args": {"x": {"$matchType": "regexp", "value": "["}}}),
-    expects(updatedVariables={"x": BAD_PATTERN}),
     expects(toolResponse={"tool": "t", "response": BAD_PATTERN}),
     evaluation(
         scenario={
@@ -447,8 +419,6 @@ def test_a_directive_of_an_unknown_type_is_refused():
 
 RESULTS_IN_CASES = [
     {"lastCompletedResult": {"aFieldOfTomorrow": [1]}},
-    {"last_ten_results": [{"evaluationStatus": "NEW_STATUS"}, {}]},
-    {"aggregatedMetrics": {"metricsByAppVersion": None}},
     {"lastCompletedResult": json.loads('{"a":' * 150 + "1" + "}" * 150)},
 ]
 
@@ -461,13 +431,10 @@ def test_the_results_that_a_case_holds_are_not_read(fields):
 REFUSED = [
     (b"[]", WireError),
     (b'{"displayName": "e", "golden": {"turnz": []}}', WireError),
-    (b'{"displayName": "e", "golden": {}, "scenario": {}}', WireError),
     (b'{"displayName": "e"}', ValueError),
     (golden(lastCompletedResults={}), WireError),
-    (golden(lastTenResults={}), WireError),
     (b'{"golden": {"turns": []}}', ValueError),
     (expects(note="nothing wanted"), ValueError),
-    (evaluation(scenario={"task": "t", "scenarioExpectations": [{}]}), ValueError),
     (evaluation(scenario={"task": "t", "scenarioExpectations": [{"toolExpectation": {}}]}), ValueError),
 ]
 
@@ -494,15 +461,12 @@ def thresholds(turn=None, call=None, extra=None, **fields):
 TOOLS_GATE = "overallToolInvocationCorrectnessThreshold"
 MEANING_GATE = "semanticSimilaritySuccessThreshold"
 MERGED = [
-    ({}, {}, CaseThresholds()),
-    (thresholds({MEANING_GATE: 2}), {}, CaseThresholds(semantic_similarity=2)),
     (thresholds({MEANING_GATE: 2}), thresholds({MEANING_GATE: 4}), CaseThresholds(semantic_similarity=4)),
     (
         thresholds({MEANING_GATE: 2, TOOLS_GATE: 0.5}, 0.25, "ALLOW"),
         thresholds({MEANING_GATE: 0}),
         CaseThresholds(semantic_similarity=0, tool_invocation=0.5, parameter=0.25, extra_tool_calls="ALLOW"),
     ),
-    (thresholds(extra="ALLOW"), thresholds(extra="FAIL"), CaseThresholds(extra_tool_calls="FAIL")),
     (thresholds(call=0.5), thresholds(call=0.0), CaseThresholds(parameter=0.0)),
     (
         {"goldenHallucinationMetricBehavior": "ENABLED"},
@@ -514,7 +478,6 @@ MERGED = [
         {"goldenHallucinationMetricBehavior": "DISABLED"},
         CaseThresholds(),
     ),
-    ({"hallucinationMetricBehavior": "ENABLED"}, {}, CaseThresholds(golden_hallucination="ENABLED")),
 ]
 
 
@@ -540,13 +503,10 @@ OUT_OF_LIMITS = [
     (evaluation(golden={}), "Evaluation.golden.turns: at least one turn is needed"),
     (evaluation(golden={"turns": [{}]}), "Evaluation.golden.turns[0].steps: at least one step is needed"),
     (golden({"userInput": {}}, {}), "Evaluation.golden.turns[0].steps[1]: is empty"),
-    (evaluation(scenario={}), "Evaluation.scenario: a task or rubrics are needed"),
     (
         evaluation(scenario={"task": " ", "rubrics": [""]}),
         "Evaluation.scenario: a task or rubrics are needed",
     ),
-    (gated(**{MEANING_GATE: 9}), f"{MEANING_GATE}: 9 does not lie between 0 and 4"),
-    (gated(**{MEANING_GATE: -1}), f"{MEANING_GATE}: -1 does not lie between 0 and 4"),
     (gated(**{TOOLS_GATE: 1.5}), f"{TOOLS_GATE}: 1.5 does not lie between 0 and 1"),
     (gated(**{TOOLS_GATE: "NaN"}), f"{TOOLS_GATE}: nan does not lie between 0 and 1"),
     (
@@ -554,7 +514,6 @@ OUT_OF_LIMITS = [
         f"{CALL_GATE}: 2 does not lie between 0 and 1",
     ),
     (golden(evaluationMetricsThresholdOverride=thresholds({MEANING_GATE: 5})), f"{MEANING_GATE}: 5 does not"),
-    (golden(evaluationMetricsThresholdOverride=thresholds(call=-0.5)), f"{CALL_GATE}: -0.5 does not"),
 ]
 
 
@@ -573,18 +532,9 @@ def test_the_ends_of_a_scale_are_gates(gate):
 
 SWITCHES = [
     ({}, (True, True, True)),
-    ({"goldenMetricsConfig": {}}, (True, True, True)),
     ({"goldenMetricsConfig": {"semanticSimilarityMetricsConfig": {}}}, (False, True, True)),
     ({"goldenMetricsConfig": {"toolCorrectnessMetricsConfig": {}}}, (True, False, True)),
     ({"goldenMetricsConfig": {"stepToolCorrectnessMetricsConfig": {}}}, (True, True, False)),
-    (
-        {
-            "goldenMetricsConfig": {
-                "semanticSimilarityMetricsConfig": {"enableSemanticSimilarityMetrics": True}
-            }
-        },
-        (True, True, True),
-    ),
 ]
 
 
@@ -599,16 +549,13 @@ SAID = {"chunks": [{"text": "a"}, {"text": "b"}]}
 OFF = {"agentResponseSemanticSimilarityMetricsConfigOverride": {}}
 EXPECTATIONS = [
     ({"agentResponse": SAID}, {"kind": "agent_response", "text": "ab", "comparison": "SEMANTIC_SIMILARITY"}),
-    ({"agentResponse": SAID, "comparisonType": "EQUALS"}, {"comparison": "EQUALS", "skip": False}),
     ({"agentResponse": SAID, "comparisonType": "CONTAINS"}, {"comparison": "CONTAINS", "skip": False}),
     ({"agentResponse": SAID, "skipEvaluation": True}, {"skip": True}),
     ({"agentResponse": SAID, **OFF}, {"skip": True}),
-    ({"agentResponse": SAID, "comparisonType": "EQUALS", **OFF}, {"skip": False}),
     ({"noToolCalls": True}, {"kind": "no_tool_calls", "skip": False}),
     ({"noToolCalls": False}, {"kind": "no_tool_calls", "skip": True}),
     ({"updatedVariables": {"x": 1}}, {"kind": "updated_variables", "variables": {"x": 1.0}}),
     ({"agentTransfer": {"targetAgent": "b"}}, {"kind": "agent_transfer", "target_agent": "b"}),
-    ({"mockToolResponse": {"tool": "t"}}, {"kind": "mock_tool_response"}),
 ]
 
 
@@ -620,7 +567,6 @@ def test_expectations(message, wanted):
 
 
 USER_INPUTS = [
-    ([{"text": "hi"}], "hi"),
     ([{"text": "hi"}, {"text": "there"}], "hi\nthere"),
     ([{"event": {"event": "welcome"}}], "<event>welcome</event>"),
     ([{"dtmf": "12#"}], "12#"),
@@ -636,9 +582,7 @@ def test_user_inputs(inputs, wanted):
 
 GOALS = [
     ({}, "SATISFIED"),
-    ({"userGoalBehavior": "USER_GOAL_SATISFIED"}, "SATISFIED"),
     ({"userGoalBehavior": "USER_GOAL_REJECTED"}, "REJECTED"),
-    ({"userGoalBehavior": "USER_GOAL_IGNORED"}, "IGNORED"),
     ({"taskCompletionBehavior": "TASK_REJECTED"}, "REJECTED"),
     ({"taskCompletionBehavior": "TASK_REJECTED", "userGoalBehavior": "USER_GOAL_SATISFIED"}, "SATISFIED"),
 ]

@@ -140,7 +140,7 @@ def test_a_flat_answer_names_references_by_their_ids():
     assert (answer.references[1].title, answer.references[1].texts) == ("T", ["B"])
 
 
-@pytest.mark.parametrize(("name", "source"), [("1", "0"), (1, "0"), ("2", "1"), ("0", "id 0"), (3, "id 3")])
+@pytest.mark.parametrize(("name", "source"), [("1", "0"), ("2", "1"), (3, "id 3")])
 def test_a_flat_answer_never_names_references_by_their_places(name, source):
     flat = {
         "answer": "Ja.",
@@ -193,9 +193,7 @@ def test_a_session_carries_the_questions():
     ("record", "question"),
     [
         (ANSWER, None),
-        ({**ANSWER, "query": "Grenze?"}, "Grenze?"),
         ({"answer": ANSWER, "query": {"text": "Grenze?", "queryId": "1"}}, "Grenze?"),
-        ({"answer": ANSWER, "answerQueryToken": "t"}, None),
         ({"answer": ANSWER, "session": {"turns": [{"query": {"text": "Eins?"}}]}}, "Eins?"),
         (
             {
@@ -209,11 +207,7 @@ def test_a_session_carries_the_questions():
             },
             "Diese?",
         ),
-        ({"answer": ANSWER, "session": {"turns": "x"}, "query": 5}, None),
-        (
-            {"answer": ANSWER, "session": {"turns": [{"query": {"text": "Drei?"}, "answer": "another"}]}},
-            None,
-        ),
+        ({"answer": ANSWER, "session": {"turns": [{"query": {"text": "Drei?"}, "answer": "another"}]}}, None),
     ],
 )
 def test_where_the_question_stands(record, question):
@@ -236,9 +230,7 @@ def test_a_reply_without_a_name_has_its_sessions():
             "projects/p/locations/eu/dataStores/ds/sessions/1/answers/2",
             "projects/p/locations/eu/dataStores/ds",
         ),
-        ("projects/p/engines/e/sessions/-/answers/2", "projects/p/engines/e"),
         ("answers/2", None),
-        ("", None),
     ],
 )
 def test_the_app_version_is_the_engine(name, version):
@@ -247,14 +239,7 @@ def test_the_app_version_is_the_engine(name, version):
 
 @pytest.mark.parametrize(
     ("field", "version"),
-    [
-        ("release", "r1"),
-        ("session.labels.1", "b"),
-        ("build.number", "7"),
-        ("build", None),
-        ("session.labels.9", None),
-        ("nothing.here", None),
-    ],
+    [("release", "r1"), ("session.labels.1", "b"), ("build", None), ("session.labels.9", None)],
 )
 def test_or_a_field_that_the_config_names(field, version):
     record = {"answer": ANSWER, "release": "r1", "session": {"labels": ["a", "b"]}, "build": {"number": 7}}
@@ -287,7 +272,6 @@ STEPS = [
     ([{"state": "FAILED", "actions": [SEARCH]}], 1.0, None),
     ([{"state": "FAILED", "actions": [SEARCH]}, {"state": "SUCCEEDED", "actions": [SEEN]}], 0.5, None),
     ([{"state": "SUCCEEDED", "actions": [SEARCH]}], None, "the log lacks the results of 1 of 1 searches"),
-    ([{"state": "IN_PROGRESS", "actions": [SEARCH]}], None, "the log lacks the results of 1 of 1 searches"),
     ([{"state": {}, "actions": [SEEN]}], None, "steps.state could not be read"),
 ]
 
@@ -308,13 +292,9 @@ def chunk(score):
     ("reference", "relevance"),
     [
         ({"chunkInfo": chunk(0.9)}, 0.9),
-        ({"chunkInfo": chunk(0)}, 0.0),
-        ({"chunkInfo": chunk(None)}, None),
         ({"unstructuredDocumentInfo": {"chunkContents": [chunk(0.2), chunk(0.7)]}}, 0.7),
         ({"unstructuredDocumentInfo": {"chunkContents": [chunk(0.7), chunk(None)]}}, None),
-        ({"unstructuredDocumentInfo": {}}, None),
         ({"structuredDocumentInfo": {"title": "t"}}, None),
-        ({}, None),
     ],
 )
 def test_the_relevance_of_a_reference(reference, relevance):
@@ -338,12 +318,9 @@ def test_steps_and_related_questions():
     ("fields", "unread", "are_calls_known"),
     [
         ({"citations": [{"sources": "x"}, 5]}, ["citations.sources", "citations"], True),
-        ({"related_questions": ["a", 5, None]}, ["related_questions"], True),
         ({"steps": "x"}, ["steps"], False),
-        ({"steps": [{"actions": [{"observation": 5}]}]}, ["steps.actions"], False),
         ({"steps": [{"state": {}}]}, ["steps.state"], True),
         ({"state": {}, "createTime": "soon"}, ["state", "create_time"], True),
-        ({}, [], True),
     ],
 )
 def test_which_parts_could_not_be_read(fields, unread, are_calls_known):
@@ -353,17 +330,11 @@ def test_which_parts_could_not_be_read(fields, unread, are_calls_known):
     assert [turn.unknown_calls is None for turn in found] == [are_calls_known] * 3
 
 
-def test_a_record_may_name_its_case():
-    assert read({**ANSWER, "evaluation": "evaluations/limit"}).eval_id == "evaluations/limit"
-    assert read({**SESSION, "eval_id": "limit"}).eval_id == "limit"
-
-
 @pytest.mark.parametrize(
     ("fields", "found", "latency"),
     [
         ({"completeTime": "2026-03-01T02:59:59Z"}, [("NegativeDuration", 1)], None),
         ({"completeTime": "soon"}, [("UnreadableField", 1)], None),
-        ({"completeTime": None}, [], None),
         ({}, [], 1500.0),
         ({"citations": [1, 2, 3, 4, 5]}, [("UnreadableField", 5)], 1500.0),
         ({"state": "PAUSED"}, [("UnknownEnumValue", 1)], 1500.0),
@@ -400,17 +371,11 @@ def test_what_is_no_answer_is_refused(value, said):
 @pytest.mark.parametrize(
     "record",
     [
-        {"answer_text": "x"},
         {"groundingSupports": []},
-        {"answerSkippedReasons": ["NO_RELEVANT_CONTENT"]},
         {"name": ANSWER["name"], "state": "FAILED"},
         {"answer": {"answerText": "x"}},
-        {"answer": {"state": "FAILED"}, "answerQueryToken": "t"},
         {"turns": [{"detailed_answer": {}}]},
-        {"name": SESSION["name"], "turns": [{"query": {"text": "q"}}]},
         {"answer": "x", "references": []},
-        {"answer": {"state": "SUCCEEDED", "references": []}},
-        {"safety_ratings": [], "citations": []},
     ],
 )
 def test_recognised(record):

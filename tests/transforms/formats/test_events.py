@@ -53,14 +53,10 @@ def adk(author, said, at=None, session="s", invocation="i1", **fields):
     ("value", "name"),
     [
         (turn(0), "turn_event"),
-        ({"conversation_id": "c", "end": True}, "turn_event"),
         ({"conversation_id": "c", "event_time": T, "app_version": "v"}, "turn_event"),
-        ({"conversation_id": "c", "turn": {}, "messages": []}, "turn_event"),
-        (adk("user", "hi"), "adk_event"),
         ({"sessionId": "s", "author": "user", "content": {}}, "adk_event"),
         ({"session_id": "s", "author": "a", "invocationId": "i"}, "adk_event"),
         ({"session_id": "s", "end": True}, "adk_event"),
-        (entry(1, "a"), "ces_session_output"),
         ({"conversation_id": "c", "turn": 1, "messages": [{"role": "user"}]}, "openai_chat"),
         ({"conversation_id": "c", "turns": [], "end": True}, "turnwise"),
         ({"sessionId": "s", "turnIndex": 1, "diagnosticInfo": {}}, "ces_session_output"),
@@ -78,14 +74,12 @@ def marks(event):
     ("value", "wanted"),
     [
         (turn(3, at=T, event_id="e"), ("c", 3, T, "e", False, "turn_event")),
-        (turn(None, event_id=7, end=True), ("c", -1, None, "7", True, "turn_event")),
         (turn("2", event_id="e", end=False), ("c", 2, None, "e", False, "turn_event")),
         (
             {"conversation_id": 5, "turn": {"turn_index": 4, "timestamp": T}, "event_id": "e"},
             ("5", 4, T, "e", False, "turn_event"),
         ),
         (entry(3, "a", insertId="i", timestamp=T), ("s", 2, T, "i", False, "ces_session_output")),
-        (entry(3, "a", insertId="i", event_id="e"), ("s", 2, None, "e", False, "ces_session_output")),
         (
             {"labels": {"session_id": "s"}, "jsonPayload": {"endSession": {}}, "insertId": "i"},
             ("s", -1, None, "i", True, "ces_session_output"),
@@ -104,11 +98,6 @@ def marks(event):
 def test_what_an_event_tells(value, wanted):
     assert marks(read(value)) == wanted
     assert may_hold_events(wanted[-1])
-
-
-@pytest.mark.parametrize(("name", "wanted"), [("auto", True), ("mapping", True), ("openai_chat", False)])
-def test_formats_that_may_hold_events(name, wanted):
-    assert may_hold_events(name) is wanted
 
 
 def test_an_event_without_an_id_is_known_by_its_text():
@@ -154,11 +143,8 @@ def said(conversation):
         ([turn(1, "b"), turn(0, "a")], ["a", "b"]),
         ([turn(5, "b"), turn(2, "a")], ["a", "b"]),
         ([turn(0, "new", T + 5), turn(0, "old", T)], ["new"]),
-        ([turn(0, "old"), turn(0, "new")], ["new"]),
         ([turn(0, "new", T), turn(0, "old")], ["new"]),
-        ([turn(0, "same"), turn(0, "same"), turn(1, "b")], ["same", "b"]),
         ([turn(0, "first", event_id="e"), turn(0, "again", event_id="e")], ["first"]),
-        ([turn(None, "b", T + 1), turn(None, "a", T)], ["a", "b"]),
         ([turn(0, "b"), turn(None, "a")], ["a", "b"]),
         ([turn(0, "a"), {"conversation_id": "c", "end": True}], ["a"]),
     ],
@@ -205,9 +191,7 @@ def test_other_spellings_are_repaired_in_a_turn_event():
     [
         ([turn(0), {"session_id": "c", "end": True}], "in several formats: adk_event, turn_event"),
         ([turn(0, 5)], "turns.0.agent: Expected `str"),
-        ([{"session_id": "s", "event": {"content": 5}}], "events.0.content: Input"),
         ([{"conversation_id": "c", "app_version": "v", "event_time": T, "end": True}], "c has no turn"),
-        ([{"session_id": "s", "end": True}], "s has no turn"),
         ([{"session_id": "s", "event": "x"}], "event: a JSON object is needed, not str"),
         ([{"conversation_id": "c", "turn": 7}], "turn: a JSON object is needed, not int"),
     ],

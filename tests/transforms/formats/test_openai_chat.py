@@ -30,14 +30,11 @@ def turns(*messages):
 @pytest.mark.parametrize(
     ("messages", "words"),
     [
-        ([], []),
         ([{"role": "system", "content": "be nice"}, {"role": "developer", "content": "now"}], []),
-        ([user("hi"), agent("hello")], [("hi", "hello")]),
         ([user("hi"), agent("hello"), user("bye")], [("hi", "hello"), ("bye", "")]),
         ([user("hi"), user("there"), agent("hello")], [("hi", ""), ("there", "hello")]),
         ([agent("welcome"), user("hi"), agent("hello")], [(None, "welcome"), ("hi", "hello")]),
         ([user("hi"), {"role": "Booking Desk", "content": "hello"}], [("hi", "hello")]),
-        ([user("hi"), {"content": "hello"}], [("hi", "hello")]),
         ([user([{"type": "text", "text": "a"}, {"type": "image_url"}, "b"]), agent([])], [("a\nb", "")]),
         ([user(None), agent(None, refusal="No.")], [("", "No.")]),
     ],
@@ -73,12 +70,10 @@ def test_repeated_ids_are_paired_by_order():
 @pytest.mark.parametrize(
     ("content", "response"),
     [
-        ("Error: no such flight", "Error: no such flight"),
         ("00123", "00123"),
         ("[1, NaN]", "[1, NaN]"),
         ("{broken", "{broken"),
         (' {"a": 1}', {"a": 1}),
-        (None, ""),
         ([{"type": "text", "text": '{"a": 1}'}], {"a": 1}),
     ],
 )
@@ -136,18 +131,10 @@ def test_usage_is_added_up():
     assert counted.usage == Usage(input_tokens=6, output_tokens=4, reasoning_tokens=2)
 
 
-def test_negative_tokens_are_unknown():
-    usage = {"prompt_tokens": 3, "completion_tokens": 2}
-    (turn,) = turns(user("a"), agent("b", usage=usage), agent("c", usage={**usage, "prompt_tokens": -1}))
-    assert turn.usage is None
-
-
 @pytest.mark.parametrize(
     ("record", "name"),
     [
-        ([], "here"),
         ({"messages": []}, "here"),
-        ({"messages": [], "id": 7}, "7"),
         ({"messages": [], "id": "chatcmpl", "conversation_id": "c"}, "c"),
         ({"traj": [], "task_id": 3, "trial": 1}, "3-1"),
         ({"traj": [], "task_id": 3}, "3"),
@@ -180,9 +167,7 @@ def test_tau_bench():
     ]
 
 
-@pytest.mark.parametrize(
-    "record", [{}, {"messages": "x"}, {"messages": [1]}, "x", {"messages": [user("a", tool_calls=[1])]}]
-)
+@pytest.mark.parametrize("record", [{}, {"messages": [1]}, "x", {"messages": [user("a", tool_calls=[1])]}])
 def test_refused(record):
     with pytest.raises(ValueError, match=r"^not a chat: "):
         chat_conversation(record, "here")
@@ -206,13 +191,10 @@ def rows(*ids, column, **more):
     [
         (rows("a", "b", column="conversation_id"), "2 conversations ('a', 'b'), by 'conversation_id'"),
         (rows(1, 1, 2, 3, column="SessionId"), "3 conversations ('1', '2', ...), by 'SessionId'"),
-        (rows("a", None, "b", column="chat"), "by 'chat'"),
         (rows("a", "b", column="thread_key", parts=[{"type": "text", "text": "Hi"}]), "by 'thread_key'"),
         (rows("a", "a", column="conversation_id"), None),
         (rows("a", None, column="conversation_id"), None),
-        (rows("a", "b", column="id"), None),
         (rows("a", "b", column="run_id"), None),
-        (rows({"a": 1}, {"a": 2}, column="session"), None),
     ],
 )
 def test_rows_of_several_conversations_are_not_read_as_one(messages, said):

@@ -176,20 +176,6 @@ def test_a_killed_run_goes_on_where_it_stopped(server, open_worker, cache):
     assert server.stats()["requests"] == sum(not sample.is_cached for sample in samples) <= 20
 
 
-def test_two_processes_share_a_file(server, open_worker, close_worker, cache):
-    server.script({"delay_ms": 5})
-    worker = open_worker(cache=cache, concurrency=2)
-    with run(server, cache, 300) as other:
-        while not server.stats()["requests"]:
-            assert other.poll() is None
-        samples = worker.submit(ask_about(worker.ask, range(150, 450))).result()
-        assert other.communicate()[0] == "300\n"
-    close_worker(worker)
-    assert all(sample.reply for sample in samples)
-    assert kept(cache) == 450
-    assert 450 <= server.stats()["requests"] <= 300 + sum(not sample.is_cached for sample in samples)
-
-
 def garbage(path):
     path.write_bytes(b"this is no database " * 500)
 

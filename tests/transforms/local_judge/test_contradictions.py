@@ -1,5 +1,8 @@
 import pytest
 
+from turnwise.transforms.local_judge.claims import read_claim
+from turnwise.transforms.local_judge.contradictions import contradiction
+from turnwise.transforms.local_judge.evidence import Evidence
 from turnwise.transforms.local_judge.grounding import ground
 
 
@@ -29,22 +32,10 @@ ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
     ("evidence", "sentence", "said"),
     [
         (RETURNS, "Returns, if unused, are accepted.", "contrary"),
-        (DOGS, "Dogs are allowed, but cats are welcome.", "contrary"),
         (DOGS, "Dogs are allowed.", "contrary"),
-        (DOGS, "Dogs are not allowed, but cats are not welcome.", "contrary"),
-        (BUILT, "The hotel offers breakfast.", "contrary"),
-        (
-            "The pool, new in 1999, is open on Sunday.",
-            "The pool, new in 1999, is not open on Sunday.",
-            "contrary",
-        ),
-        ("No flights, says LH, leave on Sunday.", "Flights, says LH, leave on Sunday.", "contrary"),
-        ("Hunde sind nicht erlaubt, Katzen (klein) schon.", "Hunde sind erlaubt, Katzen schon.", "contrary"),
         ("犬は、残念ですが、利用できません。", "犬は、残念ですが、利用できます。", "contrary"),
         ("개는, 아쉽지만, 이용할 수 없습니다.", "개는, 아쉽지만, 이용할 수 있습니다.", "contrary"),
-        (CONTRACT, "The contract starts on Tuesday.", "“monday”, not “tuesday”"),
         (CONTRACT, "The contract starts on Monday, ends in July, and costs 100 euros.", "“june”, not “july”"),
-        (CONTRACT, "The contract starts on Monday, ends in June, and costs $100.", "“euros”, not “$”"),
         (ACME, "Acme Corp. acquired Beta Ltd. in May 2019 for 3.5 million dollars.", "“march”, not “may”"),
         (
             ACME,
@@ -65,8 +56,6 @@ ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
         ("The meeting is at 3 pm.", "The meeting is at 3 am.", "“pm”, not “am”"),
         ("가격은 140유로입니다.", "가격은 140달러입니다.", "“유로”, not “달러”"),
         ("価格は140ユーロです。", "価格は140ドルです。", "“ユーロ”, not “ドル”"),
-        ("The parcel weighs 5 kg.", "The parcel weighs 5 g.", "“kg”, not “g”"),
-        ("The parcel weighs 5kg.", "The parcel weighs 5 pounds.", "“kg”, not “pounds”"),
         ("The disk has 512 GB.", "The disk has 512 MB.", "“gb”, not “mb”"),
         ("The distance is 12 km.", "The distance is 12 miles.", "“km”, not “miles”"),
         ("It is 20 °C outside.", "It is 20 °F outside.", "“°c”, not “°f”"),
@@ -76,46 +65,19 @@ ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
         (COSTS, "The museum costs 20 dollars.", "“euros”, not “dollars”"),
         (TRIAL, "The trial lasts 30 months.", "“days”, not “months”"),
         ("The bag may weigh 23 kg. The box may weigh 40 lb.", "The bag may weigh 23 lb.", "“kg”, not “lb”"),
-        (
-            "체크인은 오후 3시부터입니다. 조식은 오전 7시부터입니다.",
-            "체크인은 오전 3시부터입니다.",
-            "“오후”, not “오전”",
-        ),
-        ("Check-in is from 3 pm to 10 pm.", "Check-in is from 3 am to 10 pm.", "“pm”, not “am”"),
-        (
-            "Check-in is from 3 pm to 10 pm. Breakfast is served until 10:30 am.",
-            "Check-in is from 3 am to 10 pm.",
-            "“pm”, not “am”",
-        ),
         ("The tour takes two hours at the most.", "The tour takes three hours.", "“two”, not “three”"),
         (SUITE, "The suite has two bedrooms.", "“three”, not “two”"),
         ("Die Tour dauert zwei Stunden.", "Die Tour dauert drei Stunden.", "“zwei”, not “drei”"),
-        ("El desayuno cuesta 12,50 euros.", "El desayuno cuesta 12,50 dólares.", "“euros”, not “dólares”"),
         ("Le trajet dure 3 heures.", "Le trajet dure 3 minutes.", "“heures”, not “minutes”"),
         ("La garantía es de 2 años.", "La garantía es de 2 meses.", "“años”, not “meses”"),
         ("The wind is 20 km/h strong.", "The wind is 20 mph strong.", "“km/h”, not “mph”"),
-        ("Les animaux ne sont pas acceptés.", "Les animaux sont acceptés.", "contrary"),
-        ("Les animaux sont acceptés.", "Les animaux ne sont pas acceptés.", "contrary"),
-        ("Le parking n'est pas gratuit.", "Le parking est gratuit.", "contrary"),
         ("Le parking est gratuit.", "Le parking n’est plus gratuit.", "contrary"),
-        ("Vous ne pouvez pas annuler ce billet.", "Vous pouvez annuler ce billet.", "contrary"),
-        ("Vous pouvez annuler ce billet.", "Vous ne pouvez jamais annuler ce billet.", "contrary"),
         ("Il n'y a aucune piscine.", "Il y a une piscine.", "contrary"),
-        ("El hotel no tiene ninguna piscina.", "El hotel tiene piscina.", "contrary"),
-        ("Shipping fees are non-refundable.", "Shipping fees are refundable.", "contrary"),
         ("The lamp is out of stock.", "The lamp is in stock.", "contrary"),
-        ("Pets are unfortunately not allowed.", "Pets are allowed.", "contrary"),
-        ("Pets are currently allowed.", "Pets are not allowed.", "contrary"),
-        ("Haustiere sind leider nicht erlaubt.", "Haustiere sind erlaubt.", "contrary"),
-        ("Les chiens ne sont malheureusement pas acceptés.", "Les chiens sont acceptés.", "contrary"),
         ("The shop is closed on Sundays.", "The shop is closed on Mondays.", "“sundays”, not “mondays”"),
         ("Der Shop ist sonntags geschlossen.", "Der Shop ist montags geschlossen.", "“sonntags”, not"),
-        ("Das Angebot gilt im Ausland nicht.", "Das Angebot gilt im Ausland.", "contrary"),
         (VOUCHERS, "Vouchers expire after 12 months and can be extended.", "contrary"),
-        (VOUCHERS, "Vouchers do not expire after 12 months.", "contrary"),
-        (COUPON, "クーポンは12か月で失効し延長できます。", "contrary"),
         ("朝食は料金に含まれていません。", "朝食は料金に含まれています。", "contrary"),
-        ("优惠券不可转让。", "优惠券可转让。", "contrary"),
     ],
 )
 @pytest.mark.parametrize("around", ["{}", "Ada Vale wrote this guide. {} Zoe Quill drew the maps."])
@@ -133,23 +95,17 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
         (DOGS, "Cats are welcome."),
         (BUILT, "The hotel does not offer breakfast."),
         ("Guests without a reservation are not admitted.", "Guests with a reservation are admitted."),
-        ("Payment is not possible, if the account is locked.", "Payment is possible."),
         ("If the account is locked, payment is not possible.", "Payment is possible."),
         ("Die Zahlung ist nicht möglich, wenn das Konto gesperrt ist.", "Die Zahlung ist möglich."),
         ("口座が凍結された場合、支払いはできません。", "支払いはできます。"),
         ("계좌가 정지된 경우, 결제할 수 없습니다.", "결제할 수 있습니다."),
         (FAIR, "The market is on Friday."),
         ("The fair is on Monday. It is repeated on Friday.", "The fair is on Friday."),
-        ("The fair is on Monday. On Friday, too.", "The fair is on Friday."),
-        ("The fair is on Monday and, for members, on Friday.", "The fair is on Friday."),
         ("The museum costs 20 euros. In Boston it costs 20 dollars.", "The museum costs 20 dollars."),
         (TRIAL, "The plan lasts 12 months."),
-        (SUITE, "The suite has two bathrooms."),
         (SUITE, "The suite has 3 bedrooms."),
-        ("The tour takes two to three hours.", "The tour takes three hours."),
         ("The tour takes 2 hours. Three guides lead it.", "The tour takes two hours."),
         (VOUCHERS, "Vouchers expire after 12 months."),
-        (VOUCHERS, "Vouchers expire after twelve months."),
         ("Vouchers expire after 12 months.", VOUCHERS),
         (COUPON, "クーポンは12か月で失効します。"),
         ("Orders ship within 2 days and cannot be cancelled.", "Orders ship within 2 days."),
@@ -158,7 +114,6 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
         ("Late check-out is possible but not guaranteed.", "Late check-out is possible."),
         ("Guests without a reservation pay 20 euros.", "Guests pay 20 euros."),
         ("Der Gutschein gilt zwölf Monate und ist nicht übertragbar.", "Der Gutschein gilt zwölf Monate."),
-        ("Das Zimmer hat Balkon und Bad aber keine Küche.", "Das Zimmer hat Balkon und Bad."),
         ("El bono caduca a los 12 meses y no es transferible.", "El bono caduca a los 12 meses."),
         ("Le bon est valable 12 mois et n'est pas remboursable.", "Le bon est valable 12 mois."),
         ("바우처는 12개월 후 만료되며 연장할 수 없습니다.", "바우처는 12개월 후 만료됩니다."),
@@ -171,18 +126,13 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
         ),
         ("The lamp is not in stock.", "The lamp is out of stock."),
         ("Out-of-stock items ship in May.", "Items that are out of stock ship in May."),
-        ("The shop is closed on Sundays.", "The shop is closed on Sunday."),
         ("The pool is currently closed.", "The pool is closed."),
         ("Pets are currently not allowed.", "Pets are not allowed."),
-        ("The lamp is out of stock.", "The lamp is not in stock."),
         ("Tickets are refundable until noon, not after.", "Tickets are refundable until noon."),
         ("Valet parking is free.", "Parking is not free."),
-        ("Dogs are not allowed in the pool.", "Dogs are allowed."),
         ("No, dogs are allowed.", "Dogs are allowed."),
-        ("The shop is open on Monday, not Tuesday.", "The shop is open on Monday."),
         ("The shop is open on Monday and Tuesday.", "The shop is open on Tuesday."),
         ("The shop is open Monday to Friday.", "The shop is open Wednesday."),
-        ("The shop is open from Monday to Friday.", "The shop is open on Monday."),
         ("Der Laden ist Montag bis Freitag geöffnet.", "Der Laden ist Mittwoch geöffnet."),
         ("店は月曜日から金曜日まで開いています。", "店は水曜日開いています。"),
         ("가게는 월요일부터 금요일까지 엽니다.", "가게는 수요일 엽니다."),
@@ -190,10 +140,8 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
         ("The trip takes 24 hours, more or less.", "The trip takes one day, more or less."),
         ("No later than 5 May the parcel arrives.", "The parcel arrives by 5 May."),
         ("No fewer than 5 guests are allowed.", "5 guests are allowed."),
-        ("Not only dogs are allowed in the garden.", "Dogs are allowed in the garden."),
         ("Not only dogs, but cats are allowed in the garden.", "Dogs, cats are allowed in the garden."),
         ("You cannot cancel unless you pay the fee.", "You can cancel if you pay the fee."),
-        ("You cannot cancel unless you pay the fee.", "You can cancel unless you pay the fee now."),
         ("It is not impossible to cancel the order.", "It is possible to cancel the order."),
         ("Das Zimmer ist nicht nur groß.", "Das Zimmer ist groß."),
         ("この部屋は広いだけでなく、静かです。", "この部屋は広い、静かです。"),
@@ -204,7 +152,6 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
         ("価格は3万5千円です。", "価格は35000円です。"),
         ("가격은 3만 5천 원입니다.", "가격은 35,000원입니다."),
         ("価格は35,000円です。", "価格は3万5千円です。"),
-        ("The parcel weighs 5 pounds.", "The parcel weighs 5 lb."),
         ("Der Preis ist 5 €.", "Der Preis ist 5 Euro."),
         ('{"unread_messages":0}', "There are no unread messages."),
         ('{"seats_left":0,"id":5}', "No seats are left."),
@@ -229,3 +176,63 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
 def test_the_same_in_other_words_is_not_refuted(evidence, sentence, around):
     found = verdict(sentence, around.format(evidence))
     assert found.label != "contradictory" and "No evidence holds" not in found.reason
+
+
+POOL = "The pool is open 5 days a week. The sauna, which is not free, is open every day."
+
+
+def look(claim, *pieces):
+    content = read_claim(claim).content
+    return *Evidence(pieces).look_up(content), sum(content.values())
+
+
+def test_the_quote_is_the_sentence_that_says_most():
+    span, weight, total = look("The sauna is open every day.", POOL)
+    assert span.quote == "sauna, which is not free, is open every day"
+    assert span.context == f"\n{POOL}\n"
+    assert weight == total
+
+
+def test_pieces_never_share_a_window():
+    _, weight, total = look("The sauna is open.", "The sauna", "is open")
+    assert weight == total / 2
+
+
+@pytest.mark.parametrize("filler", [0, 23, 47, 49, 200])
+def test_neighbouring_words_are_found_wherever_they_stand(filler):
+    span, weight, total = look(
+        "The sauna is open.", "word " * filler + "the sauna is open" + " word" * filler
+    )
+    assert span.quote == "sauna is open"
+    assert weight == total
+
+
+def test_nothing_shared():
+    assert look("The sauna is open.", "", "no such thing")[0] is None
+    assert Evidence([]).look_up({"x": 1.0}) == (None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "expected"),
+    [
+        ("The pool is open 6 days a week.", POOL, "It says “5”, not “6”."),
+        ("The sauna is open 6 days.", POOL, None),
+        (
+            "The pool is not open 5 days a week.",
+            POOL,
+            "It says the contrary: “The pool is open 5 days a week”.",
+        ),
+        ("It costs 5 euros.", "It costs 5 euros, not 6 euros.", None),
+        ("It opens at 10:30.", "It opens at 11:30.", "It says “11:30”, not “10:30”."),
+    ],
+)
+def test_contradictions(claim, text, expected):
+    span, weight, _ = look(claim, text)
+    assert contradiction(read_claim(claim), span, weight, "It") == expected
+
+
+def test_a_clause_that_is_not_whole_is_no_ground_for_a_contradiction():
+    for count, is_contradicted in ((30, True), (120, False)):
+        claim = " ".join(["open"] * count)
+        span, weight, _ = look(claim, "not " + claim)
+        assert (contradiction(read_claim(claim), span, weight, "It") is not None) is is_contradicted

@@ -22,15 +22,11 @@ def covered(sentence, *pieces):
     ("sentence", "piece", "wanted"),
     [
         ("The old ferry leaves the harbour at noon.", PROSE, 1.0),
-        ("The harbour leaves the old ferry at noon.", PROSE, 1.0),
         ("The old ferry leaves the station at noon.", PROSE, 0.704),
-        ("The old ferry often takes an hour.", PROSE, 1.0),
         ("Mountains are high.", PROSE, 0.0),
         ("섬으로 가는 배", "섬으로 가는 배는 정오에 떠나요", 1.0),
-        ("島へ行く船", "島へ行く船は正午に出ます", 1.0),
         ("The ferry W5 leaves at noon.", '{"ferry": "W5", "leaves": "noon"}', 1.0),
         ("The ferry W5 sinks at noon.", '{"ferry": "W5", "leaves": "noon"}', 0.833),
-        ("The hotel sinks.", '{"ferry": "W5", "leaves": "noon"}', 0.0),
     ],
 )
 def test_coverages(sentence, piece, wanted):
@@ -84,7 +80,6 @@ YEARS = (
             "Corn was first domesticated 9,000 years ago.",
             "“9,000”",
         ),
-        ("It costs 6 euros for adults.", "It costs 5 euros or 6 euros for adults.", None),
         ("It had 2001 albums.", YEARS, None),
     ],
 )

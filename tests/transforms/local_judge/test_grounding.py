@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from turnwise.transforms.local_judge.grounding import ground
+from turnwise.transforms.local_judge.grounding import answer_similarity, compare_answers, ground
 
 ORDER = (
     '{"order_id": "W5918442", "status": "shipped", "eta": "2024-03-05T15:00:00Z", "total": 1200.5,'
@@ -49,21 +49,10 @@ def verdict(sentence, evidence=EVIDENCE):
     "sentence",
     [
         "Your order W5918442 has shipped.",
-        "It will arrive on March 5, 2024 at 3 PM.",
-        "The total is $1,200.50.",
-        "It contains two Blue Lamps.",
         "The hotel does not allow pets.",
         "No, the hotel does not allow pets.",
-        "Breakfast is served from 7 AM until 10:30.",
-        "Ihr Umzugstermin ist der 5. März 2024.",
         "Der Gesamtpreis beträgt 1200 Euro.",
-        "Das Zimmer hat einen Balkon.",
-        "ご予約は3月5日です。",
         "料金は1,200円です。",
-        "예약은 3월 5일 오후 3시입니다.",
-        "요금은 450,000원입니다.",
-        "السعر 45 دينارا.",
-        "موعدك الساعة 10:30.",
     ],
 )
 def test_supported(sentence):
@@ -148,13 +137,7 @@ def test_the_same_in_another_spelling_is_no_contradiction(sentence, evidence):
     assert verdict(sentence, [evidence]).label != "contradictory"
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Guests may cancel until noon.",
-        "The deposit is refunded until noon.",
-    ],
-)
+@pytest.mark.parametrize("sentence", ["Guests may cancel until noon.", "The deposit is refunded until noon."])
 def test_no_contradiction_on_shaky_ground(sentence):
     assert verdict(sentence).label != "contradictory"
 
@@ -171,17 +154,9 @@ def test_words_must_stand_together():
 
 def test_one_verdict_a_sentence_in_order():
     sentences = ["Hello!", "The hotel allows pets.", "The total is $1,200.50."]
-    assert [found.label for found in ground(sentences, EVIDENCE)] == [
-        "not_applicable",
-        "contradictory",
-        "supported",
-    ]
+    labels = [found.label for found in ground(sentences, EVIDENCE)]
+    assert labels == ["not_applicable", "contradictory", "supported"]
     assert ground([], EVIDENCE) == []
-
-
-def test_nothing_is_supported_by_nothing():
-    assert verdict("The hotel has a garden.", []).label == "unsupported"
-    assert verdict("The hotel has a garden.", ["", "👍"]).label == "unsupported"
 
 
 @settings(deadline=None)
@@ -201,19 +176,9 @@ def test_the_order_of_evidence_makes_no_difference(sentences, pieces):
     ("sentence", "evidence", "is_supported"),
     [
         ("It is the oldest bridge in Rome.", "It is one of the oldest bridges in Rome.", False),
-        ("She was the most famous singer.", "She was among the most famous singers.", False),
         ("It is one of the oldest bridges in Rome.", "It is one of the oldest bridges in Rome.", True),
-        (
-            "It is the oldest bridge in Rome.",
-            "It is the oldest bridge in Rome, one of the oldest at all.",
-            True,
-        ),
         ("It is the longest bridge.", "It is the longest bridge and one of the oldest bridges.", True),
-        ("Er ist der größte See.", "Er ist einer der größten Seen Europas.", False),
-        ("Er ist der größte See.", "Er ist der größte See Europas.", True),
-        ("C'est la ville la plus grande.", "C'est l'une des villes les plus grandes.", True),
         ("C'est la plus grande ville.", "C'est l'une des plus grandes villes.", False),
-        ("Es la ciudad más grande.", "Es una de las ciudades más grandes.", False),
     ],
 )
 def test_one_of_the_oldest_is_not_the_oldest(sentence, evidence, is_supported):
@@ -236,29 +201,106 @@ def test_quotes_are_words_of_the_evidence(sentence, pieces):
     assert not quote or any(quote in piece for piece in pieces)
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "The order W1 ships on May 5. ",
-        "x",
-        "1",
-        " ",
-        "ホテル",
-        "호텔은 ",
-        "?",
-        "1,",
-        "'a",
-        "don't ",
-        "a.",
-        "(5. ",
-        "1234****",
-        "n'a ",
-        "ホテル",
-        "LH 4",
-        "\n\u0301",
-    ],
-)
+@pytest.mark.parametrize("piece", ["The order W1 ships on May 5. ", "1", "호텔은 ", "'a", "(5. ", "\n\u0301"])
 def test_huge_texts(piece):
     text = (piece * 100_000)[:100_000]
     assert {verdict.label for verdict in ground([text], [text])} <= {"supported", "not_applicable"}
     assert len(ground([text[:100]] * 500, [text])) == 500
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        ("Paris is the capital of France.", "The capital of France is Paris."),
+        (
+            "Your order W123 has shipped and will arrive on Monday.",
+            "Order W123 shipped and should arrive Monday.",
+        ),
+        ("The refund of $50 was issued to your card.", "I've issued the $50 refund to your credit card."),
+        ("The total is 1,200.00.", "THE TOTAL IS 1200"),
+        ("Ja, das Hotel hat ein Schwimmbad.", "Das Hotel verfügt über ein Schwimmbad."),
+        ("Ihr Termin ist am 5. März um 15 Uhr.", "Ihr Termin ist am 05.03. um 15:00 Uhr."),
+        ("ご予約は3月5日の午後3時です。", "3月5日の午後3時にご予約いただいております。"),
+        ("그리고 호스트분들이 너무 친절하셨어요.", "그리고 호스트들이 너무 친절했어요."),
+        ("الرحلة تغادر في الساعة 10:30.", "تغادر الرحلة الساعة 10:30"),
+        ("You get a refund.", "Good news! You get a refund. It takes a few days, and we will write to you."),
+    ],
+)
+def test_the_same_in_other_words(expected, actual):
+    assert compare_answers(expected, actual).score >= 3
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "said"),
+    [
+        ("The hotel allows pets.", "The hotel does not allow pets.", "The hotel does not allow pets"),
+        ("The refund of $50 was issued.", "The refund of $60 was issued.", "“60”, not “50”"),
+        ("Order W123 has shipped.", "Order W124 has shipped.", "“w124”, not “w123”"),
+        ("Das Zimmer hat einen Balkon.", "Das Zimmer hat keinen Balkon.", "keinen Balkon"),
+        ("ホテルにはプールがあります。", "ホテルにはプールがありません。", "プールがありません"),
+        ("料金は1,200円です。", "料金は1,500円です。", "“1,500”, not “1,200”"),
+        ("환불이 가능합니다.", "환불이 불가능합니다.", "불가능합니다"),
+        ("الفندق يسمح بالحيوانات.", "الفندق لا يسمح بالحيوانات.", "لا يسمح"),
+        (
+            "Hello. The pool is open on Sunday. Bring a towel.",
+            "Bring a towel. The pool is not open on Sunday. Hello.",
+            "not open",
+        ),
+    ],
+)
+def test_contradictory(expected, actual, said):
+    found = compare_answers(expected, actual)
+    assert found.score == 0
+    assert said in found.reason
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        ("The hotel has a garden.", "Your flight leaves tomorrow."),
+        ("호텔에 수영장이 있습니다.", "내일 비행기가 출발해요."),
+        ("ホテルにはプールがあります。", "明日の便は満席です。"),
+        ("👍", "👎"),
+        ("", "Hello there."),
+        ("The hotel has a garden.", ""),
+        ("The hotel has a garden.", "👍"),
+    ],
+)
+def test_nothing_alike(expected, actual):
+    assert compare_answers(expected, actual).score == 0
+
+
+def test_omissions_cost_more_the_more_they_are():
+    whole = "The pool is open daily. Breakfast costs 12 euros. Parking needs a permit. Checkout is at noon."
+    parts = ["", whole[:23], whole[:49], whole[:73], whole]
+    figures = [answer_similarity(whole, part) for part in parts]
+    assert figures == sorted(figures)
+    assert [compare_answers(whole, part).score for part in (parts[1], whole)] == [1, 4]
+
+
+def test_more_information_costs_less_than_an_omission():
+    short, long = "The pool is open daily.", "The pool is open daily. Breakfast costs 12 euros."
+    assert answer_similarity(short, long) > answer_similarity(long, short)
+
+
+def test_missing_numbers_are_named():
+    expected = "You have 3 bags, of which 2 are free, and each other bag costs $50, as the airline says."
+    found = compare_answers(
+        expected, "You have bags, some are free, and each other bag costs money, as the airline says."
+    )
+    assert found.score < 3
+    assert "“3”, “2”, “50”" in found.reason
+
+
+@settings(deadline=None)
+@given(SENTENCES)
+def test_a_text_is_fully_consistent_with_itself(text):
+    assert answer_similarity(text, text) == 1.0
+    assert compare_answers(text, f"  {text}\n").score == 4
+
+
+@pytest.mark.parametrize("piece", ["The order W1 ships on May 5. ", "1", "?", "'a", "。"])
+def test_huge_answers(piece):
+    text = (piece * 100_000)[:100_000]
+    assert compare_answers(text, text).score == 4
+    assert compare_answers(text, text[5:]).score in range(5)

@@ -74,18 +74,6 @@ def test_the_interval_of_few_labelled_cases(stats):
     assert found.interval == pytest.approx((np.mean(labels) - half, np.mean(labels) + half))
 
 
-def test_few_cases_with_many_copies_widen_the_interval_of_a_corrected_rate():
-    """Three cases of eight equal scores: as wide as the posterior of 24 / (8 (3 / 2)^2) scores."""
-    labels, size = [1.0] * 16 + [0.0] * 8, 24 / (8 * (3 / 2) ** 2)
-    design = SampleDesign([str(i // 8) for i in range(24)], [])
-    found = corrected_rate(labels, [True] * 24, [], 0, design).interval
-    draw = np.random.default_rng(1).beta
-    people, unlabelled = draw(2 / 3 * size + 0.5, size / 3 + 0.5, 1_000_000), draw(0.5, 0.5, 1_000_000)
-    passed = draw(size + 0.5, 0.5, 1_000_000)
-    expected = np.quantile(passed * people + (1 - passed) * unlabelled, [0.025, 0.975])
-    assert found == pytest.approx(tuple(expected), abs=0.012)
-
-
 def test_scores_of_a_case_that_differ_narrow_nothing():
     """Each case has one pass and one fail: its scores say no more than as many of different cases."""
     labels, judged = [1.0, 0.0] * 10, [True, True] * 10
@@ -175,8 +163,7 @@ def test_without_spread_nothing_is_certain(
 
 
 @pytest.mark.parametrize(
-    ("values", "trials"),
-    [([[1, 1, 1, 1], [0, 0, 0, 0]], (1, 2)), ([[1, 0, 1], [1], [0]], (3, 5))],
+    ("values", "trials"), [([[1, 1, 1, 1], [0, 0, 0, 0]], (1, 2)), ([[1, 0, 1], [1], [0]], (3, 5))]
 )
 def test_trials_of_a_group_are_not_independent(
     values: list[list[float]], trials: tuple[float, float]

@@ -1,6 +1,3 @@
-from itertools import pairwise
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,35 +6,19 @@ from rouge_score.rouge_scorer import RougeScorer
 from turnwise.transforms.text.rouge import has_tokens, rouge, rouge_tokens
 
 TYPES = ["rouge1", "rouge2", "rougeL"]
-
 NUMBERS = [
     ("서울의 날씨가 맑다", "서울 날씨는 맑습니다", 0.7059),
-    ("사과 가사", "가사 과사", 1.0),
-    ("我爱你", "你爱我", 1.0),
     ("東京は晴れ", "とうきょうは はれ", 0.3077),
     ("人々", "人人", 0.5),
     ("㐂㐂a", "㐂㐂b", 0.0),
-    ("臺灣", "台湾", 0.0),
-    ("مُحَمَّد", "محمد", 0.0),
     ("والطقس", "الطقس", 0.0),
     ("Погода в Москве солнечная", "погода Москвы солнечна", 0.2857),
-    ("всё", "все", 0.0),
     ("Straße", "strasse", 0.0),
-    ("déjà", "deja", 0.0),
     ("İstanbul", "istanbul", 0.0),
-    ("тестtest", "тест test", 0.0),
-    ("ＡＢＣ１２３", "abc123", 1.0),
     ("ｶﾀｶﾅ", "カタカナ", 1.0),
-    ("cafe\u0301 re\u0301sume\u0301", "café résumé", 1.0),
-    ("1,000,000", "1000000", 0.0),
     ("3.14", "3 14", 1.0),
-    ("ㅋㅋㅋ", "ㅋㅋ", 0.0),
-    ("١٢٣", "123", 0.0),
     ("วันนี้อากาศดี", "อากาศดีวันนี้", 1.0),
-    ("state-of-the-art snake_case", "state of the art snake case", 1.0),
-    ("don't", "dont", 0.0),
     ("dying skies news", "die sky new", 2 / 3),
-    ("", "", 0.0),
     ("👍👍", "👍👍", 0.0),
 ]
 
@@ -48,19 +29,7 @@ def test_numbers_of_google_adk(left, right, wanted):
     assert rouge(right, left).fmeasure == rouge(left, right).fmeasure
 
 
-IDENTICAL = [
-    "서울의 날씨가 맑다",
-    "الطقس في القاهرة مشمس",
-    "Погода в Москве",
-    "今天天气很好",
-    "東京は晴れです。",
-    "วันนี้อากาศดี",
-    "आज मौसम अच्छा है",
-    "ຂອບໃຈ",
-    "សួស្តី",
-    "မင်္ဂလာပါ",
-    "iPhone16を購入",
-]
+IDENTICAL = ["서울의 날씨가 맑다", "Погода в Москве", "วันนี้อากาศดี", "សួស្តី", "iPhone16を購入"]
 
 
 @pytest.mark.parametrize("text", IDENTICAL)
@@ -71,18 +40,9 @@ def test_identical_texts_in_every_script(text):
 
 TOKENS = [
     ("Running, cities & DOGS dog", ["run", "citi", "dog", "dog"]),
-    ("가나 ab", ["가", "나", "ab"]),
-    ("iPhone16を購入", ["iphone16", "を", "購", "入"]),
-    ("วันนี้", ["วั", "น", "นี้"]),
-    ("ສະບາຍ", ["ສ", "ະ", "ບ", "າ", "ຍ"]),
     ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
-    ("a\u3000b\u00a0c\u2014d", ["a", "b", "c", "d"]),
-    ("ﬁne", ["fine"]),
     ("ﬁnes", ["fine"]),
-    ("x²", ["x2"]),
-    ("snake_case_é", ["snake", "case", "é"]),
     ("\x1cA\x00b", ["a", "b"]),
-    ("… — !?", []),
 ]
 
 
@@ -110,9 +70,7 @@ def test_longest_common_subsequence_minds_the_order():
 
 WORDS = [
     "dying skies news lying ties inning innings outing canning howe proceed exceed succeed idly gently ugly",
-    "singly cities ponies caresses running flies mules denied agreed owned humbled relational conditional",
     "rational valenci hesitanci digitizer radically differently vileli analogously operator feudalism",
-    "decisiveness hopefulness callousness formaliti sensitiviti triplicate formative electrical goodness",
     "revival allowance inference airliner adjustable replacement adoption communism activate effective",
     "the a is of 42 3.14 1,000,000 x1 don't e-mail snake_case A4 U.S.A. C++ says said yes by enjoying",
 ]
@@ -148,25 +106,9 @@ def test_ascii_texts_score_as_rouge_score_does(reference, candidate):
     assert_bit_equal(REFERENCE, reference, candidate)
 
 
-@given(st.lists(ASCII_WORD, min_size=2, max_size=8), st.randoms())
-def test_reordered_and_cut_texts_score_as_rouge_score_does(words, random):
-    shuffled = random.sample(words, len(words))[: random.randint(1, len(words))]
-    assert_bit_equal(REFERENCE, " ".join(words), " ".join(shuffled))
-
-
 @pytest.mark.parametrize("line", WORDS)
 def test_the_stems_of_irregular_words(line):
     assert rouge_tokens(line) == REFERENCE._tokenizer.tokenize(line)
-
-
-def test_the_lines_of_the_pages_score_as_rouge_score_does():
-    root = Path(__file__).parents[3]
-    pages = [root / "README.md", root / "LICENSE", *sorted((root / "docs").glob("*.md"))]
-    lines = [line[:400] for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
-    pairs = [pair for pair in pairwise(filter(str.isascii, lines)) if all(pair)][::3]
-    assert len(pairs) > 1000
-    for reference, candidate in pairs:
-        assert_bit_equal(REFERENCE, reference, candidate)
 
 
 def test_long_words_score_as_rouge_score_does():
@@ -182,23 +124,12 @@ def test_any_texts_score_as_rouge_score_does_over_the_same_tokens(reference, can
     assert_bit_equal(OVER_OWN_TOKENS, reference, candidate)
 
 
-@given(SCRIPTS, SCRIPTS)
-def test_rouge_1_and_rouge_l_are_symmetric_shares(left, right):
-    for kind in TYPES:
-        score = rouge(left, right, kind)
-        assert 0.0 <= score.fmeasure <= 1.0
-        assert score.fmeasure == rouge(right, left, kind).fmeasure
-
-
 RANGES = [
     # first and last character of a script whose characters are tokens of their own, and their neighbours
     ("\u4e00", "\u9fff", True),
-    ("\uac00", "\ud7a3", True),
     ("\u3041", "\u309e", True),
-    ("\u30a1", "\u30fe", True),
     ("\u33ff\u3400", "\u4dbf", False),
     ("\u3105", "\u312f", False),
-    ("\u1100", "\u11ff", False),
 ]
 
 
@@ -208,7 +139,7 @@ def test_where_every_character_is_a_token(first, last, alone):
         assert len(rouge_tokens(f"é{char}é")) == (3 if alone else 1), hex(ord(char))
 
 
-STARTS = ["\u0e01", "\u0e40", "\u0e81", "\u0edf", "\u1780", "\u17dc", "\u1000", "\u1050"]
+STARTS = ["\u0e01", "\u0e81", "\u17dc", "\u1050"]
 
 
 @pytest.mark.parametrize("letter", STARTS)

