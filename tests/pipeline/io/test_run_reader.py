@@ -232,7 +232,7 @@ def test_a_run_of_another_version_is_refused(copy: Path, table: str, columns: li
 
 
 @pytest.mark.parametrize("run", ["jsonl"], indirect=True)
-@pytest.mark.parametrize(("table", "line", "place"), [("scores", "null", 0), ("results", "[]", -1)])
+@pytest.mark.parametrize(("table", "line", "place"), [("scores", "null", 0), ("conversations", "[]", -1)])
 def test_a_row_that_is_no_object_or_lacks_a_column_is_refused(
     copy: Path, table: str, line: str, place: int
 ) -> None:
