@@ -260,7 +260,7 @@ def _add_backup_arguments(parser: ArgumentParser) -> None:
 
 
 def _back_up(options: Namespace) -> int:
-    from turnwise.pipeline.store.copies import back_up
+    from turnwise.pipeline.store.pruning import back_up
 
     if not is_sqlite_url(options.store):
         raise ConfigError("backup: is for SQLite; copy PostgreSQL by pg_dump")

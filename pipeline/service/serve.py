@@ -1,4 +1,4 @@
-"""Defines the options of `turnwise serve`. Does not import the server, so that help is fast."""
+"""Options and tokens of `turnwise serve`, and errors of the service; imports no server: help is fast."""
 
 import argparse
 import logging
