@@ -251,8 +251,6 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     criteria: list[CriterionCalibration]
 
 
-# Labels that people give to scores: one JSON object a line, as the report exports and `calibrate` reads.
-
 _LARGEST_WEIGHT = 1e9
 _LARGEST_NUMBER = 1e15
 

@@ -26,8 +26,6 @@ from turnwise.schemas.ces.metric_settings import EvaluationMetricsThresholds
 from turnwise.schemas.conversation import ToolSetting
 from turnwise.schemas.jsonio import JsonObject, no_items, short_repr
 
-# The config's mapping from records of any form to conversations.
-
 _SHOWN = 200
 
 
@@ -160,8 +158,6 @@ def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for child in node["children"] if node["type"] not in ("slice", "literal") and "children" in node else ():
         yield from _nodes(child)
 
-
-# The `judge` section of the config file: model, calls, limits, cache and prices.
 
 DEFAULT_MODEL = "gemini-2.5-flash"
 PromptGeneration: TypeAlias = Literal["first", "second"]
@@ -341,8 +337,6 @@ class JudgeConfig(BaseModel):
     prices: dict[str, TokenPrices] = Field(default_factory=dict)
 
 
-# The `gate` section of the config file: the rules by which a run passes or fails.
-
 STATUS = "evaluation_status"
 _Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 _Number = Annotated[float, Field(strict=True)]
@@ -467,8 +461,6 @@ class GateConfig(BaseModel):
         own = (AllPassRule(rule="all_pass", criterion=name) for name in criteria)
         return self.model_copy(update={"rules": tuple(dict.fromkeys((*self.rules, *own)))})
 
-
-# Rules for alerts on the metrics of a stream, and the alerts.
 
 ScoreLevel = Literal["conversation", "turn"]
 Measure = Literal["mean", "pass_rate", "unscored_rate", "p50", "p90", "p99", "count"]

@@ -10,8 +10,6 @@ from pydantic_core import from_json
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 
-# Effects of tools: reading, writing, handing the conversation over.
-
 Effect = Literal["read", "write", "handoff"]
 InferredEffect = Literal["read", "write", "handoff", "unknown"]
 
@@ -79,9 +77,6 @@ class ToolSetting(BaseModel):
     @classmethod
     def _from_name(cls, value: JsonValue) -> JsonValue:
         return {"effect": value} if isinstance(value, str) else value
-
-
-# Raw records with their source, and with their times in a stream.
 
 
 class Receipt(NamedTuple):
@@ -675,8 +670,6 @@ class Conversation(CanonicalModel, forbid_unknown_fields=True):
         if isinstance(self.app_version, str) and not self.app_version.strip():
             self.app_version = None
 
-
-# Decodes arguments of tool calls from the spellings that logs use.
 
 RAW = "raw"
 

@@ -248,9 +248,6 @@ class AnswerSafetyRating(AnswerMessage):
     """The text was withheld because of this rating."""
 
 
-# Discovery Engine's Answer (v1beta).
-
-
 class AnswerState(OpenEnum):
     """State of an answer."""
 
@@ -364,9 +361,6 @@ class Answer(AnswerMessage):
     create_time: Timestamp | None = None
     complete_time: Timestamp | None = None
     safety_ratings: Repeated[AnswerSafetyRating] = Field(default_factory=no_items)
-
-
-# Discovery Engine's sessions of questions and Answers (v1beta).
 
 
 class Query(AnswerMessage):

@@ -105,9 +105,6 @@ class Inspection(msgspec.Struct):
         return bool(self.files) and all(each.is_read for each in self.files)
 
 
-# What a conversion did: the document of `turnwise convert --json` and `turnwise cases --json`.
-
-
 class NotConverted(msgspec.Struct):
     """Something that was not converted.
 

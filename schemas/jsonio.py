@@ -7,8 +7,6 @@ from typing import Any, TypeAlias
 import orjson
 from pydantic_core import from_json, to_json
 
-# Type aliases of JSON values, and values as text.
-
 JsonValue: TypeAlias = Any
 """Any JSON value."""
 
@@ -102,8 +100,6 @@ def _distinct(pairs: list[tuple[str, Any]]) -> JsonObject:
     return found
 
 
-# Tells paths of this machine from URLs.
-
 _URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)+//")
 
 
@@ -111,8 +107,6 @@ def is_local(path: str) -> bool:
     """Returns whether a path is no URL (`gs://...`, `parquet:gs://...`); `./gs://x` is a path."""
     return not _URL.match(path)
 
-
-# Recognises URLs of databases, and hides their passwords.
 
 SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
 """Schemes of the addresses of stores."""

@@ -249,8 +249,6 @@ def _distributions() -> "dict[str, Distribution]":
     return {each.metadata["Name"]: each for each in reversed(named)}
 
 
-# `--plugin`: modules and files that add to the registries, in this process and in those that it starts.
-
 _PARENT = "turnwise.schemas.plugin_files"
 
 

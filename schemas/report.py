@@ -177,8 +177,6 @@ class FailureGroup(msgspec.Struct, frozen=True):
     rows: list[JsonObject]
 
 
-# The conversations of a report, by column.
-
 Detail = dict[str, JsonValue]
 """Transcript and scores of one conversation, as one entry of a chunk."""
 
@@ -258,9 +256,6 @@ class Conversations(msgspec.Struct, frozen=True):
     tools: list[list[int]]
     chunk: list[int]
     is_random: list[bool]
-
-
-# A report as a whole: what the page holds, apart from transcripts and scores.
 
 
 class ReportRun(msgspec.Struct, frozen=True):

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-# The transcript of a conversation: what was said and called, and what was expected, bounded in size.
-
 MOST_BYTES = 64 * 1024
 """Size of the compact JSON of a transcript at most."""
 
@@ -143,9 +141,6 @@ class Transcript(TypedDict):
     left_out: LeftOut | None
 
 
-# Score rows as a run makes them; they are read as `turnwise.schemas.rows.ScoreRow`.
-
-
 class MadeScoreRow(msgspec.Struct, gc=False):
     """A score row with the columns of `ScoreRow`, made and encoded in less time than a dictionary."""
 
@@ -186,9 +181,6 @@ _ENCODER = msgspec.json.Encoder(enc_hook=_other)
 def score_lines(rows: Sequence[MadeScoreRow | JsonObject]) -> bytes:
     """Returns score rows as JSON Lines."""
     return _ENCODER.encode_lines(rows)
-
-
-# The row of a conversation: one row a conversation, with its transcript.
 
 
 class ConversationRow(TypedDict):
@@ -563,8 +555,6 @@ TABLES: dict[str, type] = {
 """Table name (and file prefix) -> its row class."""
 
 
-# The typed columns of the tables, derived from the row classes; every other schema is made of them.
-
 ColumnKind = Literal["string", "long", "double", "boolean", "date"]
 _KINDS: dict[Any, ColumnKind] = {
     str: "string",
@@ -624,8 +614,6 @@ def with_json_texts(row: JsonObject, names: Iterable[str]) -> JsonObject:
     return {**row, **texts}
 
 
-# Generates Avro schemas of the rows; `python -m turnwise.schemas.avro_schema` writes `schemas/avro/`.
-
 FOLDER = Path(__file__).parent / "avro"
 
 
@@ -655,8 +643,6 @@ def write_schemas(folder: Path = FOLDER) -> None:
 if __name__ == "__main__":
     write_schemas()
 
-
-# Rows as Arrow tables. Imports pyarrow where it is used.
 
 ARROW_TYPES = {"string": "string", "long": "int64", "double": "float64", "boolean": "bool_", "date": "date32"}
 """Kind of a column -> name of the function of pyarrow that returns its type."""

@@ -13,8 +13,6 @@ from msgspec import Struct
 from turnwise.schemas.conversation import ToolSetting
 from turnwise.schemas.jsonio import JsonObject
 
-# Durations and keys of a stream: sessions, windows, lateness.
-
 _ROUNDED_UP = 1 / 64
 
 
@@ -60,9 +58,6 @@ class StreamRules(Struct, frozen=True):
         return name if self.slots is None else f"slot-{crc32(name.encode('utf-8', 'replace')) % self.slots}"
 
 
-# Progress of this process, for the live display.
-
-
 class Progress(Struct):
     """Counts of this process so far.
 
@@ -79,8 +74,6 @@ class Progress(Struct):
 
 PROGRESS = Progress()
 
-
-# The input files of a run, as they were when it started.
 
 MOST_LISTED = 200
 """Files that are listed one by one."""

@@ -62,8 +62,6 @@ class Score(Struct):
     judge: JudgeUse | None = None
 
 
-# Kinds of harm that a failed score can mean, by which conversations are ordered for reading.
-
 CriterionHarm: TypeAlias = Literal[
     "safety", "false_claims", "missing_writes", "unsupported", "expectations", "text", "other"
 ]
@@ -91,8 +89,6 @@ HARM_TERMS: Final[tuple[HarmTerm, ...]] = get_args(HarmTerm)
 HARM_WEIGHTS: Final[dict[HarmTerm, int]] = {term: 3**i for i, term in enumerate(reversed(HARM_TERMS))}
 """Weight of each kind. The half of each weight is more than all lower weights together can reach."""
 
-
-# Failures (dead letters): records that could not be read, parsed, matched or scored.
 
 KEPT_RECORD_BYTES = 65_536
 Stage = Literal["read", "parse", "parse_case", "assemble", "match", "score", "check", "alert", "write"]

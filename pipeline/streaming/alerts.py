@@ -213,8 +213,6 @@ def _checked_url(url: str) -> str:
     return url
 
 
-# Sends alerts from a pipeline step.
-
 _LOG = logging.getLogger(__name__)
 
 
@@ -253,9 +251,6 @@ class SendAlerts(beam.PTransform[PCollection[Alert], PCollection[Failure]]):
     def expand(self, alerts: "PCollection[Alert]") -> "PCollection[Failure]":
         """Sends one at a time."""
         return alerts | "Send" >> beam.ParDo(_SendFn(self._uri, self._default_path))
-
-
-# Appends alerts to a JSON Lines file, each name once.
 
 
 class AlertFile:

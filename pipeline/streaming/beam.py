@@ -223,9 +223,6 @@ class KafkaArrivalsFn(_ArriveFn):
             yield self.arrive(record, None, row.timestamp / 1000)
 
 
-# Runs a stream on a runner other than this process.
-
-
 def run_distributed(settings: RunSettings, options: PipelineOptions) -> int:
     """Starts a stream with Beam's connectors. Most runners continue it until it is drained.
 
@@ -278,8 +275,6 @@ def _run(pipeline: beam.Pipeline, settings: RunSettings, options: PipelineOption
     return 0
 
 
-# Writes the changes of a stream on other runners to a service.
-
 _LOG = logging.getLogger(__name__)
 _SHARDS = 4
 _CHANGES_AT_ONCE = 500
@@ -316,8 +311,6 @@ class _WriteChangesFn(beam.DoFn):
         for row in self._writer.write(list(batch[1])):
             _LOG.warning("%s", row.why)
 
-
-# Writes the tables of a stream on other runners as small immutable files on any filesystem.
 
 _ROWS_AT_ONCE = 5_000
 _Line = tuple[str, bytes]

@@ -188,8 +188,6 @@ def _in_window(entry: WindowSum) -> Any:
     return TimestampedValue((entry.app_version, entry.state), entry.start)
 
 
-# Outcomes and windows of a stream as changes.
-
 _FLAT = ("scores", "conversations", "failures")
 
 

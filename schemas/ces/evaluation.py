@@ -222,9 +222,6 @@ class Scenario(Message):
     """Quality or speed of the simulation."""
 
 
-# Eval cases as they are read for scoring, without their results.
-
-
 class CaseContent(Message):
     """An evaluation without what is computed of its results."""
 
@@ -297,9 +294,6 @@ class CaseToScore(CaseContent):
     """An EvaluationResult in JSON."""
     last_ten_results: Repeated[JsonObject] = Field(default_factory=no_items)
     """EvaluationResults in JSON."""
-
-
-# Validates CES eval cases beyond the wire format: ranges of thresholds and required values.
 
 
 def check_evaluation(evaluation: CaseContent) -> None:

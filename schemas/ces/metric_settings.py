@@ -198,9 +198,6 @@ class HallucinationMetricsConfig(Message):
     """Whether it is computed."""
 
 
-# Inputs and outputs of sessions.
-
-
 class ToolResponses(Message):
     """Answers of client-side tools."""
 

@@ -125,8 +125,6 @@ class ListEvaluationResultsResponse(Message):
     """pageToken of the next page; absent: this is the last."""
 
 
-# All messages by name. Importing this module registers them for `google.protobuf.Any`.
-
 REGISTERING = (discovery_engine, metric_settings, run)
 """Importing a module registers its messages. Nothing else here needs these."""
 

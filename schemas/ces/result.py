@@ -193,9 +193,6 @@ class TaskCompletionResult(Message):
     """Reason of the judge."""
 
 
-# google.rpc.Status, and the messages it commonly carries.
-
-
 class RpcMessage(Message):
     """Base of the messages of google.rpc."""
 
@@ -324,9 +321,6 @@ class Status(RpcMessage):
     """Message for developers."""
     details: Repeated[AnyMessage] = Field(default_factory=no_items)
     """Further details."""
-
-
-# Averages and counts over many results.
 
 
 class ToolMetrics(Message):

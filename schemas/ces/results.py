@@ -260,9 +260,6 @@ class EvaluationResult(Message):
     """How the golden was replayed."""
 
 
-# Evaluations (eval cases).
-
-
 class Evaluation(CaseContent):
     """A test case of an app: a golden (a script) or a scenario (a task for a simulated user)."""
 

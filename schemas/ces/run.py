@@ -191,9 +191,6 @@ class OptimizationConfig(Message):
     """The report."""
 
 
-# Settings of runs, and simulated users.
-
-
 class AudioEncoding(OpenEnum):
     """Encoding of audio samples."""
 
@@ -306,9 +303,6 @@ class EvaluationPersona(Message):
     """How the persona behaves."""
     speech_config: SpeechConfig | None = None
     """Voice."""
-
-
-# Evaluation runs.
 
 
 class EvaluationRun(Message):

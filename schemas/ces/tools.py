@@ -135,9 +135,6 @@ class GetFailuresResponse(ToolMessage):
     """pageToken of the next page; absent: this is the last."""
 
 
-# Requests and responses about evaluation runs.
-
-
 class ListEvaluationRunsRequest(ToolMessage):
     """List the runs of an app."""
 
@@ -216,9 +213,6 @@ class ListRunSummariesResponse(ToolMessage):
     """The runs."""
     next_page_token: Text = ""
     """Reads on as pageToken; absent: this is the last page."""
-
-
-# Requests and responses about the trend of criteria over runs.
 
 
 class GetCriterionTrendRequest(ToolMessage):
@@ -320,9 +314,6 @@ class GetCriterionTrendResponse(ToolMessage):
     """The runs."""
     next_page_token: Text = ""
     """Reads older runs as pageToken; absent: this is the last page."""
-
-
-# Requests and responses of the tool that compares app versions.
 
 
 class CompareAppVersionsRequest(ToolMessage):
@@ -572,9 +563,6 @@ class CompareEvaluationRunsResponse(ToolMessage):
     """pageToken of the next page; absent: this is the last."""
 
 
-# Requests and responses of the tools that show and restore revisions of evaluations.
-
-
 class ListEvaluationRevisionsRequest(ToolMessage):
     """List the revisions of an evaluation."""
 
@@ -631,9 +619,6 @@ class RestoreEvaluationRequest(ToolMessage):
     """Number of the revision."""
     etag: Text = ""
     """The etag that the evaluation must have; absent: any."""
-
-
-# Requests and responses of the tools that show conversations of runs.
 
 
 class ListConversationsToReadRequest(ToolMessage):

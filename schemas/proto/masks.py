@@ -185,9 +185,6 @@ def _pruned(value: JsonValue, tree: JsonObject | None) -> JsonValue:
     return {name: _pruned(item, tree[name]) for name, item in value.items() if name in tree}
 
 
-# Applies updates to resources: messages with a name and fields that only the service sets.
-
-
 def written_fields(resource: Message) -> JsonObject:
     """Returns the writable fields of a resource, in canonical proto3 JSON."""
     return {name: item for name, item in resource.to_value().items() if name not in resource.OUTPUT_ONLY}

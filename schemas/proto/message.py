@@ -225,8 +225,6 @@ def describe_problem(root: str, problem: ErrorDetails) -> str:
     return f"{root}{''.join(steps)}: {_one_line(_COMPLAINTS.get(problem['type'], cause))}"
 
 
-# Reads messages leniently and reports the unreadable values.
-
 M = TypeVar("M", bound=Message)
 
 _ROUNDS = 20
@@ -336,8 +334,6 @@ def _unknown_values(value: object, path: str) -> Iterator[str]:
     elif isinstance(value, OpenEnum) and not value.is_known:
         yield f"{path}: {value.name!r} is no value of {type(value).__name__}"
 
-
-# Field types of protobuf messages, as pydantic annotations.
 
 T = TypeVar("T")
 
@@ -468,8 +464,6 @@ class OpenEnum(IntEnum):
         )
 
 
-# Reads google.protobuf.Any: messages that state their type.
-
 _VALUES: dict[str, Any] = {
     "google.protobuf.BoolValue": Bool,
     "google.protobuf.BytesValue": Bytes,
@@ -523,8 +517,6 @@ def _read_content(name: str, value: JsonObject, info: ValidationInfo) -> JsonObj
 AnyMessage = Annotated[JsonObject, Reading(_read_any)]
 """Any message with a message class, as its canonical JSON object."""
 
-
-# Reads google.protobuf.Struct: any JSON object, with numbers as doubles.
 
 MAX_DEPTH = 100
 """Maximum nesting depth of messages; a `Struct`, its lists and its values count as messages."""

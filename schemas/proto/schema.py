@@ -187,9 +187,6 @@ def _bounded(schema: JsonObject, message: type[Message], name: str) -> JsonObjec
     return {**whole, **{key: bound for key, bound in zip(names, own, strict=True) if bound is not None}}
 
 
-# Reads the descriptions of fields: the docstrings below them in the classes of messages.
-
-
 def field_description(message: type[Message], field: str) -> str:
     """Returns the description of a field.
 

@@ -9,18 +9,13 @@ from turnwise.schemas.conversation import decoded_arguments
         (None, None),
         ({"a": 1}, {"a": 1}),
         ('{"a": 1}', {"a": 1}),
-        ("{}", {}),
         ("", {}),
-        (" ", {}),
         ("null", {}),
-        ("[]", {}),
         ([], {}),
         ('""', {"raw": '""'}),
-        ("0", {"raw": "0"}),
         ("[1]", {"raw": "[1]"}),
         ("{a: 1", {"raw": "{a: 1"}),
         ([1], {"raw": [1]}),
-        (5, {"raw": 5}),
     ],
 )
 def test_decoded_arguments(value, arguments):

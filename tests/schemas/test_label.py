@@ -13,7 +13,6 @@ DRAW = {"seed": 7, "size": 3, "of": 5}
 @pytest.mark.parametrize(
     "more, name, value",
     [
-        ({"label": "up"}, "label", "up"),
         ({"label": 1}, "label", 1.0),
         ({"label": None}, "label", None),
         ({}, "chosen", "hand-picked"),
@@ -31,8 +30,6 @@ def test_what_is_read(more, name, value):
         ({"label": True}, "got `bool`"),
         ({"label": "good"}, "Invalid enum value 'good'"),
         ({"lable": "up"}, "unknown field `lable`"),
-        ({"turn_index": "1"}, "turn_index"),
-        ({"criterion": None}, "criterion"),
         ({"chosen": "random"}, "a random label needs draw or weight"),
         ({"draw": DRAW}, "are of random labels"),
         ({"chosen": "random", "draw": DRAW | {"of": 2}}, "size is 1 or more, and not more than of"),

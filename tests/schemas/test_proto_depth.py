@@ -6,7 +6,7 @@ from turnwise.schemas.ces.results import Evaluation
 from turnwise.schemas.proto.message import WireError
 
 
-@pytest.mark.parametrize("levels", [200, 5_000, 100_000])
+@pytest.mark.parametrize("levels", [200, 100_000])
 def test_json_that_nests_too_deeply_is_refused_with_the_limit(levels: int) -> None:
     args = '{"a":' * levels + "1" + "}" * levels
     body = '{"golden":{"turns":[{"steps":[{"expectation":{"toolCall":{"args":' + args + "}}}]}]}}"

@@ -44,15 +44,6 @@ def test_made_rows_are_written_as_objects_are(columns: dict[str, Any]) -> None:
     assert json.loads(score_lines(made).splitlines()[1])["score_id"] == "k"
 
 
-def test_no_row_is_no_line() -> None:
-    assert score_lines([]) == b""
-
-
-def test_rows_of_other_tables_stay_as_they_are() -> None:
-    other = {"run_id": "r"}
-    assert plain_rows([other])[0] is other
-
-
 def test_a_text_that_cannot_be_written_is_an_error() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         score_lines([row(reason="\ud800")])

@@ -113,8 +113,6 @@ def _keyed(window: WindowMetrics) -> tuple[str, WindowMetrics]:
     return window.app_version, window
 
 
-# Evaluates alert rules on windows.
-
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 

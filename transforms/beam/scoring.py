@@ -202,8 +202,6 @@ class ScoreTurns(beam.PTransform[PCollection[Sample], DoOutputsTuple]):
         ).with_outputs(STATISTICS, ROWS, TO_READ, FAILURES, COUNTS)
 
 
-# Scores conversations by measured and judged criteria; questions to the judge are in flight together.
-
 JUDGE_USAGE = "judge "
 """Start of the names of a judge's counts: `judge MODEL|FIGURE`, for a fault `judge MODEL|unusable KIND`."""
 UNUSABLE = "unusable "

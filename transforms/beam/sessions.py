@@ -24,8 +24,6 @@ from turnwise.transforms.beam.steps import CountingDoFn, InspectedDoFn
 from turnwise.transforms.formats.events import ConversationEvent, in_order, join_events, named_events
 from turnwise.transforms.formats.reading import LoggedConversation, LogReader
 
-# Sessions: the events of one conversation and its closing time.
-
 MAX_EVENTS = 2_000
 MAX_BYTES = 16 * 1024 * 1024
 AT_ONCE = 0.0
@@ -218,8 +216,6 @@ def _elements(array: bytes) -> list[bytes]:
     except msgspec.DecodeError:
         return [dump_json(value) for value in from_json(array)]
 
-
-# Sessions of one state key: open and closed sessions, and ids of removed ones.
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
 MAX_KEPT = 20_000
@@ -592,8 +588,6 @@ class AssembleConversations(
         return keyed | "Assemble" >> beam.ParDo(_AssembleFn(self._rules, self._reader, self._earlier))
 
 
-# Names the conversations of events that come in groups, in a stream.
-
 _REST = "rest"
 
 
@@ -654,9 +648,6 @@ class NameStreamGroups(beam.PTransform[PCollection[tuple[str, ConversationEvent]
         name = _NameGroupsFn(self._rules, self._reader, self._earlier)
         outputs = keyed | "NameGroups" >> beam.ParDo(name).with_outputs(_REST, main="events")
         return NamedStream(outputs["events"], outputs[_REST])
-
-
-# The coder of states that are stored as MessagePack.
 
 
 @cache

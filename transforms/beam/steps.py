@@ -38,8 +38,6 @@ from turnwise.transforms.matching.sample import (
 )
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 
-# The CombineFn over the sums of the metrics, and their coder.
-
 
 @beam.typehints.with_input_types(MetricsState)
 @beam.typehints.with_output_types(MetricsState)
@@ -89,8 +87,6 @@ class StateCoder(Coder):
 
 registry.register_coder(MetricsState, StateCoder)
 
-
-# A DoFn of which Beam remembers the arguments of its methods.
 
 _HOOK = "_inspect_"
 _Arguments = tuple[list[str], list[Any]]
@@ -335,9 +331,6 @@ class ParseEvalCases(beam.PTransform[PCollection[Record], ParsedCases]):
         )
         failures, counts = ((parsed[tag], distinct[tag]) for tag in (FAILURES, COUNTS))
         return ParsedCases(distinct["cases"], failures, counts)
-
-
-# Matches conversations with their eval cases.
 
 
 class _MatchFn(CountingDoFn):

@@ -106,8 +106,6 @@ class ScoreArrivals(beam.PTransform[PCollection[Any], PCollection[RecordOutcome]
         return (matched | "Score" >> beam.ParDo(step).with_outputs(OUTCOMES))[OUTCOMES]
 
 
-# Parses arrivals of a stream into conversations and events.
-
 _FOUND = "found"
 
 
@@ -145,8 +143,6 @@ class ParseArrivals(beam.PTransform[PCollection[Arrival], ParsedArrivals]):
         outputs = arrivals | "Parse" >> parse
         return ParsedArrivals(outputs[_FOUND], outputs[EVENTS], outputs[GROUPED])
 
-
-# Matches the conversations of a stream with eval cases that may change while it runs.
 
 CASE_FAILURES = "case_failures"
 

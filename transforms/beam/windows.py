@@ -27,8 +27,6 @@ from turnwise.transforms.scoring.conversation import EvaluatedConversation
 from turnwise.transforms.scoring.evaluate import guessed_tools
 from turnwise.transforms.scoring.panels import STAGE
 
-# Computes metrics in event-time windows.
-
 
 class WindowMetrics(NamedTuple):
     """Sums of one app version in one window so far; do not modify them.
@@ -123,8 +121,6 @@ class WindowedMetrics(beam.PTransform[PCollection[tuple[str, MetricsState]], PCo
             )
         )
 
-
-# Outcomes of records of a stream: rows, contributions to metrics, receipts.
 
 REPLACED = "ReplacedRecord"
 """Type of the finding of a conversation that replaced the result of another record."""

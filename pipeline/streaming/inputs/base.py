@@ -124,8 +124,6 @@ class StreamSource(Protocol):
         """Closes connections and files."""
 
 
-# Common parts of the sources that read messages from a broker.
-
 _LARGEST_POSITION = (1 << 63) - 1
 
 
@@ -170,8 +168,6 @@ def message_item(
         return SourceRecord(source, position, data[:KEPT_RECORD_BYTES], event_time, error, published)
     return SourceRecord(source, position, data, event_time, None, published)
 
-
-# Parses the address of the receiver.
 
 _FORM = "otlp://HOST:PORT[?allowed_hosts=NAME,NAME]"
 _PORT = 4318
@@ -219,8 +215,6 @@ def parse_address(uri: str, environ: Mapping[str, str]) -> OtlpAddress:
         raise ConfigError(f"--input {uri}: other machines can reach it: set {TOKEN}, a bearer token")
     return OtlpAddress(host, port, tuple(name for name in names.split(",") if name), token)
 
-
-# Parses Kafka URIs.
 
 SCHEME = "kafka:"
 PASSWORD = "KAFKA_SASL_PASSWORD"

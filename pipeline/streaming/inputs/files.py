@@ -38,8 +38,6 @@ from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.score import KEPT_RECORD_BYTES, Failure, IncompleteReadError
 
-# Reads standard input, one record per line.
-
 _CHUNK = 1 << 16
 _HELD_BYTES = 1 << 24
 _POLL_SECONDS = 0.2
@@ -146,8 +144,6 @@ class LinesSource(StreamSource):
             self._changed.notify()
         self._thread.join()
 
-
-# Base class of watched files, and the labels that name them as sources.
 
 QUIET_SECONDS = 1.0
 GIVEN_UP_SECONDS = 10.0
@@ -512,8 +508,6 @@ def _digest(text: bytes) -> str:
     return blake2b(text, digest_size=8).hexdigest()
 
 
-# Reads a watched file as a whole, when it is complete: JSON, gzip, Avro.
-
 _KINDS = {kind.__name__: kind for kind in (OversizedRecordError, IncompleteReadError)}
 
 
@@ -624,9 +618,6 @@ def _is_complete(path: str, size: int, limit: int) -> bool:
     return may_be_complete(text) or (b"\n" in text and may_be_complete(text.rsplit(b"\n", 1)[1]))
 
 
-# Splits chunks of bytes into lines.
-
-
 class OversizedLine(bytes):
     """The start of a line that exceeds the limit."""
 
@@ -685,8 +676,6 @@ class LineSplitter:
         self._parts, self._held, self._is_dropping, self._is_rest = [], 0, False, False
         return [] if was_given and not line.strip() else [line]
 
-
-# Finds the files of watched paths.
 
 _UNFINISHED = (".tmp", ".part", ".partial", ".swp", "~")
 

@@ -101,8 +101,6 @@ class CompositeSource(StreamSource):
             source.close()
 
 
-# The inputs of a stream that are no paths: one object each.
-
 OpenFunction: TypeAlias = Callable[[str, SourceOptions, Checkpoints], StreamSource]
 
 

@@ -183,9 +183,6 @@ def _has_ids(item: JsonObject, signal: Signal) -> bool:
     return all(any(as_id(item.get(key)) for key in spellings) for spellings in signal.ids)
 
 
-# Converts OTLP requests from protobuf to OTLP/JSON, and answers to protobuf.
-
-
 def traces_value(body: bytes) -> JsonObject:
     """Returns a request of spans as OTLP/JSON; raises ValueError if it is none."""
     request = _parsed(ExportTraceServiceRequest, body)

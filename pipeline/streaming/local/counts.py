@@ -122,8 +122,6 @@ def _failure_counts(rows: Iterable[FailureRow]) -> Counter[str]:
     return found
 
 
-# Computes the watermark of a local stream.
-
 _SLACK = 5.0
 _SKEW = 60.0
 
@@ -199,8 +197,6 @@ class Watermark:
         self.value = max(self.value, self._newest) + seconds
 
 
-# Tracks the records in flight in a local pipeline.
-
 Place = tuple[str, int]
 """Source and position of a record."""
 
@@ -264,8 +260,6 @@ class InFlightRecords:
         """Number of records in flight, including those in open sessions."""
         return len(self._places)
 
-
-# Runs slow calls beside the thread that needs their results.
 
 _Job: TypeAlias = tuple[Future[Any], Callable[[], Any]]
 

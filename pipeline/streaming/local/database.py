@@ -240,8 +240,6 @@ def _forget_conversations(connection: sqlite3.Connection, horizon: float) -> int
     return forgotten
 
 
-# Appends rows to JSON Lines files; only committed lengths count.
-
 SCORES = "scores"
 TABLES = (SCORES, "results", "conversations", "failures")
 _NAME = re.compile(r"(scores|results|conversations|failures)-(\d{5})\.jsonl")

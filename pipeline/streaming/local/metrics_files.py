@@ -159,9 +159,6 @@ def _place(entry: tuple[_WindowKey, list[JsonObject]]) -> tuple[str, str]:
     return entry[0][0], entry[0][1] or ""
 
 
-# The objects of a local stream that its pipeline steps share, and the steps: source and sinks.
-
-
 class Runtime(Struct, frozen=True):
     """The storage, records in flight, metrics files and eval cases of a local stream."""
 

@@ -218,8 +218,6 @@ def _report(
     return report(settings, figures, rows, document)
 
 
-# Updates the metrics files and the terminal view once a second while a stream runs.
-
 _EVERY = 1.0
 _CLEAR_BELOW = "\x1b[J"
 

@@ -310,9 +310,6 @@ def _rows(outcome: RecordOutcome, revision: int) -> Mapping[str, Sequence[Any]]:
     return dict(zip(TABLES, (scores, results, conversations, outcome.failures), strict=True))
 
 
-# Stores the progress of a stream's sources in its database.
-
-
 class SourceCheckpoints:
     """The progress of sources that can be read again, written in the transaction of the outcomes."""
 

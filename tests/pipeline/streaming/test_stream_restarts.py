@@ -7,19 +7,6 @@ from collections import Counter
 
 import pytest
 
-from turnwise.schemas.config import EvalConfig
-from turnwise.schemas.conversation import Record
-from turnwise.transforms.ces.result import evaluation_result
-from turnwise.transforms.formats.events import in_order, join_events
-from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.formats.registry import record_time
-from turnwise.transforms.matching.sample import CaseIndex, Sample
-from turnwise.transforms.metrics.rows import RowWindow, turn_rows, version_rows
-from turnwise.transforms.metrics.state import MetricsState
-from turnwise.transforms.scoring.config import build_criteria
-from turnwise.transforms.scoring.conversation import RULES
-from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation
-
 HOUR = 3600
 START = (time.time() // HOUR - 10) * HOUR
 SIZE = 1200
@@ -97,6 +84,7 @@ def survivor(stream, lines, tmp_path_factory):
         one = start()
         one.until(lambda: one.committed("count(*) + sum(revision)") >= SIZE + 2 * SESSIONS)
         one.signal().finish()
+    one.arguments = arguments
     return one
 
 
@@ -129,52 +117,42 @@ def test_scores_are_those_of_the_last_revisions(survivor):
 
 
 @pytest.fixture(scope="module")
-def plain(lines):
-    """The sums by window and app version, made by the functions alone."""
-    criteria = build_criteria(EvalConfig(criteria=CRITERIA))
-    sums = {}
-
-    def add(conversation, record, at):
-        scored = score_conversation(Sample(conversation, index.find(conversation), record), criteria)
-        verdict = conversation_verdict(scored, RULES)
-        state = sums.setdefault((at // HOUR * HOUR, conversation.app_version), MetricsState())
-        state.add(scored, verdict, evaluation_result(scored, verdict).parts())
-
-    reader, index = LogReader(), CaseIndex(None)
-    for number, line in enumerate(lines["whole"]):
-        record = Record("a", number, line.encode())
-        (conversation,) = reader.read(record)
-        add(conversation, record, record_time(record.data))
-    for number in range(SESSIONS):
-        records = [Record("b", i, lines[i][number].encode()) for i in range(4)]
-        events = in_order([event for record in records for event in reader.read(record)])
-        conversation = join_events(f"s{number}", events)
-        add(conversation, records[0], record_time(records[0].data))
-    return sums
+def batch(survivor, turnwise, tmp_path_factory):
+    """A batch over the files that the killed stream read."""
+    output = tmp_path_factory.mktemp("batch") / "out"
+    return turnwise("run", *survivor.arguments, output=output)
 
 
-TABLES = pytest.mark.parametrize(
-    ("table", "rows"), [("metrics_by_app_version", version_rows), ("metrics_by_turn", turn_rows)]
-)
+def test_scores_are_those_of_a_batch(survivor, batch):
+    def scores(run):
+        columns = ("conversation_id", "criterion", "turn_index", "value", "outcome")
+        return Counter(tuple(row[column] for column in columns) for row in run.rows("scores"))
+
+    assert batch.status == 0 and scores(survivor) == scores(batch)
 
 
-@TABLES
-def test_windows_hold_what_the_functions_say(survivor, plain, table, rows):
-    run_id = survivor.document("run.json")["run_id"]
-    expected = [
-        row
-        for (start, version), state in plain.items()
-        for row in rows((version, state), run_id, RowWindow(start, start + HOUR, "", 0))
-    ]
-    assert without_panes(survivor.rows(table)) == without_panes(json.loads(json.dumps(expected)))
-    assert len(plain) == 12
+COUNTED = ("count", "scored", "unscored", "errors", "pass_count", "fail_count")
 
 
-def without_panes(rows):
-    kept = [{key: value for key, value in row.items() if key not in ("pane", "revision")} for row in rows]
-    return sorted(
-        kept, key=lambda row: json.dumps([value for value in row.values() if isinstance(value, str)])
-    )
+@pytest.mark.parametrize("table", ["metrics_by_app_version", "metrics_by_turn"])
+def test_windows_add_up_to_the_metrics_of_a_batch(survivor, batch, table):
+    def sums(run):
+        total = Counter()
+        for row in run.rows(table):
+            key = (row["app_version"], row["criterion"], row["level"], row.get("turn_index"))
+            for column in COUNTED:
+                total[*key, column] += row[column]
+            total[*key, "sum"] += (row["mean"] or 0) * row["scored"]
+        return +total
+
+    assert sums(survivor) == pytest.approx(sums(batch))
+
+
+def test_a_conversation_counts_in_the_hour_in_which_it_began(survivor, moment):
+    hours = Counter((number * 6 // SIZE, f"v{number % 2}") for number in range(SIZE))
+    hours[5, "v0"] += SESSIONS
+    found = {key: row["conversations"] for key, row in survivor.windows().items()}
+    assert found == {(moment(START + hour * HOUR), version): n for (hour, version), n in hours.items()}
 
 
 def test_totals_are_the_sum_of_the_windows(survivor):

@@ -109,14 +109,6 @@ def sums(rows):
     return +total
 
 
-def test_windows_say_what_they_are(sample_stream):
-    rows = sample_stream.rows("metrics_by_app_version") + sample_stream.rows("metrics_by_turn")
-    assert {row["pane"] for row in rows} <= {"EARLY", "ON_TIME", "LATE"}
-    for row in rows:
-        assert row["window_start"].endswith(":00:00Z") and row["window_end"].endswith(":00:00Z")
-        assert row["window_start"] < row["window_end"] and row["revision"] >= 0
-
-
 def test_an_alert_is_written_once_a_window(sample_stream, turnwise):
     """Also by a process that goes on with the same windows."""
     alerts = sample_stream.rows("alerts")
@@ -389,11 +381,8 @@ BROKEN_OFF = {
     "cut.jsonl.gz": lambda text: gzip.compress(text)[:-20],
     "cut.jsonl": lambda text: text[:-20],
     "cut.json": lambda text: b"[" + b",".join(text.splitlines())[:-20],
-    "cut.ndjson": lambda text: text + b'{"conversation_id": "c',
-    "utf_16.json": lambda text: text.decode().encode("utf-16-le"),
     "utf_16.jsonl": lambda text: text.decode().encode("utf-16"),
     "cut.parquet": lambda text: b"PAR1" + text,
-    "cut.avro": lambda text: b"Obj\1" + text,
 }
 
 

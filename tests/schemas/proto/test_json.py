@@ -1,9 +1,7 @@
 import json
 import math
 import pickle
-import struct
 from datetime import UTC, datetime, timedelta, timezone
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -110,7 +108,6 @@ def test_lenient_verdict_is_as_recorded(case):
             {"golden": {"turns": [{}, {"bo_gus": None}]}},
             "Evaluation.golden.turns[1].bo_gus: no such field",
         ),
-        (Evaluation, {"golden": 3}, "Evaluation.golden: a message must be a JSON object, not 3"),
         (
             Evaluation,
             {"displayName": "a", "display_name": "a"},
@@ -118,12 +115,6 @@ def test_lenient_verdict_is_as_recorded(case):
         ),
         (CesToolCall, {"args": {"a": [math.inf]}}, "ToolCall.args: inf is too large, or no JSON number"),
         (CesToolCall, {"args": {"a": "\ud83d"}}, "ToolCall.args: '\\ud83d' holds an unpaired surrogate"),
-        (Evaluation, {"tags": ["a", None]}, "Evaluation.tags[1]: a string is needed"),
-        (
-            CesConversation,
-            {"inputTypes": [None]},
-            "Conversation.inputTypes[0]: None is no value of InputType",
-        ),
         (
             EvaluationRun,
             {"evaluationRunSummaries": {"e": None}},
@@ -134,14 +125,8 @@ def test_lenient_verdict_is_as_recorded(case):
             {"error": {"details": [{"@type": "a/google.rpc.Help", "links": [{"url": 1}]}]}},
             "EvaluationResult.error.details[0]: a/google.rpc.Help.links[0].url: a string is needed",
         ),
-        (
-            EvaluationResult,
-            {"error": {"details": [{"@type": "a/google.protobuf.Duration", "seconds": 1}]}},
-            'EvaluationResult.error.details[0]: "@type" and "value" are needed',
-        ),
         (MetricsByTurn, {"turnIndex": 2**31}, "MetricsByTurn.turnIndex: 2147483648 is out of the range"),
         (HallucinationMetrics, {"score": True}, "HallucinationMetrics.score: True is not a number"),
-        (HallucinationMetrics, {"score": "1e400"}, "HallucinationMetrics.score: '1e400' is too large"),
         (HallucinationMetrics, {"score": 10**400}, "HallucinationMetrics.score: 1000"),
     ],
 )
@@ -166,10 +151,8 @@ def test_what_is_no_json_object_is_a_wire_error(text):
         (AgentTransfer, {"target_agent": "a"}, {"targetAgent": "a"}),
         (Evaluation, {"bogus": 1, "golden": {"bogus": {}}}, {"golden": {}}),
         (Evaluation, {"displayName": "a", "display_name": "b"}, {"displayName": "b"}),
-        (Evaluation, {"displayName": None, "bogus": None}, {}),
         (SemanticSimilarityResult, {"score": "+3"}, {"score": 3}),
         (HallucinationMetrics, {"score": True}, {"score": 1.0}),
-        (EvaluationResult, {"evaluationStatus": True}, {"evaluationStatus": "PASS"}),
         (EvaluationResult, {"evaluationStatus": 2.9}, {"evaluationStatus": "FAIL"}),
         (TurnReplayResult, {"turnLatency": " +5.s"}, {"turnLatency": "5s"}),
         (TurnReplayResult, {"turnLatency": "3.1234567891s"}, {"turnLatency": "3.123456789s"}),
@@ -224,8 +207,6 @@ def test_depth_counts_the_messages_around_a_struct():
 
 ANY_CONTENTS = [
     {"@type": "type.googleapis.com/google.protobuf.Duration", "value": "1.500s"},
-    {"@type": "type.googleapis.com/google.protobuf.Struct", "value": {"a": None}},
-    {"@type": "type.googleapis.com/google.protobuf.Int64Value", "value": "5"},
     {"@type": "type.googleapis.com/google.cloud.ces.v1beta.Chunk", "text": ""},
     {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"futureQuotaValue": "0"}]},
     {},
@@ -238,39 +219,11 @@ def test_any_keeps_its_type_and_content(content):
     assert EvaluationResult.from_value(value).to_value() == value
 
 
-def digits(x):
-    """Significant decimal digits of a number's shortest text."""
-    return len(Decimal(repr(x)).normalize().as_tuple().digits)
-
-
-@given(st.floats(width=32))
-@example(99999997952.0)
-def test_float32_is_the_shortest_decimal_of_its_float32(x):
-    short = float32(x)
-    assert struct.pack("<f", short) == struct.pack("<f", x)
-    assert not math.isfinite(x) or digits(short) <= digits(x)
-
-
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 @example(99999997952.0)
 @example(1e-45)
 def test_float32_is_what_protobuf_prints(x):
     assert float32(x) == json_format.MessageToDict(FloatValue(value=x))
-
-
-@pytest.mark.parametrize(
-    ("x", "short"),
-    [
-        (1 / 3, 0.33333334),
-        (16777217.0, 16777216.0),
-        (0.1, 0.1),
-        (1e-50, 0.0),
-        (3.4028234663852886e38, 3.4028235e38),
-        (99999997952.0, 1e11),
-    ],
-)
-def test_float32_of_known_numbers(x, short):
-    assert float32(x) == short
 
 
 def test_float32_keeps_the_sign_of_zero_and_refuses_what_does_not_fit():
@@ -306,9 +259,3 @@ def test_nanos_and_durations_are_inverse(n):
 def test_times_that_are_none_are_value_errors(convert, text):
     with pytest.raises(ValueError):
         convert(text)
-
-
-@pytest.mark.parametrize("n", [-(10**30), 10**30, 253_402_300_800 * 10**9])
-def test_a_timestamp_outside_the_calendar_is_a_value_error(n):
-    with pytest.raises(ValueError, match="between the years 1 and 9999"):
-        nanos_timestamp(n)

@@ -19,14 +19,9 @@ def problems_found(value):
     return message.to_value(), found
 
 
-def test_a_good_message_is_read_as_it_is():
-    assert problems_found(GOOD) == (GOOD, ([], []))
-
-
 @pytest.mark.parametrize(
     ("value", "read", "said"),
     [
-        ({"answerText": 5}, {}, "Answer.answerText: a string is needed"),
         (
             {"citations": [{"start_index": "x", "endIndex": "3"}]},
             {"citations": [{"startIndex": "-1", "endIndex": "3"}]},
@@ -37,7 +32,6 @@ def test_a_good_message_is_read_as_it_is():
             {"citations": [{"endIndex": "-1"}]},
             "is not an integer",
         ),
-        ({"citations": {}}, {}, "Answer.citations: a repeated field must be a JSON array"),
         (
             {"references": ["a", {"chunkInfo": {"content": "c"}}]},
             {"references": [{}, {"chunkInfo": {"content": "c"}}]},
@@ -54,9 +48,7 @@ def test_a_good_message_is_read_as_it_is():
             {"blobAttachments": [{"data": {"mimeType": "image/png"}}]},
             "Answer.blobAttachments[0].data.data: ",
         ),
-        ({"createTime": "yesterday"}, {}, "Answer.createTime: 'yesterday' is not a timestamp"),
         ({"safetyRatings": [{"blocked": "yes"}]}, {"safetyRatings": [{}]}, "true or false is needed"),
-        ({"queryUnderstandingInfo": []}, {}, "Answer.queryUnderstandingInfo: a message must be"),
     ],
 )
 def test_what_cannot_be_read_is_left_out_and_said(value, read, said):
@@ -73,13 +65,6 @@ def test_nested_too_deeply():
     printed, found = problems_found({"references": [reference]})
     assert printed == {"references": [{"structuredDocumentInfo": {"title": "t"}}]}
     assert "messages nest deeper than 100" in found.unreadable[0]
-
-
-def test_many_bad_elements_do_not_count_as_depth():
-    value = {"references": [{"chunkInfo": 1}] * 150 + [{"chunkInfo": {"content": "c"}}]}
-    printed, found = problems_found(value)
-    assert printed["references"][-1] == {"chunkInfo": {"content": "c"}}
-    assert len(found.unreadable) == 150
 
 
 def test_unknown_enum_values_are_kept_and_said():

@@ -52,19 +52,8 @@ def test_arguments_are_those_that_beam_finds(kind: type[InspectedDoFn]) -> None:
         assert get_function_arguments(fn, name) == get_function_args_defaults(getattr(fn, name)), name
 
 
-def test_state_is_found() -> None:
-    assert DoFnSignature(_StateFn()).is_stateful_dofn()
-    assert not DoFnSignature(_SideFn()).is_stateful_dofn()
-
-
 def test_state_and_timers_are_found_also_in_a_class_beside() -> None:
     assert get_dofn_specs(_TimerFn()) == ({_TOTAL}, {_END})
-
-
-def test_state_of_a_method_of_the_object_is_found() -> None:
-    fn = _SideFn()
-    vars(fn)["process"] = _StateFn().process
-    assert get_dofn_specs(fn) == ({_TOTAL}, set())
 
 
 def test_methods_of_beam_that_are_left_out_have_neither_state_nor_timers() -> None:
@@ -89,10 +78,3 @@ def test_no_method_is_inspected_twice() -> None:
     finally:
         sys.setprofile(None)
     assert inspected == []
-
-
-def test_another_attribute_is_missing() -> None:
-    with pytest.raises(AttributeError, match="'_StateFn' object has no attribute 'counts'"):
-        _ = _StateFn().counts
-    with pytest.raises(AttributeError, match="object has no attribute 'unknown'"):
-        _ = _StateFn()._inspect_unknown

@@ -45,18 +45,12 @@ TIMES = state(turn_latency__0=tally([1.0] * 15, timed=True), turn_latency__1=tal
 BOUNDS = [
     (VERDICTS, rule(STATUS, "pass_rate", below=0.8), ("below", 0.75, 20, 0.8)),
     (VERDICTS, rule(STATUS, "pass_rate", below=0.75), None),
-    (VERDICTS, rule(STATUS, "pass_rate", below=0.7), None),
     (VERDICTS, rule(STATUS, "pass_rate", below=0.8, min_count=21), None),
     (VERDICTS, rule(STATUS, "unscored_rate", above=0.1), ("above", 0.2, 25, 0.1)),
-    (VERDICTS, rule(STATUS, "mean", below=0.9), ("below", 0.75, 20, 0.9)),
     (VERDICTS, rule(STATUS, "count", below=30), ("below", 25, 25, 30)),
     (SCORES, rule(SIMILARITY, "mean", below=0.6), ("below", 0.5, 30, 0.6)),
-    (SCORES, rule(SIMILARITY, "pass_rate", below=0.5), ("below", 0.4, 30, 0.5)),
-    (SCORES, rule(SIMILARITY, "unscored_rate", above=0.2), ("above", 0.25, 40, 0.2)),
     (SCORES, rule(SIMILARITY, "count", above=39), ("above", 40, 40, 39)),
     (SCORES, rule(SIMILARITY, "mean", level="turn", below=1), None),
-    (SCORES, rule(LATENCY, "mean", above=0), None),
-    (TIMES, rule(LATENCY, "mean", above=4), ("above", 5.0, 30, 4)),
     (TIMES, rule(LATENCY, "p50", below=2, above=100), ("below", pytest.approx(1.0, rel=0.002), 30, 2)),
     (TIMES, rule(LATENCY, "p99", above=5), ("above", pytest.approx(9.0, rel=0.002), 30, 5)),
     (TIMES, rule(LATENCY, "p99", above=5, level="conversation"), None),
@@ -79,9 +73,7 @@ def test_the_default_level_is_the_whole_conversation_where_there_is_one():
 
 
 VERSIONS = [
-    ("*", "", True),
     ("*", "v1", True),
-    ("v1", "v1", True),
     ("v1", "v10", False),
     ("v1*", "v10", True),
 ]
@@ -103,9 +95,7 @@ DROPS = [
     # 55 % against 80 % of 100: z = 3.78
     (state(passes=55, fails=45), state(passes=80, fails=20), rule(STATUS, "pass_rate", drop={}), True),
     # 65 % against 80 %: z = 2.37 is enough for one look, and not for any number of looks
-    (state(passes=65, fails=35), state(passes=80, fails=20), rule(STATUS, "pass_rate", drop={}), False),
     (state(passes=60, fails=40), None, rule(STATUS, "pass_rate", drop={}), False),
-    (state(passes=80, fails=20), state(passes=60, fails=40), rule(STATUS, "pass_rate", drop={}), False),
     # 74 % against 80 %: z = 1.01, p = 0.156
     (state(passes=74, fails=26), state(passes=80, fails=20), rule(STATUS, "pass_rate", drop={}), False),
     (
@@ -114,7 +104,6 @@ DROPS = [
         rule(STATUS, "pass_rate", drop={"significance": 0.5}),
         True,
     ),
-    (state(passes=0, fails=20), state(passes=19), rule(STATUS, "pass_rate", drop={}), False),
     (state(passes=0, fails=20), state(passes=20), rule(STATUS, "pass_rate", drop={}), True),
     (
         state(response_match_score=tally(spread(0.4, 0.6, 40))),
@@ -126,18 +115,6 @@ DROPS = [
         state(response_match_score=tally(spread(0.5, 0.7, 40))),
         state(response_match_score=tally(spread(0.4, 0.6, 40))),
         rule(SIMILARITY, "mean", drop={}),
-        False,
-    ),
-    (
-        state(turn_latency__0=tally(spread(2.0, 2.2, 40), timed=True)),
-        state(turn_latency__0=tally(spread(1.0, 1.2, 40))),
-        rule(LATENCY, "mean", drop={}),
-        True,
-    ),
-    (
-        state(turn_latency__0=tally(spread(1.0, 1.2, 40), timed=True)),
-        state(turn_latency__0=tally(spread(2.0, 2.2, 40))),
-        rule(LATENCY, "mean", drop={}),
         False,
     ),
     (

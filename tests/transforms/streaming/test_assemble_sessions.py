@@ -131,7 +131,7 @@ def check(
     assert sorted(found["ignored"]) == sorted(ignored or [])
 
 
-@pytest.mark.parametrize("slots", [None, 1, 7])
+@pytest.mark.parametrize("slots", [None, 7])
 def test_sessions_close_at_the_gap_each_by_itself(slots: int | None) -> None:
     log = Log().bundle(("a", 1, T), ("b", 0, T + 5), ("a", 0, T + 5)).watermark(T + 100)
     log.bundle(("b", 1, T + 600)).watermark(T + 700).bundle(("a", 2, T + 6)).watermark(T + 5000)
@@ -164,13 +164,6 @@ def test_events_that_wait_are_told() -> None:
     assert max(found["held"]) - held == 3, "a repetition waits as well"
 
 
-def test_the_end_of_the_stream_closes_everything() -> None:
-    check(
-        Log().bundle(("a", 0, T), ("b", 0, T)),
-        [("a", 0, ["a0"], [1], T), ("b", 0, ["b0"], [2], T)],
-    )
-
-
 def test_a_jump_of_the_watermark_closes_what_it_passes() -> None:
     log = Log().watermark(T).bundle(("a", 0, T), ("b", 0, T + 300), ("c", 0, T + 9000)).watermark(T + 5000)
     log.bundle(("a", 1, T + 1), ("b", 1, T + 1), ("c", 1, T + 1))
@@ -194,11 +187,6 @@ def test_a_watermark_at_the_end_of_time_is_no_time() -> None:
     log = Log().bundle(("a", 0, T), ("a", 1, T), watermark=9e12).watermark(T + GAP + 20)
     log.bundle(("a", 2, T), watermark=float("inf"))
     check(log, [("a", 0, ["a0", "a1"], [1, 2], T), ("a", 1, ["a0", "a1", "a2"], [3], T)])
-
-
-def test_repetitions_before_and_after_closing() -> None:
-    log = Log().bundle(("a", 0, T), ("a", 0, T), ("a", 1, T)).watermark(T + 5000).bundle(("a", 1, T))
-    check(log, [("a", 0, ["a0", "a1"], [1, 2, 3], T)], ignored=[4])
 
 
 @pytest.mark.parametrize("slots", [None, 2])

@@ -39,28 +39,10 @@ def sums_after(*contributions, earlier=None):
 
 
 A, B, C = contribution(), contribution(digest="b", time=5.0), contribution(digest="c", time=9.0)
-CASES = [
-    ("once", [A], A, 0.0),
-    ("the same twice", [A, A, A], A, 0.0),
-    ("another of the same revision", [A, B], B, 0.0),
-    ("there and back", [A, B, A], A, 0.0),
-    ("a higher revision", [A, contribution(1, "b", 5.0)], contribution(1, "b"), 0.0),
-    ("a lower one", [contribution(2, "a", 5.0), contribution(1, "b", 0.0)], contribution(2, "a"), 5.0),
-    ("another app version", [A, C], C, 0.0),
-    ("three", [A, contribution(1, "b", 70.0), contribution(2, "c", 90.0)], contribution(2, "c"), 0.0),
-]
-
-
-@pytest.mark.parametrize(("contributions", "winner", "time"), [case[1:] for case in CASES])
-def test_one_counts_in_the_window_of_the_first(contributions, winner, time):
-    assert sums_after(*contributions) == {(winner.app_version, time): winner.statistics}
 
 
 EARLIER = [
-    ("alone", contribution(0, "a", 3.0), [], contribution(0, "a")),
     ("read again", contribution(0, "a", 3.0), [contribution(0, "a", 4.0)], contribution(0, "a")),
-    ("revised", contribution(0, "a", 3.0), [contribution(1, "c", 4.0)], contribution(1, "c")),
-    ("an old one", contribution(2, "c", 3.0), [contribution(1, "a", 4.0)], contribution(2, "c")),
     (
         "read again and revised",
         contribution(0, "a", 3.0),

@@ -120,8 +120,8 @@ def test_the_time_of_an_export_is_the_end_of_its_last_span() -> None:
     assert record_time(exported(*FIRST, *SECOND)) == T + 21
 
 
-@pytest.mark.parametrize("slots", [None, 1, 7])
-@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2], [2, 3, 1, 0]])
+@pytest.mark.parametrize("slots", [None, 7])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 3, 1, 0]])
 def test_spans_of_two_traces_are_one_conversation_in_any_order(order: list[int], slots: int | None) -> None:
     records = [exported(one) for one in (*FIRST, *SECOND)]
     rules = StreamRules(session_gap=640, allowed_lateness=10_000, slots=slots)

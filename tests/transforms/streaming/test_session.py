@@ -3,14 +3,11 @@ from math import inf
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import (
-    AT_ONCE,
     FORGOTTEN_SECONDS,
     MAX_BYTES,
     MAX_EVENTS,
@@ -25,7 +22,6 @@ from turnwise.transforms.beam.sessions import (
     closed_session,
     events_of,
     json_array,
-    rounded_up,
 )
 from turnwise.transforms.formats.reading import LogReader
 
@@ -80,49 +76,6 @@ def test_when_a_session_closes(events, closes_at):
     assert session.last_time == max(time for time, _ in events)
 
 
-@pytest.mark.parametrize(
-    ("time", "step", "wanted"),
-    [(0.0, 10.0, 0.0), (1.0, 10.0, 10.0), (10.0, 10.0, 10.0), (7.3, 0.0, 7.3)],
-)
-def test_deadlines_are_rounded_up(time, step, wanted):
-    assert rounded_up(time, step) == wanted
-
-
-def test_adding_leaves_the_session_as_it_was():
-    first = Session().add(event(0), T, RULES)
-    second = first.add(event(1), T, RULES)
-    assert (len(first.fresh), len(second.fresh)) == (1, 2)
-    assert second.size == first.size + len(event(1).record.data)
-
-
-def test_an_explicit_end_closes_at_once():
-    session = Session().add(event(0), T, RULES).add(event(1, end=True), T + 5, RULES)
-    assert session.closes_at == AT_ONCE
-    assert session.add(event(2), T + 9, RULES).closes_at == AT_ONCE
-
-
-def test_nothing_is_due_before_the_gap():
-    kept = Sessions()
-    add(kept, event(0), event(1))
-    assert (kept.due, kept.next_visit(RULES)) == (T + GAP, T + GAP)
-    assert close(kept, T + GAP - 1) == []
-    assert close(kept, T + GAP) == [("c", 0, ["a", "a"], [1, 2])]
-    assert (kept.due, list(kept.closed), kept.open) == (inf, ["c"], {})
-
-
-def test_a_known_watermark_closes_what_is_due():
-    kept = Sessions()
-    add(kept, event(0))
-    add(kept, event(0, session="other", watermark=T + GAP, end=True))
-    assert sorted(close(kept, AT_ONCE)) == [("c", 0, ["a"], [1]), ("other", 0, ["a"], [1])]
-
-
-def test_out_of_order_events_are_joined_by_turn():
-    kept = Sessions()
-    add(kept, event(2, "c"), event(0, "a"), event(1, "b"))
-    assert [row[:3] for row in close(kept)] == [("c", 0, ["a", "b", "c"])]
-
-
 def test_the_record_of_a_joined_conversation():
     kept = Sessions()
     events = [event(1, "b", 7), event(0, "a", 9)]
@@ -144,50 +97,12 @@ def test_what_the_repetition_of_a_waiting_event_settles_waits_with_it():
     assert close(kept) == [("c", 0, ["a"], [1, 8])]
 
 
-def test_the_repetition_of_a_settled_event_is_ignored():
-    kept = Sessions()
-    add(kept, event(0))
-    close(kept, T + GAP)
-    assert add(kept, event(0, position=8)) == [Added(0, (Receipt("log", 8),))]
-    assert close(kept) == []
-    assert list(kept.closed) == ["c"]
-
-
 def test_repetitions_are_bounded():
     session = Session().add(event(0), T, RULES)
     for position in range(MAX_EVENTS + 5):
         session = session.add(event(0, position=position + 10), T, RULES)
     (waiting,) = session.fresh.values()
     assert len(waiting.record.receipts) == MAX_EVENTS
-
-
-@pytest.mark.parametrize("is_ended", [False, True])
-def test_late_events_revise_together(is_ended):
-    kept = Sessions()
-    add(kept, event(0, "a"), event(3, "d", end=is_ended))
-    now = T if is_ended else T + GAP
-    assert close(kept, now) == [("c", 0, ["a", "d"], [1, 4])]
-    assert add(kept, event(1, "b"), event(2, "c")) == [Added(1), Added(1)]
-    assert close(kept, now) == [("c", 1, ["a", "b", "c", "d"], [2, 3])]
-    add(kept, event(1, "B", 9, at=T))
-    assert close(kept, now) == [("c", 2, ["a", "B", "c", "d"], [9])]
-
-
-def test_a_conversation_that_goes_on_after_the_gap_waits_again():
-    kept = Sessions()
-    add(kept, event(0))
-    close(kept, T + GAP)
-    add(kept, event(1, "b"), at=T + 2 * GAP)
-    assert close(kept, T + 2 * GAP) == []
-    assert close(kept, T + 3 * GAP) == [("c", 1, ["a", "b"], [2])]
-
-
-def test_an_end_before_a_missing_event():
-    kept = Sessions()
-    add(kept, event(1, "b", end=True))
-    assert close(kept, T) == [("c", 0, ["b"], [2])]
-    add(kept, event(0, "a"))
-    assert close(kept, T) == [("c", 1, ["a", "b"], [1])]
 
 
 def test_an_event_after_the_lateness_is_refused_and_the_rest_goes_on():
@@ -235,44 +150,11 @@ def test_closed_sessions_are_bounded():
     assert len(kept.forgotten) == MAX_KEPT
 
 
-def close_failing(kept):
-    ((name, session),) = kept.take_due(T + GAP, RULES)
-    found, record = kept.close(name, session, RULES)
-    assert isinstance(found, ValueError) and "agent: Expected" in str(found)
-    assert len(json.loads(record.data)) == len(session.settled) + len(session.fresh)
-
-
-def test_a_later_event_may_mend_a_conversation_that_could_not_be_joined():
-    kept = Sessions()
-    add(kept, event(0), event(1, 5, at=T))
-    close_failing(kept)
-    add(kept, event(1, "b", 9, at=T + 1))
-    assert close(kept, T + GAP) == [("c", 0, ["a", "b"], [9])]
-
-
-def test_all_events_of_a_conversation_that_could_not_be_joined_again_are_kept():
-    """What was given on before, what came with the event that spoils it, and what mends it."""
-    kept = Sessions()
-    add(kept, event(0))
-    assert [row[1] for row in close(kept, T + GAP)] == [0]
-    add(kept, event(1, 5), event(2, "c"))
-    close_failing(kept)
-    add(kept, event(1, "b", 9))
-    assert close(kept, T + GAP) == [("c", 1, ["a", "b", "c"], [9])]
-
-
 def after_restart(revision, *events, at=T, session="c"):
     """Returns the sessions of a process that begins, and what finds a session of the process before."""
     record = Session(settled={one.event_id: one for one in events}, revision=revision).record(session, at)
     found = {session: closed_session(record, is_lost=False)}
     return Sessions(), found.get
-
-
-def test_an_event_after_a_restart():
-    kept, earlier = after_restart(4, event(0), event(2, "c"))
-    assert kept.add(event(0, position=8), T, READER, RULES, earlier) == Added(0, (Receipt("log", 8),))
-    assert kept.add(event(1, "b"), T, READER, RULES, earlier) == Added(1)
-    assert close(kept, T + GAP) == [("c", 5, ["a", "b", "c"], [2])]
 
 
 @pytest.mark.parametrize("is_pruned", [False, True])
@@ -344,29 +226,3 @@ def test_only_a_key_of_its_own_is_visited_to_be_forgotten(slots, wanted):
     rules = StreamRules(session_gap=GAP, allowed_lateness=RULES.allowed_lateness, slots=slots)
     assert kept.next_visit(rules) == wanted
     assert not kept.is_empty()
-
-
-EVENTS = [
-    event(0, "a", 1, at=T),
-    event(1, "b", 2, at=T + 1),
-    event(1, "B", 3, at=T + 2),
-    event(2, "c", 4, at=T + 2, app_version="v"),
-    event(3, "d", 5, end=True),
-]
-
-
-@given(st.permutations(EVENTS), st.lists(st.sampled_from(EVENTS)), st.sets(st.integers(0, 9)), st.data())
-def test_any_order_any_repetition_and_any_closing_end_in_the_same_conversation(order, again, closings, data):
-    kept, seen, settled, given_on = Sessions(), order + again, [], []
-    seen = data.draw(st.permutations(seen))
-    for step, one in enumerate(seen):
-        added = kept.add(one, T, READER, RULES)
-        settled += added.ignored
-        if step in closings:
-            given_on += close(kept, T + GAP)
-    given_on += close(kept)
-    revisions = [row[1] for row in given_on]
-    assert revisions == list(range(len(given_on)))
-    assert given_on[-1][2] == ["a", "B", "c", "d"]
-    positions = [p for row in given_on for p in row[3]] + [receipt.position for receipt in settled]
-    assert {*positions} == {1, 2, 3, 4, 5}

@@ -19,7 +19,6 @@ from turnwise.transforms.beam.windows import (
     none_counted,
     revise,
 )
-from turnwise.transforms.metrics.rows import turn_rows, version_rows
 from turnwise.transforms.metrics.state import MetricsState
 from turnwise.transforms.metrics.tally import Tally
 
@@ -102,25 +101,14 @@ def test_early_on_time_and_late_panes_hold_everything_so_far():
     assert {pane.window_end - pane.window_start for pane in given} == {100.0}
 
 
-def test_nothing_new_gives_no_early_pane():
-    given = panes(contribution("a", 5), wait(61), wait(61), wait(61), mark(120))
-    assert [pane.pane for pane in given] == ["EARLY", "ON_TIME"]
-
-
-def test_app_versions_and_windows_are_apart():
-    given = panes([contribution("a", 5), contribution("b", 99.9999), contribution("c", 100, version="v2")])
-    assert last(given) == {(0.0, "v1"): 2, (100.0, "v2"): 1}
-
-
 TWICE = [
-    ("in one bundle", [[contribution("a", 5), contribution("a", 5)]]),
     ("in two", [contribution("a", 5), contribution("a", 5)]),
     ("after the end of the window", [contribution("a", 5), mark(150), contribution("a", 5)]),
 ]
 
 
 @pytest.mark.parametrize("events", [case[1] for case in TWICE], ids=[case[0] for case in TWICE])
-@pytest.mark.parametrize("slots", [None, 1, 4])
+@pytest.mark.parametrize("slots", [None, 4])
 def test_what_comes_twice_counts_once(events, slots):
     given = panes(*events, rules=replace(RULES, slots=slots))
     assert [pane.state for pane in given] == [contribution("a", 5).statistics]
@@ -176,25 +164,6 @@ def test_restored_sums_count_and_conversations_that_were_counted_do_not():
         "c": 2,
         "d": 1,
     }
-
-
-def test_rows_name_their_window():
-    pane = panes(contribution("a", 3605))[-1]._replace(window_start=3600.0, window_end=7200.0)
-    rows = [
-        *version_rows((pane.app_version, pane.state), "r", pane.row_window),
-        *turn_rows((pane.app_version, pane.state), "r", pane.row_window),
-    ]
-    assert [(row["criterion"], row["level"]) for row in rows] == [
-        ("evaluation_status", "conversation"),
-        ("c", "turn"),
-        ("c", "conversation"),
-        ("c", "turn"),
-    ]
-    assert {(row["window_start"], row["window_end"], row["pane"], row["revision"]) for row in rows} == {
-        ("1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z", "ON_TIME", 0)
-    }
-    for row in version_rows((pane.app_version, pane.state), "r"):
-        assert (row["window_start"], row["window_end"], row["pane"], row["revision"]) == (None,) * 4
 
 
 def test_the_number_of_conversations_that_are_remembered_is_bounded():

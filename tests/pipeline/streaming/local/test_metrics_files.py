@@ -103,27 +103,3 @@ def test_what_is_stored_and_in_no_window_is_missing(files):
     stored = [window(4), window(2, start=7200.0), window(3, start=7200.0, version="v2")]
     assert metrics.missing(known(*stored)) == 6
     assert metrics.missing(known(window(1), window(1, start=7200.0))) == 0, "a window may hold more"
-
-
-def test_nothing_is_written_if_nothing_changed(files, tmp_path):
-    metrics = files(window(1))
-    before = (tmp_path / "metrics_by_turn.jsonl").stat()
-    metrics.write({}, 1)
-    assert (tmp_path / "metrics_by_turn.jsonl").stat() == before
-    metrics.put(window(2, revision=1))
-    metrics.write({}, 1)
-    assert (tmp_path / "metrics_by_turn.jsonl").stat().st_ino != before.st_ino
-
-
-def test_there_are_files_of_a_stream_that_has_seen_nothing(files, tmp_path):
-    assert files().window_rows() == []
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.suffix == ".jsonl"} == {
-        f"metrics_by_{table}.jsonl": b"" for table in ("app_version", "turn", "slice")
-    }
-    assert json.loads((tmp_path / "aggregated_metrics.json").read_bytes()) is not None
-
-
-def test_totals_are_the_aggregated_metrics(files, tmp_path):
-    files(window(1))
-    document = json.loads((tmp_path / "aggregated_metrics.json").read_bytes())
-    assert [entry["appVersionId"] for entry in document["metricsByAppVersion"]] == ["v1"]

@@ -25,41 +25,6 @@ def reopened(directory, segments):
     return Segments(directory, lengths)
 
 
-def test_rows_stand_where_it_says(tmp_path):
-    segments = Segments(tmp_path, {})
-    spans = [segments.append("scores", rows(1, 2)), segments.append("scores", rows(30))]
-    segments.sync()
-    text = (tmp_path / FIRST.name).read_bytes()
-    assert [text[s.offset : s.offset + s.length] for s in spans] == [
-        b'{"row":1}\n{"row":2}\n',
-        b'{"row":30}\n',
-    ]
-    assert segments.lengths[FIRST] == len(text)
-    assert segments.append("scores", []) is None
-    segments.close()
-
-
-def test_there_is_a_file_of_each_table_from_the_start(tmp_path):
-    assert TABLES == ("scores", "results", "conversations", "failures")
-    Segments(tmp_path, {}).close()
-    names = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
-    assert names == {f"{table}-00000.jsonl": 0 for table in TABLES}
-
-
-def test_what_was_not_committed_is_cut_off(tmp_path):
-    segments = Segments(tmp_path, {})
-    segments.append("scores", rows(1, 2))
-    committed = dict(segments.lengths)
-    segments.append("scores", rows(3))
-    segments.append("results", rows(4))
-    segments.close()
-    segments = Segments(tmp_path, committed)
-    segments.append("scores", rows(5))
-    segments.close()
-    assert written(tmp_path) == [1, 2, 5]
-    assert written(tmp_path, SegmentId("results", 0)) == []
-
-
 def test_files_that_were_not_committed_go_and_others_stay(tmp_path):
     (tmp_path / "scores-00007.jsonl").write_text("{}\n")
     others = ["notes.txt", "scores-1.jsonl", "scores-00000-of-00001.jsonl", "metrics_by_turn.jsonl"]
@@ -68,15 +33,6 @@ def test_files_that_were_not_committed_go_and_others_stay(tmp_path):
     Segments(tmp_path, {FIRST: 0}).close()
     assert not (tmp_path / "scores-00007.jsonl").exists()
     assert all((tmp_path / name).read_text() == "mine" for name in others)
-
-
-def test_the_newest_file_grows(tmp_path):
-    (tmp_path / "scores-00003.jsonl").write_bytes(b'{"row":1}\n')
-    (tmp_path / "scores-00001.jsonl").write_bytes(b'{"row":0}\n')
-    segments = Segments(tmp_path, {SegmentId("scores", 1): 10, SegmentId("scores", 3): 10})
-    assert segments.append("scores", rows(2)) == RowRange(SegmentId("scores", 3), 10, 10)
-    segments.close()
-    assert written(tmp_path, SegmentId("scores", 3)) == [1, 2]
 
 
 def test_a_full_file_is_followed_by_another(tmp_path):

@@ -11,11 +11,10 @@ import pytest
 from turnwise.pipeline.io.sinks.base import RefusedRow
 from turnwise.pipeline.streaming.inputs.base import SettledPositions
 from turnwise.pipeline.streaming.local.counts import stream_counts
-from turnwise.pipeline.streaming.local.database import SegmentId
 from turnwise.schemas.conversation import Receipt
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import FORGOTTEN_SECONDS
-from turnwise.transforms.beam.windows import failed_outcome, ignored_outcome
+from turnwise.transforms.beam.windows import ignored_outcome
 from turnwise.transforms.metrics.state import MetricsState
 
 RULES = StreamRules(session_gap=6.0, window=100.0, allowed_lateness=1000.0)
@@ -23,18 +22,6 @@ RULES = StreamRules(session_gap=6.0, window=100.0, allowed_lateness=1000.0)
 
 def results(opened):
     return sorted((row["name"], row["revision"]) for row in opened.rows("results"))
-
-
-def test_what_is_committed_stands_in_the_files_and_is_settled(opened, new_outcome):
-    opened.commit(new_outcome("a", 1, size=3), new_outcome("b", 2, failures=1))
-    assert results(opened) == [("a", 0), ("b", 0)]
-    assert (len(opened.rows("scores")), len(opened.rows("failures"))) == (4, 1)
-    assert opened.settled == [("logs", 1), ("logs", 2)]
-    assert opened.store.checkpoints.done("logs") == SettledPositions(2)
-    assert opened.store.sums.totals["v1"].conversations == 2
-    assert {
-        name: opened.store.counts[name] for name in ("results", "records", "failure score: ValueError")
-    } == {**{"results": 2, "records": 2, "failure score: ValueError": 1}}
 
 
 def test_reopening_gives_the_same(opened, new_outcome):
@@ -55,19 +42,6 @@ def test_a_repeated_outcome_is_settled_and_not_kept_twice(opened, new_outcome):
     assert results(opened) == [("a", 0)] and opened.live_scores() == [("a", 0)]
     assert (opened.store.counts["results"], opened.store.counts["repeated"]) == (1, 2)
     assert opened.store.checkpoints.done("logs") == SettledPositions(3)
-
-
-def test_twice_in_one_commit_is_once(opened, new_outcome):
-    opened.commit(new_outcome("a", 1), new_outcome("a", 2))
-    assert results(opened) == [("a", 0)] and opened.store.counts["repeated"] == 1
-
-
-def test_only_what_replaces_another_record_has_a_finding(opened, new_outcome):
-    opened.commit(new_outcome("a", 1), new_outcome("b", 2))
-    opened.commit(new_outcome("a", 3, digest=b"other"), new_outcome("b", 4, revision=1, digest=b"other"))
-    assert opened.store.counts["finding ReplacedRecord"] == 1
-    opened.commit(new_outcome("a", 5, digest=b"third"))
-    assert (opened.store.counts["finding ReplacedRecord"], opened.store.counts["replaced"]) == (1, 3)
 
 
 def test_a_whole_record_and_events_of_one_conversation_replace_each_other_with_a_finding(opened, new_outcome):
@@ -111,13 +85,6 @@ def test_a_replaced_outcome_counts_no_more(opened, new_outcome, first, second):
     assert opened.conversation("a")[1::2] == (second.get("digest", b"a"), "v2")
 
 
-@GIVES_WAY
-def test_a_version_that_all_conversations_left_is_gone(opened, new_outcome, first, second):
-    opened.commit(new_outcome("a", 1, version="", **first))
-    opened.commit(new_outcome("a", 2, version="v1", **second))
-    assert {version: state.conversations for version, state in opened.store.sums.totals.items()} == {"v1": 1}
-
-
 @pytest.mark.parametrize(("first", "second"), [REPLACED[0][1:], REPLACED[2][1:]])
 def test_an_older_revision_changes_nothing(opened, new_outcome, first, second):
     opened.commit(new_outcome("a", 1, **second))
@@ -125,12 +92,6 @@ def test_an_older_revision_changes_nothing(opened, new_outcome, first, second):
     opened.commit(new_outcome("a", 2, **first))
     assert opened.state()[1:] == before and opened.store.counts["repeated"] == 1
     assert opened.store.checkpoints.done("logs") == SettledPositions(2)
-
-
-def test_a_revision_stays_in_the_window_of_the_first(opened, new_outcome):
-    opened.commit(new_outcome("a", 1, event_time=100.0))
-    opened.commit(new_outcome("a", 2, revision=1, event_time=90_000.0))
-    assert opened.conversation("a")[0::2] == (1, 100.0)
 
 
 def test_a_lost_record_is_lost_once(opened, new_outcome):
@@ -158,18 +119,6 @@ def test_what_is_ignored_is_settled(opened):
     opened.commit(ignored_outcome((Receipt("logs", 1), Receipt("logs", 2))))
     assert opened.store.checkpoints.done("logs") == SettledPositions(2) and opened.rows("failures") == []
     assert stream_counts(opened.store.counts)["records"] == 2
-
-
-def test_an_eval_case_that_is_lost_is_no_record(opened):
-    from turnwise.schemas.conversation import Record
-    from turnwise.schemas.score import record_failure
-
-    failure = record_failure("parse_case", ValueError("no case"), Record("cases", 1, b"{}"))
-    for _ in range(2):
-        opened.store.commit([failed_outcome(failure, "r")], opened.in_flight)
-        opened.reopen()
-    counts = stream_counts(opened.store.counts)
-    assert (counts["lost_cases"], counts["records"], counts["lost_records"]) == (1, 0, 0)
 
 
 def test_compaction_leaves_exactly_the_live_rows_and_can_go_on(opened, new_outcome):
@@ -200,16 +149,6 @@ def test_compaction_without_dead_rows_touches_nothing(opened, new_outcome):
     assert sorted(path.name for path in opened.directory.glob("*.jsonl")) == before
 
 
-def test_lost_rows_survive_a_compaction(opened, new_outcome):
-    opened.commit(new_outcome("-", 1, is_scored=False, failures=1), new_outcome("a", 2, failures=1))
-    opened.commit(new_outcome("a", 3, revision=1, failures=1))
-    opened.store.compact()
-    assert [(row["stage"], row["revision"]) for row in opened.rows("failures")] == [
-        ("parse", 0),
-        ("score", 1),
-    ]
-
-
 @pytest.fixture
 def broken(opened, new_outcome):
     """A store in which one thing was opened, and whose next write fails."""
@@ -221,14 +160,6 @@ def broken(opened, new_outcome):
     with pytest.raises(ValueError):
         opened.commit(new_outcome("c", 3), broken_row)
     return opened
-
-
-def test_after_a_failure_nothing_is_kept_any_more(broken, new_outcome):
-    with pytest.raises(ValueError):
-        broken.commit(new_outcome("d", 4))
-    with pytest.raises(ValueError):
-        broken.store.compact()
-    assert broken.settled == [("logs", 1)]
 
 
 def test_nothing_half_written_counts_after_reopening(broken, new_outcome):
@@ -261,30 +192,6 @@ def test_a_database_that_cannot_be_written_is_an_error_of_the_disk(opened, new_o
     other.close()
     with pytest.raises(OSError, match=r"progress\.sqlite: no such table: lost"):
         opened.commit(new_outcome("-", 1, is_scored=False, failures=1))
-
-
-def test_what_the_first_process_stated_stands(opened):
-    assert opened.store.meta("config", "first") == "first"
-    assert opened.reopen().store.meta("config", "second") == "first"
-
-
-@pytest.mark.parametrize(
-    ("content", "said"), [(b"no database at all, but text" * 50, "not a database"), ("UPDATE", "format 99")]
-)
-def test_another_format_is_refused(opened, new_outcome, tmp_path, content, said):
-    folder = tmp_path / "other"
-    folder.mkdir()
-    path = folder / "progress.sqlite"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        shutil.copy(opened.directory / "progress.sqlite", path)
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
-            connection.execute("INSERT OR REPLACE INTO meta VALUES ('format', '99')")
-        connection.close()
-    with pytest.raises(ValueError, match=said):
-        type(opened)(folder)
 
 
 def test_sums_are_kept_by_window_and_version(opened, new_outcome):
@@ -399,25 +306,6 @@ def test_a_forgotten_name_is_forgotten_in_the_end(opened, new_outcome):
     opened.store.now += FORGOTTEN_SECONDS
     opened.store.compact()
     assert opened.select("SELECT * FROM forgotten") == [] == opened.select("SELECT * FROM sessions")
-
-
-def test_pruning_goes_on_while_a_stream_does(opened, new_outcome):
-    """The database holds what lateness needs, however long the stream is."""
-    for start in range(0, 6000, 500):
-        opened.store.now = 10.0 * start
-        numbers = range(start, start + 500)
-        opened.commit(*(new_outcome(f"c{n}", n + 1, event_time=10.0 * n, size=0) for n in numbers))
-    assert len(opened.select("SELECT * FROM conversations")) < 3000 < len(results(opened))
-
-
-def test_a_full_table_goes_on_in_another_file(opened, new_outcome):
-    opened.commit(new_outcome("a", 1))
-    opened.commit(new_outcome("a", 2, revision=1))
-    opened.store.compact()
-    opened.commit(new_outcome("b", 3))
-    names = sorted(path.name for path in opened.directory.glob("scores-*"))
-    assert names == [SegmentId("scores", 1).name]
-    assert opened.reopen().live_scores() == [("a", 1), ("b", 0)]
 
 
 def test_the_events_of_a_group_are_those_of_all_sessions_with_some_of_it(opened, new_outcome):

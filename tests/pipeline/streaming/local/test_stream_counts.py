@@ -1,7 +1,5 @@
 """The counts of a store under the names that every run reports."""
 
-import pytest
-
 from turnwise.pipeline.report.terminal import balance_text
 from turnwise.pipeline.streaming.local.counts import stream_counts
 
@@ -27,23 +25,6 @@ def test_counts_by_name():
     )
 
 
-@pytest.mark.parametrize("counts", [{}, COUNTS])
-def test_they_are_what_a_report_needs(counts):
-    text = balance_text(stream_counts(counts))
-    assert text.startswith(f"{counts.get('records', 0)} records = ")
-
-
-def test_one_is_not_plural():
-    text = balance_text(stream_counts({"parsed_records": 1, "records": 1, "conversations": 1, "results": 1}))
-    assert text == "1 record = 1 parsed + 0 failed; 1 conversation = 1 result + 0 failed"
-
-
 def test_what_is_not_shown_is_counted():
     counts = {"failure a: A": 9, "failure b: B": 8, "failure c: C": 7, "failure d: D": 2, "failure e: E": 1}
     assert "failures: 9 a: A, 8 b: B, 7 c: C, 3 others" in balance_text(stream_counts(counts))
-
-
-def test_of_nothing_all_are_zero():
-    counts = stream_counts({})
-    assert {value for value in counts.values() if isinstance(value, int)} == {0}
-    assert counts["failures"] == counts["failures_by_version"] == {}
