@@ -1,7 +1,6 @@
 """How conversations ended: what every format says of it."""
 
 import json
-import re
 
 import pytest
 from hypothesis import given
@@ -16,7 +15,6 @@ from turnwise.transforms.formats.answers import answer_conversation
 from turnwise.transforms.formats.endings import UNKNOWN, End, stated_end
 from turnwise.transforms.formats.events import join_events
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.formats.traces.messages import read_messages
 
 WORDS = {
     "normally": ["normally", "Normal", "completed", "user_stop", "agent_stop"],
@@ -131,42 +129,6 @@ def read_exchange(request, reply):
     events = LogReader().read(Record("log.jsonl", 1, json.dumps(value).encode()))
     found = join_events("c", events)
     return End(found.ended, found.ended_detail)
-
-
-GEMINI, LANGGRAPH = "google-gemini-2025-08-01", "langgraph-python-2025-08-22"
-
-
-@pytest.mark.parametrize(
-    ("name", "stated", "reason", "end"),
-    [
-        (GEMINI, "STOP", "MAX_TOKENS", End("limit", "MAX_TOKENS")),
-        (GEMINI, "STOP", "SAFETY", End("agent_error", "SAFETY")),
-        (LANGGRAPH, "stop", "length", End("limit", "length")),
-    ],
-)
-def test_the_finish_reason_in_a_reply_of_a_trace(name, stated, reason, end):
-    recorded = (FORMATS / f"langfuse_trace/{name}.trace.json").read_text()
-    trace = re.sub(rf"(finish_reason\W{{1,20}}){stated}\b", rf"\g<1>{reason}", recorded)
-    found = one(json.loads(trace))
-    assert (found.ended, found.ended_detail) == end
-
-
-@pytest.mark.parametrize(
-    ("reply", "finish"),
-    [
-        ({"content": {"role": "model", "parts": [{"text": "hi"}]}, "finishReason": "SAFETY"}, "SAFETY"),
-        ({"role": "assistant", "content": "hi", "stop_reason": "max_tokens"}, "max_tokens"),
-        ({"output": {"message": {"role": "assistant", "content": "hi"}}, "stopReason": "x"}, "x"),
-        ({"type": "ai", "content": "hi", "response_metadata": {"finish_reason": "length"}}, "length"),
-        ({"generations": [[{"text": "hi", "generation_info": {"finish_reason": "stop"},
-                            "message": {"type": "ai", "content": "hi"}}]]}, "stop"),
-        ({"messages": [{"role": "assistant", "content": "hi"}], "finish_reason": "stop"}, None),
-        ({"role": "assistant", "content": "hi"}, None),
-    ],
-)  # fmt: skip
-def test_where_a_reply_of_a_span_holds_its_finish_reason(reply, finish):
-    [message] = read_messages(reply, "assistant")
-    assert (message.text, message.finish) == ("hi", finish)
 
 
 PENDING = {"status": "pending", "end_time": None}

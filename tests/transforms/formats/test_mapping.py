@@ -205,10 +205,8 @@ def plain(*more):
 
 
 NAMED = "lines[*].{user: asked, agent: said, tool_calls: did[*].{name: fn, args: params}}"
-ACTS = NAMED.replace("did", "acts")
 NONE = "lines[*].{user: asked, agent: said, tool_calls: `[]`}"
 SPOKEN = "log[*].{role: from == 'human' && 'user' || 'assistant', content: text}"
-SILENT = SPOKEN.replace("content", "tool_calls: `[]`, content")
 CALLED = SPOKEN.replace("content", "tool_calls: acts[*].{name: fn, args: params}, content")
 ROW = "{user: asked, agent: said}"
 

@@ -39,7 +39,6 @@ def tool(call_id: str, content: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": content}
 
 
-MADE = agent(tool_calls=[call("1", "f")])
 OTHER = {"name": "f", "args": {}, "id": "1", "type": "tool_call"}
 NAMELESS = {"id": "1", "type": "function"}
 
@@ -122,7 +121,6 @@ def canonical(**fields: Any) -> Any:
     return {"conversation_id": "c", "turns": [{"user": "q", "agent": "a", **fields}]}
 
 
-ONE = {"name": "f", "id": "1"}
 ANSWERED = {"toolResponse": {"tool": "a/tools/f", "id": "1", "response": {}}}
 
 
@@ -250,51 +248,37 @@ def measured(*names: str) -> list[Any]:
     return [CRITERIA[name]() for name in names]
 
 
-def test_what_rests_on_calls_is_unscored_and_the_rest_is_scored():
-    names = ("tool_trajectory_avg_score", "tool_effects_v1", "tool_call_count_v1", "response_match_score")
-    scored = score_conversation(gap_case(golden(), unknown_calls="why"), measured(*names))
-    turns = {entry.criterion.name: dict(entry.turns) for entry in scored.scores}
-    for name in names[:3]:
-        assert (turns[name][0].value, turns[name][0].reason) == (None, "why")
-        assert turns[name][1].value is not None
-    assert [score.value for score in turns["response_match_score"].values()] == [1.0, 1.0]
-    assert [entry.overall.outcome for entry in scored.scores if entry.overall] == [None, None, None, "PASS"]
-    verdict = decide(scored, RUN).verdict
-    assert (verdict.status, verdict.reasons[0]) == (None, "turn 0: why")
+WRONG = golden()
+WRONG.turns[1].response = "Something else entirely."
+CALLS_UNKNOWN, WORDS_UNKNOWN = {"unknown_calls": "why"}, {"unknown_words": "why"}
 
 
-def test_a_conversation_with_gaps_does_not_pass_whatever_is_measured():
-    for gaps in ({"unknown_calls": "why"}, {"unknown_words": "why"}):
-        scored = score_conversation(gap_case(golden(), **gaps), measured("response_match_score"))
-        decided = decide(scored, RUN)
-        assert decided.verdict.status is None
+@pytest.mark.parametrize(
+    ("case", "gaps", "values", "status"),
+    [
+        (golden(), CALLS_UNKNOWN, {"tool_trajectory_avg_score": ["why", 1.0, 1.0]}, None),
+        (golden(), CALLS_UNKNOWN, {"tool_effects_v1": ["why", 1.0, 1.0]}, None),
+        (golden(), CALLS_UNKNOWN, {"tool_call_count_v1": ["why", 0.0, 0.0]}, None),
+        (golden(), CALLS_UNKNOWN, {"response_match_score": [1.0, 1.0, 1.0]}, None),
+        (golden(), WORDS_UNKNOWN, {"response_match_score": ["why", 1.0, 1.0]}, None),
+        (golden(), WORDS_UNKNOWN, {"tool_trajectory_avg_score": [1.0, 1.0, 1.0]}, None),
+        (EvalCase(eval_id="e", actions=[]), CALLS_UNKNOWN, {"tool_effects_v1": ["turn 0: why"]}, None),
+        (WRONG, CALLS_UNKNOWN, {"response_match_score": [1.0, 0.0, 0.5]}, "FAIL"),
+    ],
+)
+def test_what_rests_on_a_gap_is_unscored_and_nothing_passes(case, gaps, values, status):
+    scored = score_conversation(gap_case(case, **gaps), measured(*values))
+    for scores in scored.scores:
+        held = [score for _, score in scores.turns] + ([scores.overall] if scores.overall else [])
+        found = [score.reason if score.value is None else score.value for score in held]
+        assert found == values[scores.criterion.name]
+        assert "why" not in found or (scores.overall and scores.overall.outcome is None)
+    decided = decide(scored, RUN)
+    assert decided.verdict.status == status
+    if status is None:
+        assert decided.verdict.reasons[0] == "turn 0: why"
         assert "evaluationStatus" not in decided.results[0]["result"]
         assert "turn 0: why" in decided.results[0]["result"]["errorInfo"]["errorMessage"]
-
-
-def test_words_that_may_be_missing_are_not_compared():
-    scored = score_conversation(
-        gap_case(golden(), unknown_words="why"), measured("response_match_score", "tool_trajectory_avg_score")
-    )
-    values = [[score.value for _, score in entry.turns] for entry in scored.scores]
-    assert values == [[None, 1.0], [1.0, 1.0]]
-
-
-def test_a_whole_conversation_with_gaps_is_not_scored_by_its_calls():
-    scored = score_conversation(
-        gap_case(EvalCase(eval_id="e", actions=[]), unknown_calls="why"),
-        measured("tool_effects_v1", "tool_trajectory_avg_score"),
-    )
-    assert [(e.overall.value, e.overall.reason) for e in scored.scores if e.overall] == [
-        (None, "turn 0: why")
-    ] * 2
-
-
-def test_another_failed_gate_still_fails_the_conversation():
-    wrong = golden()
-    wrong.turns[1].response = "Something else entirely."
-    scored = score_conversation(gap_case(wrong, unknown_calls="why"), measured("response_match_score"))
-    assert decide(scored, RUN).verdict.status == "FAIL"
 
 
 def test_a_judge_is_not_asked_about_what_the_log_does_not_show(scripted):
