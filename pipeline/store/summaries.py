@@ -26,11 +26,12 @@ from turnwise.pipeline.store.rows import RunFigures, run_figures
 from turnwise.pipeline.store.urls import COMPLETED
 from turnwise.schemas.rows import ScoreRow
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed, collect, ruler_of
-from turnwise.transforms.decisions.comparison.sentences import Bools, Integers
 from turnwise.transforms.decisions.comparison.sides import (
+    Bools,
     CodedColumn,
     ConversationColumns,
     CriterionColumn,
+    Integers,
     ScoreKind,
     chosen,
     coded,

@@ -2,6 +2,8 @@
 
 from pydantic import Field
 
+from turnwise.schemas import discovery_engine
+from turnwise.schemas.ces import metric_settings, run
 from turnwise.schemas.ces.results import Evaluation, EvaluationResult
 from turnwise.schemas.jsonio import no_items
 from turnwise.schemas.proto.message import MESSAGE_TYPES, Bool, FieldMask, Int32, Message, Repeated, Text
@@ -125,7 +127,8 @@ class ListEvaluationResultsResponse(Message):
 
 # All messages by name. Importing this module registers them for `google.protobuf.Any`.
 
-# Importing a module registers its messages; these import all others.
+REGISTERING = (discovery_engine, metric_settings, run)
+"""Importing a module registers its messages. Nothing else here needs these."""
 
 MESSAGES: dict[str, type[Message]] = {message.PROTO: message for message in MESSAGE_TYPES.values()}
 """Message classes by their names inside their packages, such as "EvaluationResult.GoldenResult"."""

@@ -1,4 +1,4 @@
-"""Conversations of which eval cases may be made: of logs, or of the rows of a run."""
+"""Eval cases made of conversations: candidates of logs or runs, a sample of them, the case of each."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -258,7 +258,7 @@ def made_case(candidate: Candidate, eval_id: str, eval_set_id: str) -> MadeCase:
     case, notes = recorded_case(candidate.conversation), Counter[str]()
     case.eval_id, case.eval_set_id = eval_id, eval_set_id
     case.turns = [
-        _turn_make(turn, expected, turn.turn_index in candidate.failed, notes)
+        _expected_turn(turn, expected, turn.turn_index in candidate.failed, notes)
         for turn, expected in zip(candidate.conversation.turns, case.turns, strict=True)
     ]
     if not any(turn.response or turn.tool_calls is not None for turn in case.turns):
@@ -274,7 +274,7 @@ def _is_doubtful(turn: Turn) -> bool:
     return any(finding.kind in _OF_USERS for finding in turn.findings)
 
 
-def _turn_make(turn: Turn, recorded: ExpectedTurn, has_failed: bool, notes: Counter[str]) -> ExpectedTurn:
+def _expected_turn(turn: Turn, recorded: ExpectedTurn, has_failed: bool, notes: Counter[str]) -> ExpectedTurn:
     own = turn.expected
     if not (turn.user or "").strip() and not turn.user_tool_calls:
         notes["turns without a message of the user, to be looked at"] += 1

@@ -18,9 +18,9 @@ from turnwise.transforms.judging.backends.base import Fault, one_line
 
 # Counts verdicts that flip between the votes of a judge.
 
-FLIPS_R = TypeVar("FLIPS_R")
+_Reply = TypeVar("_Reply")
 
-VerdictsOf = Callable[[FLIPS_R], Sequence[Hashable | None]]
+VerdictsOf = Callable[[_Reply], Sequence[Hashable | None]]
 """What an answer decides, item by item (a rubric, a sentence, the answer as a whole); None: it abstains."""
 
 
@@ -46,7 +46,7 @@ class Flips(NamedTuple):
         return Flips(self.voted + other.voted, sum(known) if known else None)
 
 
-def votes_by_item(replies: Iterable[FLIPS_R], verdicts: VerdictsOf[FLIPS_R]) -> list[list[Hashable]]:
+def votes_by_item(replies: Iterable[_Reply], verdicts: VerdictsOf[_Reply]) -> list[list[Hashable]]:
     """Returns the votes on every item, in the order of the answers, without abstentions.
 
     >>> votes_by_item(["yn", "yy", "-y"], lambda reply: [{"-": None}.get(vote, vote) for vote in reply])
@@ -62,7 +62,7 @@ def votes_by_item(replies: Iterable[FLIPS_R], verdicts: VerdictsOf[FLIPS_R]) -> 
     return found
 
 
-def flips_of(replies: Sequence[FLIPS_R], verdicts: VerdictsOf[FLIPS_R] | None) -> Flips:
+def flips_of(replies: Sequence[_Reply], verdicts: VerdictsOf[_Reply] | None) -> Flips:
     """Counts the verdicts of a question that flip between its usable answers.
 
     An answer from the cache is a vote like any other; an unusable answer is none, and an abstention neither.

@@ -1,4 +1,4 @@
-"""Asks a model within the limits, using the cache and sharing equal questions."""
+"""The judge of a model: within the limits, with a cache of replies, and sharing equal questions."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Named judges and their registry."""
+"""The registry of judges, those that need no model, and what judges of an API have in common."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -194,8 +194,7 @@ def estimated_tokens(*texts: str) -> int:
     return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) // BYTES_PER_TOKEN
 
 
-def limits_of(config: JudgeConfig) -> Amounts:
-    """Returns the limits of a run."""
+def _limits_of(config: JudgeConfig) -> Amounts:
     limits = (config.max_calls, config.max_tokens, config.max_cost)
     return Amounts(*(inf if limit is None else limit for limit in limits))
 
@@ -230,7 +229,7 @@ class Budget:
         """
         self._prices = config.prices
         self._is_priced = config.max_cost is not None
-        self._limits = limits_of(config)
+        self._limits = _limits_of(config)
         self._place, self._run = place, run
         self._spent = spent
         self._due = NOTHING  # what calls took beyond what the place has counted for them

@@ -1,4 +1,4 @@
-"""Conversations as sections of evidence."""
+"""Prompts of judges: conversations as sections of evidence, the words of the tasks, schemas of answers."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -255,7 +255,7 @@ def _work(conversation: Conversation, place: int) -> list[Section]:
     sections += _calls(f"turn {number}, tool", turn.tool_calls, turn.tool_responses)
     grounding = _of_turn(conversation, GROUNDING, place)
     if grounding:
-        found = found_by_search(grounding, number)
+        found = _found_by_search(grounding, number)
         sections += found.sections
         if found.rest:
             sections.append(Section(f"turn {number}, sources found", json_text(found.rest)))
@@ -299,7 +299,7 @@ _SHOWN_OF_CHUNKS = ("title", "uri", "domain", "text")
 _DEEPEST = 3
 
 
-class FoundBySearch(NamedTuple):
+class _FoundBySearch(NamedTuple):
     """What a search found.
 
     Attributes:
@@ -311,7 +311,7 @@ class FoundBySearch(NamedTuple):
     rest: list[JsonValue]
 
 
-def found_by_search(grounding: JsonValue, number: int) -> FoundBySearch:
+def _found_by_search(grounding: JsonValue, number: int) -> _FoundBySearch:
     """Renders the grounding metadata of a turn.
 
     Chunks of `google_search` hold an address and a title; what the sources say stands in
@@ -322,7 +322,7 @@ def found_by_search(grounding: JsonValue, number: int) -> FoundBySearch:
         grounding: Metadata, one entry for each message.
         number: Number of the turn.
     """
-    found, first = FoundBySearch([], []), 1
+    found, first = _FoundBySearch([], []), 1
     for value in grounding if isinstance(grounding, list) else [grounding]:
         metadata = {snake_case(key): item for key, item in value.items()} if isinstance(value, dict) else {}
         chunks, supports = _taken(metadata, _CHUNKS), _taken(metadata, _SUPPORTS)

@@ -12,78 +12,6 @@ from typing import NamedTuple, Protocol
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.schemas.jsonio import is_local
 
-_LAYOUT = 1
-_BUSY_S = 30.0
-_BUDGETS = """
-CREATE TABLE IF NOT EXISTS budgets (
-    run TEXT NOT NULL PRIMARY KEY, calls REAL NOT NULL, tokens REAL NOT NULL, cost REAL NOT NULL
-) WITHOUT ROWID
-"""
-_TABLE = """
-CREATE TABLE replies (
-    question BLOB NOT NULL, sample INTEGER NOT NULL, text TEXT NOT NULL, model TEXT NOT NULL,
-    tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, PRIMARY KEY (question, sample)
-) WITHOUT ROWID
-"""
-
-
-def open_cache_file(path: str) -> sqlite3.Connection:
-    """Opens a cache, or creates it with its parent directories.
-
-    The file must be on a local disk, because SQLite's write-ahead log does not work over a network. Any
-    number of processes may open it. The connection may be used in another thread.
-
-    Raises:
-        ConfigError: The file cannot be used; one line.
-    """
-    if not is_local(path):
-        raise ConfigError(f"judge.cache: {path}: must be a file on this machine, or postgresql://...")
-    try:
-        file = Path(path).expanduser()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-    except (OSError, sqlite3.Error, RuntimeError) as error:
-        raise ConfigError(f"judge.cache: {path}: {error}") from None
-    try:
-        _prepare(connection, path)
-    except sqlite3.Error as error:
-        connection.close()
-        raise ConfigError(f"judge.cache: {path}: {error}") from None
-    except ConfigError:
-        connection.close()
-        raise
-    return connection
-
-
-def _prepare(connection: sqlite3.Connection, path: str) -> None:
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        (layout,) = connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if layout != (_LAYOUT if tables else 0):
-            raise ConfigError(f"judge.cache: {path}: is no cache of this version of turnwise")
-        if not tables:
-            connection.execute(_TABLE)
-            connection.execute(f"PRAGMA user_version = {_LAYOUT}")
-        connection.execute(_BUDGETS)
-    _use_write_ahead_log(connection)
-    connection.execute("PRAGMA synchronous = NORMAL")
-
-
-def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    deadline = time.monotonic() + _BUSY_S
-    while True:  # the change of mode does not wait for another process that is making it, as other things do
-        try:
-            connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-
-
-# The protocol of a place for replies and budgets.
-
 PATIENCE_S = 15.0
 """Seconds for which a broken connection is tried again before calls fail."""
 
@@ -156,7 +84,105 @@ class ReplyPlace(Protocol):
         """Closes the place."""
 
 
-# Keeps replies and budgets in a SQLite file, for the processes of one machine.
+# The limits of a judge, and the part of them that each of several workers gets.
+
+_COUNTED = ("max_calls", "max_tokens")
+BUDGET = (*_COUNTED, "max_cost")
+"""Names of the limits of a budget, which several workers can count in one place."""
+
+
+def stated_limits(config: JudgeConfig) -> dict[str, float]:
+    """Returns the limits that a config states, by name."""
+    stated = {name: getattr(config, name) for name in (*BUDGET, "requests_per_minute")}
+    return {name: limit for name, limit in stated.items() if limit is not None}
+
+
+def divided_limits(config: JudgeConfig, workers: int, shares_budget: bool) -> dict[str, float]:
+    """Returns the part of one of so many workers; calls and tokens are rounded down.
+
+    Args:
+        config: Settings of the judge.
+        workers: Number of worker processes.
+        shares_budget: Whether all workers count in one budget, so that only the rate is divided.
+    """
+    return {
+        name: limit // workers if name in _COUNTED else limit / workers
+        for name, limit in stated_limits(config).items()
+        if not shares_budget or name not in BUDGET
+    }
+
+
+# The SQLite file of the reply cache.
+
+_LAYOUT = 1
+_BUSY_S = 30.0
+_BUDGETS = """
+CREATE TABLE IF NOT EXISTS budgets (
+    run TEXT NOT NULL PRIMARY KEY, calls REAL NOT NULL, tokens REAL NOT NULL, cost REAL NOT NULL
+) WITHOUT ROWID
+"""
+_TABLE = """
+CREATE TABLE replies (
+    question BLOB NOT NULL, sample INTEGER NOT NULL, text TEXT NOT NULL, model TEXT NOT NULL,
+    tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, PRIMARY KEY (question, sample)
+) WITHOUT ROWID
+"""
+
+
+def _open_cache_file(path: str) -> sqlite3.Connection:
+    """Opens a cache, or creates it with its parent directories.
+
+    The file must be on a local disk, because SQLite's write-ahead log does not work over a network. Any
+    number of processes may open it. The connection may be used in another thread.
+
+    Raises:
+        ConfigError: The file cannot be used; one line.
+    """
+    if not is_local(path):
+        raise ConfigError(f"judge.cache: {path}: must be a file on this machine, or postgresql://...")
+    try:
+        file = Path(path).expanduser()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    except (OSError, sqlite3.Error, RuntimeError) as error:
+        raise ConfigError(f"judge.cache: {path}: {error}") from None
+    try:
+        _prepare(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise ConfigError(f"judge.cache: {path}: {error}") from None
+    except ConfigError:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        (layout,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if layout != (_LAYOUT if tables else 0):
+            raise ConfigError(f"judge.cache: {path}: is no cache of this version of turnwise")
+        if not tables:
+            connection.execute(_TABLE)
+            connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+        connection.execute(_BUDGETS)
+    _use_write_ahead_log(connection)
+    connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    deadline = time.monotonic() + _BUSY_S
+    while True:  # the change of mode does not wait for another process that is making it, as other things do
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
 
 _KINDS = (bytes, int, str, str, int, int)
 _SPEND = """
@@ -178,7 +204,7 @@ class SqlitePlace:
             ConfigError: It cannot be used.
         """
         self.shown = path
-        self._connection = open_cache_file(path)
+        self._connection = _open_cache_file(path)
         self._lock = Lock()
 
     def read(self, questions: Sequence[bytes]) -> list[ReplyRow]:
@@ -212,31 +238,3 @@ class SqlitePlace:
                 yield
         except (sqlite3.Error, ValueError) as error:
             raise PlaceError(f"judge.cache: {self.shown}: {error}") from None
-
-
-# The limits of a judge, and the part of them that each of several workers gets.
-
-_COUNTED = ("max_calls", "max_tokens")
-BUDGET = (*_COUNTED, "max_cost")
-"""Names of the limits of a budget, which several workers can count in one place."""
-
-
-def stated_limits(config: JudgeConfig) -> dict[str, float]:
-    """Returns the limits that a config states, by name."""
-    stated = {name: getattr(config, name) for name in (*BUDGET, "requests_per_minute")}
-    return {name: limit for name, limit in stated.items() if limit is not None}
-
-
-def divided_limits(config: JudgeConfig, workers: int, shares_budget: bool) -> dict[str, float]:
-    """Returns the part of one of so many workers; calls and tokens are rounded down.
-
-    Args:
-        config: Settings of the judge.
-        workers: Number of worker processes.
-        shares_budget: Whether all workers count in one budget, so that only the rate is divided.
-    """
-    return {
-        name: limit // workers if name in _COUNTED else limit / workers
-        for name, limit in stated_limits(config).items()
-        if not shares_budget or name not in BUDGET
-    }

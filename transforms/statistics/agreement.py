@@ -1,4 +1,4 @@
-"""Agreement between raters: a judge and people, or several people."""
+"""Agreement of raters, and shares and means of scores that depend on each other."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence

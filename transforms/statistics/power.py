@@ -37,7 +37,7 @@ def detectable_difference(discordant: float, count: int, alpha: float = 0.05) ->
     if discordant * count > MOST_EXACT:
         factor = quantiles(alpha) ** 2 / count
         return sqrt(factor * discordant / (1 + factor))
-    return smallest_difference(lambda d: mcnemar_power(d, discordant, count, alpha), POWER)
+    return _smallest_difference(lambda d: mcnemar_power(d, discordant, count, alpha), POWER)
 
 
 @lru_cache(maxsize=4096)
@@ -76,7 +76,7 @@ def detectable_of_groups(pooled: float, sizes: tuple[int, int], alpha: float = 0
         The difference, above 0 and at most 1; None: no difference can be seen with so few cases.
     """
     if sum(sizes) <= MOST_GROUPED:
-        return smallest_difference(lambda d: fisher_power(d, pooled, sizes, alpha), POWER)
+        return _smallest_difference(lambda d: fisher_power(d, pooled, sizes, alpha), POWER)
     each = 1 / sizes[0] + 1 / sizes[1]
     usual = detectable_mean(sqrt(pooled * (1 - pooled) * each), alpha) + each / 2
     found = max(usual, detectable_difference(0.0, min(sizes), alpha) or 0.0)
@@ -133,7 +133,7 @@ _CERTAIN = 150
 _CLOSE = 1e-3
 
 
-def smallest_difference(power: Callable[[float], float], wanted: float) -> float | None:
+def _smallest_difference(power: Callable[[float], float], wanted: float) -> float | None:
     """Returns the smallest difference in 0..1 with the wanted power, to 0.1 % of it; None: there is none."""
     low, high = 0.0, 1.0
     if power(high) < wanted:

@@ -1,4 +1,4 @@
-"""Outcomes of the same cases in two versions: exact test and interval."""
+"""Tests and intervals of shares and means, what may be said of a difference, and the distributions below."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -371,7 +371,7 @@ def upper_t(t: float, freedom: float) -> float:
     if abs(t) == inf:
         return float(t < 0)
     square = t * t
-    tail = incomplete_beta(freedom / 2, 0.5, freedom / (freedom + square), square / (freedom + square)) / 2
+    tail = _incomplete_beta(freedom / 2, 0.5, freedom / (freedom + square), square / (freedom + square)) / 2
     return tail if t > 0 else 1 - tail
 
 
@@ -402,10 +402,10 @@ def binomial_cdf(successes: int, trials: int, rate: float) -> float:
         return 0.0
     if successes >= trials:
         return 1.0
-    return incomplete_beta(trials - successes, successes + 1, 1 - rate, rate)
+    return _incomplete_beta(trials - successes, successes + 1, 1 - rate, rate)
 
 
-def incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
+def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
     """Returns the regularised incomplete beta function I_x(a, b) for positive a and b.
 
     The continued fraction of DLMF 8.17.22, evaluated by Lentz's method on the side where it converges fast.
@@ -419,7 +419,7 @@ def incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
     if x <= 0 or rest <= 0:
         return float(x > 0)
     if x > (a + 1) / (a + b + 2):
-        return 1 - incomplete_beta(b, a, rest, x)
+        return 1 - _incomplete_beta(b, a, rest, x)
     log_rest = log(rest) if rest < 0.5 else log1p(-x)
     log_x = log(x) if x < 0.5 else log1p(-rest)
     front = exp(a * log_x + b * log_rest - log(a) - lgamma(a) - lgamma(b) + lgamma(a + b))

@@ -1,4 +1,4 @@
-"""Targets of conversions and their registry."""
+"""Conversions: the registry of targets, and what a target does not hold of a conversation or case."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -245,7 +245,7 @@ class Differences:
 
     def compare(self, before: msgspec.Struct, after: msgspec.Struct, path: str = "") -> "Differences":
         """Adds the fields in which two objects of one class differ, and returns itself."""
-        for name, required, default in field_defaults(type(before)):
+        for name, required, default in _field_defaults(type(before)):
             if name in _OF_READING:
                 continue
             left, right = getattr(before, name), getattr(after, name)
@@ -308,7 +308,7 @@ def _same(left: Any, right: Any) -> bool:
 def plain(item: msgspec.Struct) -> JsonObject:
     """Returns the fields of an object that are not their defaults."""
     found: JsonObject = {}
-    for name, required, default in field_defaults(type(item)):
+    for name, required, default in _field_defaults(type(item)):
         value = getattr(item, name)
         if required or value != default:
             found[name] = _plain(value)
@@ -316,8 +316,7 @@ def plain(item: msgspec.Struct) -> JsonObject:
 
 
 @cache
-def field_defaults(kind: type[msgspec.Struct]) -> list[tuple[str, bool, Any]]:
-    """Returns the fields of a class: name, whether it must be given, default."""
+def _field_defaults(kind: type[msgspec.Struct]) -> list[tuple[str, bool, Any]]:
     return [(f.name, f.required, _default(f)) for f in msgspec.structs.fields(kind)]
 
 

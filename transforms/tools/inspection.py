@@ -1,4 +1,4 @@
-"""Proposes a mapping for records that no format fits, by the names of their keys."""
+"""Inspects a file: which mapping would read it, what it holds, and which criteria could score it."""
 
 import asyncio
 import re
@@ -192,7 +192,7 @@ def _quoted(key: str) -> str:
 
 MOST_KINDS = 20
 """Number of different messages that are kept of a file."""
-_COLLECT_OTHERS = "others"
+_REST = "others"
 _TRIED, _TRIED_WITH_CASES = 50, 3
 
 
@@ -226,21 +226,17 @@ class FileCollector:
     def add_failure(self, failure: Failure) -> None:
         """Adds what could not be read."""
         place = (failure.source or self.inspection.path, failure.position or 0)
-        message = f"{failure.error_type}: {failure.message}"
+        noted = Noted(failure.error_type, failure.message, 0, *place)
         if failure.stage == "check":
-            _note(
-                self.inspection.findings,
-                failure.error_type,
-                Noted(failure.error_type, failure.message, 0, *place),
-            )
-            return
-        _note(self.inspection.not_read, message, Noted(failure.error_type, failure.message, 0, *place))
+            _note(self.inspection.findings, noted)
+        else:
+            _note(self.inspection.not_read, noted, by_message=True)
 
     def _add_case(self, case: EvalCase) -> None:
         found = self.inspection
         found.cases += 1
         if found.example is None:
-            found.example = case_example(case)
+            found.example = _case_example(case)
 
     def add_conversation(self, logged: LoggedConversation) -> None:
         """Adds a conversation, and tries the criteria on the first ones."""
@@ -252,7 +248,7 @@ class FileCollector:
             found.results += len(turn.tool_responses)
         self._add_findings(logged)
         if found.example is None:
-            found.example = conversation_example(conversation)
+            found.example = _conversation_example(conversation)
         if found.tried < _TRIED:
             self._try(conversation, logged)
 
@@ -261,7 +257,7 @@ class FileCollector:
         for turn in logged.conversation.turns:
             for problem in turn.findings:
                 message = f"turn {turn.turn_index}: {problem.message}"
-                _note(self.inspection.findings, problem.kind, Noted(problem.kind, message, 0, *place))
+                _note(self.inspection.findings, Noted(problem.kind, message, 0, *place))
 
     def _try(self, conversation: Conversation, logged: LoggedConversation) -> None:
         with_cases = self.inspection.tried < _TRIED_WITH_CASES
@@ -280,16 +276,16 @@ def add_use(uses: dict[str, CriterionUse], use: CriterionUse) -> None:
         known.conversations += use.conversations
 
 
-def _note(notes: list[Noted], key: str, first: Noted) -> None:
-    """Counts something under its message or kind."""
-    is_kind = key == first.what
-    known = next((n for n in notes if (n.what if is_kind else f"{n.what}: {n.message}") == key), None)
+def _note(notes: list[Noted], first: Noted, by_message: bool = False) -> None:
+    """Counts something under its kind, or under kind and message."""
+    alike = (n for n in notes if n.what == first.what and (not by_message or n.message == first.message))
+    known = next(alike, None)
     if known is None and len(notes) > MOST_KINDS:
         known = notes[-1]
     elif known is None:
         known = first
         if len(notes) == MOST_KINDS:
-            known = Noted(_COLLECT_OTHERS, first.message, 0, first.source, first.position)
+            known = Noted(_REST, first.message, 0, first.source, first.position)
         notes.append(known)
     known.count += 1
 
@@ -354,7 +350,7 @@ def try_criteria(
     """
     sample = Sample(conversation, inline_case(conversation), record)
     trials = asyncio.run(_trials(sample, criteria))
-    for case in supposed_cases(conversation) if with_cases else ():
+    for case in _supposed_cases(conversation) if with_cases else ():
         left = [criterion for criterion in criteria if trials[criterion.name].applies == "no"]
         supposed = asyncio.run(_trials(Sample(conversation, case, record), left))
         for name, trial in supposed.items():
@@ -391,7 +387,7 @@ def _needed(criterion: Criterion) -> str:
     return f"needs {criterion.needs}" if criterion.needs else _NOTHING
 
 
-def supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
+def _supposed_cases(conversation: Conversation) -> Iterator[EvalCase]:
     """Yields eval cases of every kind that the conversation might be held against: it would meet them all."""
     golden = recorded_case(conversation)
     golden.rubrics = [Rubric(rubric_id=kind, text=_STATEMENT, type=kind) for kind in _RUBRIC_TYPES]
@@ -429,7 +425,7 @@ _TURNS, _EXAMPLE_CALLS = 2, 3
 _MORE = "..."
 
 
-def conversation_example(conversation: Conversation) -> JsonObject:
+def _conversation_example(conversation: Conversation) -> JsonObject:
     """Returns the first two turns of a conversation, each with at most three calls, as short texts.
 
     Returns:
@@ -437,11 +433,7 @@ def conversation_example(conversation: Conversation) -> JsonObject:
     """
     lines: list[list[str]] = []
     for turn in conversation.turns[:_TURNS]:
-        if turn.user is not None:
-            lines.append(["user", value_text(turn.user)])
-        lines += _calls_example(turn.tool_calls, turn.tool_responses)
-        if turn.agent:
-            lines.append(["agent", value_text(turn.agent)])
+        lines += _turn_lines(turn.user, _call_lines(turn.tool_calls, turn.tool_responses), turn.agent)
     return {
         "kind": "conversation",
         "id": conversation.conversation_id,
@@ -451,36 +443,34 @@ def conversation_example(conversation: Conversation) -> JsonObject:
     }
 
 
-def case_example(case: EvalCase) -> JsonObject:
-    """Returns the first two turns of an eval case in the same form."""
+def _case_example(case: EvalCase) -> JsonObject:
     lines: list[list[str]] = [["task", value_text(case.task)]] if case.task else []
     for turn in case.turns[:_TURNS]:
-        if turn.user is not None:
-            lines.append(["user", value_text(turn.user)])
-        lines += _calls_example(turn.tool_calls or (), ())
-        if turn.response:
-            lines.append(["agent", value_text(turn.response)])
+        lines += _turn_lines(turn.user, _call_lines(turn.tool_calls or (), ()), turn.response)
     if not case.turns:
-        lines += _calls_example(case.actions or (), ())
+        lines += _call_lines(case.actions or (), ())
     lines = _ended(lines, len(case.turns))
     return {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
+
+
+def _turn_lines(user: str | None, calls: list[list[str]], answer: str | None) -> list[list[str]]:
+    asked = [] if user is None else [["user", value_text(user)]]
+    return [*asked, *calls, *([["agent", value_text(answer)]] if answer else [])]
 
 
 def _ended(lines: list[list[str]], turns: int) -> list[list[str]]:
     return [*lines, [_MORE, f"{turns - _TURNS} more turns"]] if turns > _TURNS else lines
 
 
-def _calls_example(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:
+def _call_lines(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) -> list[list[str]]:
     paired = pair_responses(list(calls), list(responses))
     lines = [
         ["calls", call_text(call) + (f" -> {_answer(response)}" if response else "")]
         for call, response in zip(calls[:_EXAMPLE_CALLS], paired, strict=False)
     ]
-    return (
-        [*lines, [_MORE, f"{len(calls) - _EXAMPLE_CALLS} more calls"]]
-        if len(calls) > _EXAMPLE_CALLS
-        else lines
-    )
+    if len(calls) > _EXAMPLE_CALLS:
+        lines.append([_MORE, f"{len(calls) - _EXAMPLE_CALLS} more calls"])
+    return lines
 
 
 def _answer(response: ToolResponse) -> str:

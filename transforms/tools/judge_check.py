@@ -1,4 +1,4 @@
-"""Figures of a check by criterion, and what they fail."""
+"""Checks a judge: asks the questions of criteria again in other forms, and counts verdicts that change."""
 
 import asyncio
 import re
@@ -106,8 +106,7 @@ class ChangedVerdicts(NamedTuple):
     unmeasured: list[str]
 
 
-def forms_of(question: Question[Any], number: int) -> dict[str, Question[Any]]:
-    """Returns a question in all forms that apply to it, each to be asked so many times."""
+def _forms_of(question: Question[Any], number: int) -> dict[str, Question[Any]]:
     options = question.options.model_copy(update={"num_samples": number})
     prompts = {name: perturb(question.prompt) for name, perturb in PERTURBATIONS.items()}
     return {
@@ -120,7 +119,7 @@ async def vote_on(checked: CheckedQuestion, ask: Ask, number: int) -> dict[str, 
 
     Votes have numbers, so that none answers for another; those of a run with the same cache count.
     """
-    forms = forms_of(checked.question, number)
+    forms = _forms_of(checked.question, number)
     votes = await asyncio.gather(*(_votes(form, ask, number) for form in forms.values()))
     return dict(zip(forms, votes, strict=True))
 

@@ -2,65 +2,63 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.documentation import page
+from tests.object_store import OBJECTS, StoredObject
+from tests.pipeline.logs import lines, log, write
+from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.cli.run_options import dates_of, run_dates
 from turnwise.pipeline.io.run_reader import open_run
-from turnwise.schemas.run import MOST_LISTED, RunDocument
-
-CONFIG = {"criteria": {"response_match_score": 0.5}}
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.run import MOST_LISTED, InputFile, RunInfo
 
 
 class Nights:
     """Logs by date, and the command of every night."""
 
-    def __init__(self, folder: Path, command: Callable[..., Any]) -> None:
+    def __init__(self, folder, command):
         self.folder, self._command = folder, command
-        (folder / "config.json").write_text(json.dumps(CONFIG))
+        self.threshold(0.5)
 
-    def log(self, day: str, *names: str, file: str = "a.jsonl", agent: str = "y") -> None:
-        turn = {"user": "x", "agent": agent, "expected": {"response": "y"}}
-        lines = [json.dumps({"conversation_id": name, "turns": [turn]}) for name in names]
-        place = self.folder / f"logs/dt={day}/{file}"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text("".join(f"{line}\n" for line in lines))
+    def threshold(self, value):
+        write(self.folder / "config.json", {"criteria": {"response_match_score": value}})
 
-    def run(self, date: str, *more: str, **places: str) -> Any:
+    def log(self, day, *names, file="a.jsonl", agent="Hello"):
+        write(self.folder / f"logs/dt={day}/{file}", *(log(name, agent) for name in names))
+
+    def run(self, date, *more, **places):
         given = {"input": "logs/dt={date}/", "output": "out/{date}", "config": "config.json"} | places
-        run_id = given.pop("run_id", None)
+        run_id = [f"--run_id={given.pop('run_id')}"] if "run_id" in given else []
         options = [text for name, value in given.items() for text in (f"--{name}", self._place(value))]
-        return self._command(
-            "run", *options, "--date", date, *more, *([f"--run_id={run_id}"] if run_id else [])
-        )
+        return self._command("run", *options, "--date", date, *more, *run_id)
 
-    def _place(self, text: str) -> str:
+    def _place(self, text):
         return text if "://" in text else str(self.folder / text)
 
-    def document(self, day: str) -> RunDocument:
+    def document(self, day):
         return open_run(self._place(f"out/{day}")).document
 
-    def conversations(self, day: str) -> list[str]:
+    def conversations(self, day):
         return sorted(row["conversation_id"] for row in open_run(self._place(f"out/{day}")).conversations())
 
 
 @pytest.fixture
-def nights(tmp_path: Path, turnwise: Callable[..., Any]) -> Nights:
+def nights(tmp_path, turnwise):
     return Nights(tmp_path, turnwise)
 
 
-def ends(done: Any) -> list[str]:
+def ends(done):
     """Returns the last lines, one a date."""
-    lines: list[str] = done.out.rstrip("\n").rpartition("\n\n")[2].split("\n")
-    return lines
+    return done.out.rstrip("\n").rpartition("\n\n")[2].split("\n")
 
 
 def test_a_range_is_one_run_a_date_and_a_date_without_input_stops_no_other(nights):
@@ -84,23 +82,11 @@ def test_a_range_is_one_run_a_date_and_a_date_without_input_stops_no_other(night
     assert len({document.run_id for document in documents}) == 3
 
 
-def test_the_same_date_again_is_the_same_run_and_replaces_it(nights):
-    nights.log("2026-11-21", "a", "b")
-    assert nights.run("2026-11-21").status == 0
-    first = nights.document("2026-11-21")
-    nights.log("2026-11-21", "a", "c")
-    assert nights.run("2026-11-21").status == 0
-    second = nights.document("2026-11-21")
-    assert first.run_id == second.run_id
-    assert first.run_id.startswith("2026-11-21-")
-    assert nights.conversations("2026-11-21") == ["a", "c"]
-
-
 def test_another_run_is_never_replaced(nights):
     nights.log("2026-11-21", "a")
     assert nights.run("2026-11-21").status == 0
     before = nights.document("2026-11-21")
-    (nights.folder / "config.json").write_text(json.dumps({"criteria": {"response_match_score": 0.6}}))
+    nights.threshold(0.6)
     done = nights.run("2026-11-21")
     assert done.status == 2
     assert f"holds the run {before.run_id}, not 2026-11-21-" in done.err
@@ -148,6 +134,14 @@ def test_late_files_run_a_date_again_and_nothing_else_does(nights):
     assert nights.conversations("2026-11-19") == ["late-2", "of-19"]
     assert nights.document("2026-11-20") == before[20]
     assert nights.document("2026-11-18").run_id == before[18].run_id
+
+
+def test_a_date_that_was_missed_runs(nights):
+    nights.log("2026-11-20", "missed")
+    nights.log("2026-11-21", "new")
+    done = nights.run("2026-11-21", "--lookback", "1")
+    assert done.status == 0 and "run again: there is no run: " in ends(done)[0]
+    assert nights.conversations("2026-11-20") == ["missed"]
 
 
 def test_a_date_that_stays_keeps_the_status_of_its_run(nights):
@@ -213,16 +207,6 @@ def test_dates_that_would_share_a_place_are_refused_before_the_first_run(nights,
     assert not (nights.folder / "out").exists()
 
 
-def test_forms_that_tell_the_dates_apart_are_taken(nights):
-    nights.log("2026-11-30", "a")
-    nights.log("2026-12-01", "b")
-    nights.log("of-all", "c")
-    shared = ("--input", str(nights.folder / "logs/dt=of-all"))
-    places = {"output": "out/{date:%m}", "run_id": "n-{date:%d}", "input": "logs/dt={date:%Y-%m-%d}/"}
-    assert nights.run("2026-11-30..2026-12-01", *shared, **places).status == 0
-    assert nights.conversations("11") == ["a", "c"] and nights.conversations("12") == ["b", "c"]
-
-
 def test_another_date_with_the_same_id_is_never_replaced(nights):
     nights.log("2026-11-20", "a")
     nights.log("2026-11-21", "b")
@@ -249,7 +233,7 @@ def test_a_signal_in_a_range_tells_how_the_dates_ended(nights, capsys):
     given = ["--input={date}", "--output={date}", "--date=2026-11-20..2026-11-22"]
     statuses = iter([0])
 
-    def run(argv: Sequence[str]) -> int:
+    def run(argv):
         for status in statuses:
             return status
         raise KeyboardInterrupt
@@ -318,3 +302,65 @@ def test_changes_cannot_be_known_of_a_database(nights):
     done = nights.run("2026-11-21", "--lookback", "1", input=f"{url}?d={{date}}")
     assert done.status == 2
     assert "2026-11-20  exit status 2  --lookback: inputs are not all files and tables" in done.out
+
+
+@pytest.fixture
+def objects():
+    """Returns a function that writes a log into a store of objects."""
+
+    def put(day, *names, file="a.jsonl", time=1763719200.0):
+        OBJECTS[f"objects://logs/dt={day}/{file}"] = StoredObject(lines(*map(log, names)).encode(), time)
+
+    OBJECTS.clear()
+    yield put
+    OBJECTS.clear()
+
+
+def test_dates_late_objects_and_the_same_date_again(turnwise, objects):
+    def found(day):
+        return sorted(row["conversation_id"] for row in open_run(f"objects://out/{day}").conversations())
+
+    options = ["--input", "objects://logs/dt={date}/", "--output", "objects://out/{date}"]
+    objects("2026-11-20", "a")
+    objects("2026-11-21", "b")
+    done = turnwise("run", *options, "--date", "2026-11-19..2026-11-20")
+    assert done.status == 2
+    assert "2026-11-19  exit status 2  --input objects://logs/dt=2026-11-19/: there is no input" in done.out
+    assert not any(name.startswith("objects://out/2026-11-19") for name in OBJECTS)
+    document = open_run("objects://out/2026-11-20").document
+    assert document.input_files is not None
+    size = len(OBJECTS["objects://logs/dt=2026-11-20/a.jsonl"].content)
+    assert document.input_files.files == [
+        InputFile("objects://logs/dt=2026-11-20/a.jsonl", size, "2025-11-21T10:00:00.000000+00:00")
+    ]
+    objects("2026-11-20", "late", file="b.jsonl")
+    objects("2026-11-20", "a", time=1763719201.0)
+    done = turnwise("run", *options, "--date", "2026-11-21", "--lookback", "2")
+    assert done.status == 2, done.err
+    assert "2026-11-19  exit status 2  not run again: there is no input, and no run" in done.out
+    again = (
+        "2026-11-20  exit status 0  run again: 1 new (objects://logs/dt=2026-11-20/b.jsonl); "
+        "1 changed (objects://logs/dt=2026-11-20/a.jsonl): 2 conversations in objects://out/2026-11-20"
+    )
+    assert again in done.out
+    assert [found(day) for day in ("2026-11-20", "2026-11-21")] == [["a", "late"], ["b"]]
+    assert open_run("objects://out/2026-11-20").document.run_id == document.run_id
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        (None, "the run has ended, but left no run.json"),
+        (("2026-11-21-a", "2026-11-22T03:00:00.000Z"), "another run, 2026-11-21-a of 2026-11-22T03:00:00"),
+        (("2026-11-21-b", "2026-11-20T02:00:00.000Z"), "another run, 2026-11-21-b of 2026-11-20T02:00:00"),
+    ],
+)
+def test_a_run_is_not_told_by_the_document_of_another(objects, written, why):
+    """A job elsewhere may end without having written its own one; every night of a date has the same id."""
+    own = RunInfo("2026-11-21-a", "2026-11-22T02:00:00.000Z")
+    settings = RunSettings(run=own, config=EvalConfig(), criteria=(), output="objects://out/d")
+    if written:
+        document = dict(zip(("run_id", "create_time"), written, strict=True))
+        OBJECTS["objects://out/d/run.json"] = StoredObject(json.dumps(document).encode(), 0.0)
+    with pytest.raises(OSError, match=re.escape(why)):
+        report_batch(settings)

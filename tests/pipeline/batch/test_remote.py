@@ -1,7 +1,10 @@
 """What is told of jobs that failed on other runners: their address and the last error, in one line."""
 
 import io
+import json
 import logging
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -9,7 +12,18 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineResult, PipelineRunner
 
+from tests.tables import document_of
+from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.remote import RemoteRunError, cause_text, job_address, run_remotely
+from turnwise.pipeline.batch.summary import conclude
+from turnwise.pipeline.io.files import file_patterns
+from turnwise.pipeline.io.run_writer import ConcludeFn, Finished, NameFilesFn, PublishFn, RunSink
+from turnwise.pipeline.io.sources import FileSource
+from turnwise.pipeline.settings.run import RunSettings
+from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.jsonio import JsonObject
+from turnwise.schemas.run import RunInfo
+from turnwise.transforms.scoring.config import build_criteria
 
 CLOUD = ["--project=some-project", "--region=europe-west4"]
 
@@ -113,3 +127,67 @@ Caused by: java.lang.IllegalStateException: closed
 )
 def test_the_last_error_is_told(text, said):
     assert cause_text(RuntimeError(text)) == said
+
+
+FOLDER = "run-20261121T022000Z-0123abcd"
+
+
+def test_a_repeated_end_changes_nothing(tmp_path):
+    """Rows that were staged are gone then, so that they cannot be counted again."""
+    staged = ["rows"]
+
+    def conclude(finished: Finished) -> JsonObject:
+        return {"problems": [] if staged else ["no row was written"], **finished.tables}
+
+    named = NameFilesFn("jsonl").process(("", []), ("", FOLDER))
+    (tmp_path / FOLDER).mkdir()
+    publish = PublishFn(str(tmp_path))
+    published = [written for name, file in named for _, written in publish.process((name, [file]))]
+    for _ in range(2):
+        end = ConcludeFn(str(tmp_path), "jsonl", conclude, staged.clear)
+        end.process(("", published), ("", FOLDER))
+        assert document_of(tmp_path, "run.json")["problems"] == []
+    assert staged == []
+
+
+def detached(output: Path, sample: Path, config: EvalConfig) -> dict[str, Any]:
+    """Runs the pipeline alone, and returns the `run.json` that it wrote."""
+    run = RunInfo("run-1", "2026-11-21T00:00:00.000Z")
+    settings = RunSettings(
+        run=run,
+        config=config,
+        criteria=build_criteria(config),
+        output=str(output),
+        eval_cases=(str(sample / "cases"),),
+    )
+    source, cases = (
+        FileSource(file_patterns(option, (str(sample / name),)), 1 << 26, lost)
+        for option, name, lost in (
+            ("--input", "conversations", "unread_records"),
+            ("--eval_cases", "cases", "lost_cases"),
+        )
+    )
+    root = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+    build(root, source, cases, settings, RunSink(str(output), "jsonl", partial(conclude, settings)))
+    root.run().wait_until_finish()
+    document: dict[str, Any] = json.loads((output / "run.json").read_text())
+    return document
+
+
+def test_the_pipeline_writes_what_the_command_writes(sample, tmp_path, turnwise):
+    config = EvalConfig(criteria={"tool_trajectory_avg_score": 1.0})
+    document = detached(tmp_path / "out", sample, config)
+    (tmp_path / "config.json").write_text('{"criteria": {"tool_trajectory_avg_score": 1.0}}')
+    paths = ["--input", str(sample / "conversations"), "--eval_cases", str(sample / "cases")]
+    done = turnwise("run", *paths, "--config", str(tmp_path / "config.json"), output=tmp_path / "run")
+    expected = done.document("run.json")
+    for name in ("counts", "problems", "exit_status", "to_read", "guessed_tools", "versions"):
+        assert document[name] == expected[name], name
+    assert document["counts"]["results"] == 59 and document["to_read"]
+
+
+def test_a_missed_rule_is_in_the_exit_status(sample, tmp_path):
+    gate = {"rules": [{"rule": "all_pass", "criterion": "tool_trajectory_avg_score"}]}
+    config = EvalConfig.model_validate({"criteria": {"tool_trajectory_avg_score": 1.0}, "gate": gate})
+    document = detached(tmp_path, sample, config)
+    assert document["exit_status"] == 1 and document["problems"]

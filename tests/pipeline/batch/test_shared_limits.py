@@ -144,17 +144,6 @@ def test_what_all_workers_spend_at_once_exceeds_no_limit(place):
     assert spent(place) == (100, 1000, 50)
 
 
-def test_each_limit_of_a_budget_holds_for_itself(place):
-    with closing(open_place(place)) as opened:
-        for limits in (Amounts(0, inf, inf), Amounts(inf, 9, inf), Amounts(inf, inf, 0.4)):
-            assert not opened.spend("run 1", Amounts(1, 10, 0.5), limits)
-        assert opened.spend("run 1", Amounts(1, 10, 0.5), Amounts(1, 10, 0.5))
-        assert not opened.spend("run 1", Amounts(1, 10, 0.5), Amounts(1, 10, 0.5))
-        assert opened.spend("another run", Amounts(1, 10, 0.5), Amounts(1, 10, 0.5))
-        assert opened.spend("run 1", Amounts(0, -4, 2), NO_LIMITS)
-    assert spent(place) == (1, 6, 2.5)
-
-
 def closed_to_all(url: str, is_closed: bool) -> None:
     import psycopg
 
@@ -225,12 +214,3 @@ def test_passwords_are_not_told(server, shared, url):
         check_judge(settings, {"GOOGLE_API_KEY": server.key})
     assert "geheim" not in str(caught.value) and "\n" not in str(caught.value)
     assert str(caught.value).startswith("judge.cache: postgres")
-
-
-def test_odd_replies_are_kept(postgres_url):
-    place = open_place(postgres_url)
-    row = (b"\x00q", 3, "nul \x00, half \ud800, 문의", "m", 1, 2)
-    place.write([row])
-    place.write([row])
-    assert list(place.read([b"\x00q", b"other"])) == [row]
-    place.close()

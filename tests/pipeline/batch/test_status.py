@@ -79,12 +79,6 @@ def test_a_document_that_contradicts_itself_is_2(copy, fields, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_cut_aggregated_metrics_are_2(copy, capsys):
-    file_of(copy, "aggregated_metrics").write_bytes(b"")
-    assert main(["status", str(copy)]) == 2
-    assert "has not the" in capsys.readouterr().err
-
-
 def test_a_run_beside_its_run_json_began_when_it_was_made(copy):
     """A stream, or a run of an earlier version."""
     as_earlier_version(copy)

@@ -281,43 +281,15 @@ def test_another_prompt_version_is_refused(scored, compared):
     assert status == 2 and "judge model, prompt version (m, p/1 for A, m, p/2 for B)" in errors
 
 
-def one_version(scored):
-    return [scored([log(1, "v1")])]
-
-
-def two_unnamed(scored):
-    return [scored(versions(2))]
-
-
-def unknown(scored):
-    return [scored(versions(2)), "--versions", "v1", "v9"]
-
-
-def same(scored):
-    return [scored(versions(2)), "--versions", "v1", "v1"]
-
-
-def same_directory(scored):
-    return [scored([log(1, "v1")], "out")] * 2
-
-
-def empty(scored):
-    return [scored([{"conversation_id": "bad", "turns": []}], "a"), scored([log(1, "v1")], "b")]
-
-
-def nothing_by_case(scored):
-    return [scored([log(1, "v1"), log(1, "v2")]), "--versions", "v1", "v2", "--by", "eval_id"]
-
-
+V = ("v1", "v2")
+BY = ("--versions", *V, "--by")
 ERRORS = [
     (lambda scored: [], "name one or two output directories of runs, or --store"),
     (lambda scored: ["/no/such"], "/no/such: is no output directory of a run"),
-    (one_version, "holds one app version, v1; name a second directory"),
-    (two_unnamed, "--versions names the base and the candidate (there are: v1, v2)"),
-    (unknown, "--versions v9: is no app version with scored conversations"),
-    (same_directory, "A and B are the same conversations of the same run"),
-    (empty, "holds no scored conversation"),
-    (nothing_by_case, "--by eval_id: no case of v1 is in v2"),
+    (lambda scored: [scored([log(1, "v1")])], "holds one app version, v1; name a second directory"),
+    (lambda scored: [scored(versions(2))], "--versions names the base and the candidate (there are: v1, v2)"),
+    (lambda scored: [scored(versions(2)), "--versions", "v1", "v9"], "--versions v9: is no app version"),
+    (lambda scored: [scored([log(1, v) for v in V]), *BY, "eval_id"], "--by eval_id: no case of v1 is in v2"),
     (lambda scored: ["/a", "--alpha", "1"], "--alpha 1: must be between 1e-09 and 1"),
     (lambda scored: ["--store", "sqlite:////no/such"], "--store: --versions names"),
     (lambda scored: ["--store", "sqlite:////no/such", "--versions", "a", "b"], "no such store"),

@@ -112,13 +112,6 @@ def test_events_are_joined_in_a_stream(site, tmp_path):
     assert metrics[0]["window_start"].startswith("2026-03-01T10")
 
 
-def test_worker_processes_find_the_file(tmp_path):
-    processes = ["--workers", "2"]
-    done = run(tmp_path, (["--plugin", str(FILE)], dict(os.environ)), *processes, "--judge", "example_rules")
-    assert done.returncode == 0, done.stderr
-    assert values(lines(tmp_path, "scores")) == WANTED
-
-
 UNKNOWN = [
     (
         ["--input_format", "exampel_call"],
@@ -204,16 +197,6 @@ def test_a_broken_plugin_is_told_in_one_line(text, message, turnwise, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("plugin", ["zzz.missing", "zzz/missing.py", "missing.py"])
-def test_a_plugin_that_is_not_there(plugin, turnwise, tmp_path):
-    done = turnwise("tools", str(tmp_path), "--plugin", plugin)
-    assert (
-        done.status == 2
-        and done.err.startswith(f"turnwise: --plugin {plugin}: ")
-        and done.err.count("\n") == 1
-    )
-
-
 BROKEN_PACKAGES = [
     ("criteria", "zzz_missing:A", "ModuleNotFoundError: No module named 'zzz_missing'"),
     ("formats", "json:dumps", "cannot be used as input format: it is no Format"),
@@ -280,26 +263,6 @@ else:
 
 def test_a_notebook_cell_can_be_run_again():
     done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-RELOADED = """
-import importlib
-import example_criterion
-from turnwise.transforms.criteria.base import CRITERIA
-first = CRITERIA["odd"]
-assert first is example_criterion.Odd
-assert first is not importlib.reload(example_criterion).Odd
-assert CRITERIA["odd"] is example_criterion.Odd
-"""
-
-
-def test_a_module_can_be_reloaded(tmp_path):
-    text = START + "class Odd(Whole):\n    name = 'odd'\n"
-    (tmp_path / "example_criterion.py").write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-c", RELOADED], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -48,46 +48,20 @@ def turn(index: int, **changes: Any) -> Row:
 
 def conversation(name: str, verdict: str | None = "PASS", turns: int = 2, **changes: Any) -> Row:
     """Returns a row of `conversations-*`."""
-    is_bad = verdict != "PASS"
+    bad = {"why": "turn 1: missing book_slot", "harm": 1.0, "harm_term": "missing_writes"}
+    bad |= {"cluster": "tool_trajectory_avg_score||book_slot", "cluster_label": "missing book_slot"}
+    worst = {"worst_criterion": "tool_trajectory_avg_score", "worst_turn": 1} if verdict == "FAIL" else {}
     return {
         **dict.fromkeys(ConversationRow.__annotations__),
-        "run_id": "run-1",
-        "conversation_id": name,
-        "eval_id": None,
-        "eval_set_id": None,
-        "app_version": "v1",
-        "language": "en",
-        "task": None,
-        "tags": [],
-        "verdict": verdict,
-        "reason": None if verdict else "the judge gave no answer",
-        "ended": None,
-        "worst_criterion": "tool_trajectory_avg_score" if verdict == "FAIL" else None,
-        "worst_turn": 1 if verdict == "FAIL" else None,
-        "why": "turn 1: missing book_slot" if is_bad else None,
-        "harm": 1.0 if is_bad else 0.0,
-        "harm_term": "missing_writes" if is_bad else None,
-        "cluster": "tool_trajectory_avg_score||book_slot" if is_bad else None,
-        "cluster_label": "missing book_slot" if is_bad else None,
-        "turns": turns,
-        "tool_calls": turns,
-        "tool_errors": 0,
-        "destructive_calls": 0,
-        "unclear_tools": [],
-        "guessed_tools": [],
-        "unknown_calls": None,
-        "latency_seconds": 2.0 * turns,
-        "tokens_in": None,
-        "tokens_out": None,
-        "event_time": "2026-05-01T09:00:00Z",
-        "source": "logs.jsonl",
-        "position": 1,
-        "revision": 0,
+        **{"run_id": "run-1", "conversation_id": name, "app_version": "v1", "language": "en"},
+        **{"tags": [], "unclear_tools": [], "guessed_tools": [], "harm": 0.0, "position": 1, "revision": 0},
+        **{"verdict": verdict, "reason": None if verdict else "the judge gave no answer"},
+        **{"turns": turns, "tool_calls": turns, "tool_errors": 0, "destructive_calls": 0},
+        **{"latency_seconds": 2.0 * turns, "event_time": "2026-05-01T09:00:00Z", "source": "logs.jsonl"},
+        **(bad if verdict != "PASS" else {}),
+        **worst,
         "transcript": {
-            "turns": [turn(i) for i in range(turns)],
-            "expected": None,
-            "cut": False,
-            "left_out": None,
+            **{"turns": [turn(i) for i in range(turns)], "expected": None, "cut": False, "left_out": None}
         },
         **changes,
     }
@@ -132,22 +106,19 @@ def write_run(
     conversations: list[Row],
     extra: Iterable[Row] = (),
     failures: Iterable[Row] = (),
+    own_scores: Iterable[Row] | None = None,
     **document: Any,
 ) -> Path:
-    """Writes the output directory of a run: the scores that fit its conversations, and `extra` ones."""
+    """Writes the output directory of a run: its own scores, or those that fit it, and `extra` ones."""
     directory.mkdir(parents=True)
     own = {**DOCUMENT, **document}
     rows = [{**row, "run_id": own["run_id"]} for row in conversations]
-    counts = {
-        **DOCUMENT["counts"],
-        "records": len(rows),
-        "parsed_records": len(rows),
-        "conversations": len(rows),
-    }
-    own["counts"] = {**counts, **document.get("counts", {})}
+    read = dict.fromkeys(("records", "parsed_records", "conversations"), len(rows))
+    own["counts"] = {**DOCUMENT["counts"], **read, **document.get("counts", {})}
+    fitting = (one for row in rows for one in scores(row))
     tables = {
         "conversations": rows,
-        "scores": [*(one for row in rows for one in scores(row)), *extra],
+        "scores": [*(fitting if own_scores is None else own_scores), *extra],
         "failures": [failure(**row) for row in failures],
         "results": [],
     }

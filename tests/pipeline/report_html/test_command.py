@@ -14,13 +14,6 @@ from turnwise.pipeline.report.html import run_rows
 from turnwise.transforms.decisions.report.collect import collect
 
 
-def test_it_names_the_file(tmp_path, capsys):
-    run = write_run(tmp_path / "run", [conversation("a")])
-    assert main(["report", str(run), "--html", str(tmp_path / "own.html")]) == 0
-    assert capsys.readouterr().out == f"report: {tmp_path}/own.html\n"
-    assert (tmp_path / "own.html").stat().st_size > 50_000
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -113,27 +106,6 @@ def test_a_run_without_transcripts_says_so(tmp_path):
     assert isinstance(data, dict)
     assert data["conversations"]["verdict"] == [None]
     assert "wrote no row" in data["conversations"]["reason"][0]
-
-
-def test_verdicts_are_those_of_the_results_where_there_is_no_row(tmp_path):
-    rows = [conversation(name, verdict) for name, verdict in zip("abc", ("PASS", "FAIL", None), strict=True)]
-    run = write_run(tmp_path / "run", rows)
-    for path in files_of(run, "conversations"):
-        path.unlink()
-    told = [("a", "PASS"), ("b", "FAIL"), ("c", None), ("d", "FAIL")]  # d: without scores
-    results = [
-        {"displayName": f"e0 result - {name}", "appVersion": "v1", "evaluationStatus": verdict}
-        for name, verdict in told
-    ]
-    write_rows(file_of(run, "results"), results)
-    data = report(run).data("report")
-    assert isinstance(data, dict)
-    found = data["conversations"]
-    assert sorted(zip(found["id"], found["verdict"], strict=True)) == told
-    assert [reason is None for reason in found["reason"]] == [
-        verdict is not None for verdict in found["verdict"]
-    ]
-    assert "4 conversations = 1 passed + 2 failed + 1 not decided" in data["coverage"][0]["text"]
 
 
 @pytest.mark.parametrize(("room", "is_whole"), [(15_000, False), (5_000_000, True)])

@@ -25,82 +25,31 @@ def made_report(directory: Path) -> Path:
     """Writes a report of two versions: passes, failures, undecided ones, slices, failures with records."""
     rows = []
     for i in range(30):
+        about = {"eval_id": f"case-{i}", "tags": ["workshop" if i % 2 else "billing"], "tokens_in": i}
+        about |= {
+            "language": "en" if i % 5 else "de",
+            "event_time": f"2026-05-01T09:{i:02}:00Z",
+            "tokens_out": 10,
+        }
         for version in ("v1", "v2"):
             verdict = None if i == 7 else "FAIL" if i % 3 == 0 and (version == "v1" or i == 0) else "PASS"
-            tags = ["workshop"] if i % 2 else ["billing"]
-            rows.append(
-                conversation(
-                    f"c{i}-{version}",
-                    verdict,
-                    2,
-                    app_version=version,
-                    eval_id=f"case-{i}",
-                    tags=tags,
-                    language="de" if i % 5 == 0 else "en",
-                    harm=0.0 if verdict == "PASS" else 10.0 - i / 10,
-                    event_time=f"2026-05-01T09:{i:02}:00Z",
-                    tokens_in=100 + i,
-                    tokens_out=10,
-                )
-            )
+            harm = 0.0 if verdict == "PASS" else 10.0 - i / 10
+            rows.append(conversation(f"c{i}-{version}", verdict, app_version=version, harm=harm, **about))
     bad = next(row for row in rows if row["conversation_id"] == "c0-v1")
-    bad["transcript"]["turns"][1] = turn(
-        1,
-        tool_calls=[
-            {
-                "name": "book_slot",
-                "args": {"date": "2026-07-08", "note": {"x": 1}},
-                "effect": "write",
-                "error": "closed",
-                "result": None,
-                "seconds": 0.4,
-            },
-            {
-                "name": "delete_all",
-                "args": {},
-                "effect": "destructive",
-                "error": None,
-                "result": None,
-                "seconds": None,
-            },
-        ],
-    )
-    details = {
-        "sentences": [
-            {
-                "sentence": "The tyre is free.",
-                "label": "unsupported",
-                "reason": "nobody said so",
-                "votes": [1, 4],
-            }
-        ]
-    }
+    booked = {"name": "book_slot", "args": {"date": "2026-07-08", "note": {"x": 1}}, "effect": "write"}
+    deleted = {"name": "delete_all", "args": {}, "effect": "destructive", "error": None, "seconds": None}
+    calls = [{**booked, "error": "closed", "result": None, "seconds": 0.4}, {**deleted, "result": None}]
+    bad["transcript"]["turns"][1] = turn(1, tool_calls=calls)
+    sentence = {"sentence": "The tyre is free.", "label": "unsupported", "reason": "nobody said so"}
+    judged = {"details": {"sentences": [{**sentence, "votes": [1, 4]}]}}
+    judged["judge"] = {"model": "m", "prompt_version": "p/1"}
+    latency = {"criterion": "turn_latency", "outcome": None, "threshold": None}
     extra = [
-        score(
-            bad,
-            1,
-            0.0,
-            criterion="hallucinations_v1",
-            details=details,
-            judge={"model": "m", "prompt_version": "p/1"},
-        ),
-        *(
-            score(row, 0, 1.5 + i / 10, criterion="turn_latency", outcome=None, threshold=None)
-            for i, row in enumerate(rows)
-        ),
+        score(bad, 1, 0.0, criterion="hallucinations_v1", **judged),
+        *(score(row, 0, 1.5 + i / 10, **latency) for i, row in enumerate(rows)),
     ]
-    failures = [
-        {
-            "run_id": "run-1",
-            "stage": "parse",
-            "error_type": "ValueError",
-            "message": "no JSON",
-            "source": "a.jsonl",
-            "position": 3,
-            "record": "{broken",
-        }
-    ]
-    write_run(directory, rows, extra, failures)
+    lost = {"stage": "parse", "error_type": "ValueError", "message": "no JSON", "record": "{broken"}
+    write_run(directory, rows, extra, [{**lost, "run_id": "run-1", "source": "a.jsonl", "position": 3}])
     assert main(["report", str(directory)]) == 0
     return directory / "report.html"
 
@@ -204,14 +153,6 @@ def test_search_and_the_state_in_the_address(browser, report):
     browser.driver.get(address)
     browser.wait(lambda: shown(browser).startswith("2 of 60"))
     assert browser.find("#search").get_attribute("value") == "C12-V"
-
-
-def test_search_in_transcripts(browser, report):
-    browser.open(report, view="conversations", text="2026-07-08")
-    assert shown(browser).startswith("0 of 60")
-    browser.find("input[type=checkbox]").click()
-    browser.wait(lambda: shown(browser).startswith("1 of 60"))
-    assert "searched" in shown(browser)
 
 
 def test_an_old_state_and_unknown_keys_do_not_matter(browser, report):
@@ -381,18 +322,6 @@ def test_harmful_texts_are_shown_as_they_are(browser, attacked):
     assert "abc\\u202e fdp.exe" in browser.texts(".virtual .why a")[0]
 
 
-def test_a_link_of_an_attack_cannot_be_followed(browser, attacked):
-    browser.open(attacked, view="where")
-    count = browser.run("return document.querySelectorAll('main a').length")
-    assert count > 20
-    for i in range(0, count, count // 8):
-        browser.open(attacked, view="where")
-        browser.run("document.querySelectorAll('main a')[arguments[0]].click()", i)
-        browser.wait(lambda: "conversations" in (browser.find("main").get_attribute("data-view") or ""))
-        assert browser.run("return window.attacked ?? null") is None
-    assert browser.errors() == []
-
-
 def of_case(browser: Browser, tmp_path: Path, row: Row, *extra: Row) -> None:
     """Opens the conversation of a report of one."""
     run = write_run(tmp_path / "run", [row], extra)
@@ -514,14 +443,6 @@ def test_nothing_to_read_is_said_only_of_a_run_that_is_whole(browser, tmp_path):
         browser.open(run / "report.html")
         found = browser.find("section[aria-labelledby=read]").text
         assert text in found and ("No conversation failed" in found) is (run == whole)
-
-
-def test_what_was_not_measured_is_not_scored(browser, tmp_path):
-    run = write_run(tmp_path / "run", [conversation("a")], counts={"cases": 3, "unused_cases": 1})
-    assert main(["report", str(run)]) == 0
-    browser.open(run / "report.html", view="missing")
-    text = browser.find("section[aria-labelledby=unscored]").text
-    assert "1 of 3 eval cases has no recording" in text and "Every score has a value" not in text
 
 
 def test_panels_and_cascades(browser, tmp_path):

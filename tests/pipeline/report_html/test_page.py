@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.pipeline.report_html.attacks import ATTACKS
-from tests.pipeline.report_html.made_run import conversation, score, write_run
+from tests.pipeline.report_html.made_run import Row, conversation, score, write_run
 from turnwise.pipeline.cli.main import main
 from turnwise.pipeline.report.html import join_modules
+from turnwise.schemas.rows import FailureRow
 
 
 class Parts(HTMLParser):
@@ -62,61 +63,24 @@ def report(*directories: Path, options: tuple[str, ...] = ()) -> Parts:
     return Parts((directories[0] / "report.html").read_text(encoding="utf-8"))
 
 
-def attacked(name: str, text: str) -> dict[str, object]:
+def attacked(name: str, text: str) -> Row:
     """Returns a conversation with a harmful text in every column that can hold one."""
+    call = {"name": text, "args": {text: [text]}, "result": {text: text}, "error": text, "effect": text}
+    matched = {"name": text, "args": {text: {"$matchType": text, "$matchValue": text}}, "effect": text}
+    lists = {key: [text] for key in ("texts", "rubrics", "other", "transfers")}
+    expected = {"user": text, "response": text, "tool_calls": [matched], **lists, "variables": {text: text}}
+    calls = [{**call, "seconds": 1.0}]
     turn = {
-        "index": 0,
-        "label": text,
-        "user": text,
-        "agent": text,
-        "messages": [text],
-        "tool_calls": [
-            {
-                "name": text,
-                "args": {text: [text]},
-                "result": {text: text},
-                "error": text,
-                "effect": text,
-                "seconds": 1.0,
-            }
-        ],
-        "transfers": [text],
-        "unknown": [text],
-        "seconds": 1.0,
-        "expected": {
-            "user": text,
-            "response": text,
-            "tool_calls": [
-                {"name": text, "args": {text: {"$matchType": text, "$matchValue": text}}, "effect": text}
-            ],
-            "texts": [text],
-            "rubrics": [text],
-            "other": [text],
-            "variables": {text: text},
-            "transfers": [text],
-        },
+        **dict.fromkeys(("label", "user", "agent"), text),
+        **{key: [text] for key in ("messages", "transfers", "unknown")},
+        **dict.fromkeys(("tool_calls", "user_tool_calls"), calls),
+        **{"index": 0, "seconds": 1.0, "expected": expected},
     }
-    turn["user_tool_calls"] = turn["tool_calls"]
-    transcript = {
-        "turns": [turn],
-        "expected": {**turn["expected"], "task": text, "user_tool_calls": turn["expected"]["tool_calls"]},  # type: ignore[dict-item, index]
-        "cut": True,
-        "left_out": None,
-    }
+    whole = {**expected, "task": text, "user_tool_calls": expected["tool_calls"]}
+    transcript = {"turns": [turn], "expected": whole, "cut": True, "left_out": None}
     columns = (
-        "eval_id",
-        "eval_set_id",
-        "task",
-        "worst_criterion",
-        "language",
-        "reason",
-        "ended",
-        "why",
-        "harm_term",
-        "cluster",
-        "cluster_label",
-        "source",
-        "event_time",
+        *("eval_id", "eval_set_id", "task", "worst_criterion", "language", "reason", "ended", "why"),
+        *("harm_term", "cluster", "cluster_label", "source", "event_time"),
     )
     own = dict.fromkeys(columns, text)
     if name in ("end_of_script", "event_handler"):  # a version is a column of every table
@@ -124,74 +88,41 @@ def attacked(name: str, text: str) -> dict[str, object]:
     return conversation(f"{name} {text}", "FAIL", 1, tags=[text], transcript=transcript, worst_turn=0, **own)
 
 
-def attacked_score(row: dict[str, object], text: str) -> dict[str, object]:
+def attacked_score(row: Row, text: str) -> Row:
     details = {
-        "claim_quote": text,
-        "context_quote": text,
-        text: text,
+        **dict.fromkeys(("claim_quote", "context_quote", text), text),
         "sentences": [{"sentence": text, "label": text, "reason": text, "votes": [1, 2]}],
         "panel": {"members": [{"model": text, "verdict": text}]},
         "cascade": {"decided_by": text, "why": text, "first": {"model": text}},
     }
-    return score(
-        row,
-        0,
-        0.0,
-        criterion=text,
-        label=text,
-        reason=text,
-        explanation=text,
-        details=details,
-        score_id=text,
-        judge={
-            "model": text,
-            "prompt_version": text,
-            "samples": 1,
-            "tokens_in": 1,
-            "tokens_out": 1,
-            "cached": 0,
-        },
-    )
+    judge = {
+        "model": text,
+        "prompt_version": text,
+        "samples": 1,
+        "tokens_in": 1,
+        "tokens_out": 1,
+        "cached": 0,
+    }
+    columns = dict.fromkeys(("criterion", "label", "reason", "explanation", "score_id"), text)
+    return score(row, 0, 0.0, details=details, judge=judge, **columns)
 
 
 def attacked_run(directory: Path) -> Path:
     """Writes a run with a conversation and a failure for every harmful text."""
     rows = [attacked(name, text) for name, text in ATTACKS.items()]
     failures = [
-        {
-            "run_id": text,
-            "stage": text,
-            "error_type": text,
-            "message": text,
-            "source": text,
-            "position": 1,
-            "record": text,
-            "conversation_id": text,
-            "criterion": text,
-            "app_version": text,
-            "turn_index": 0,
-        }
+        {**dict.fromkeys(FailureRow.__annotations__, text), "position": 1, "turn_index": 0}
         for text in ATTACKS.values()
     ]
     extra = [attacked_score(row, text) for row, text in zip(rows, ATTACKS.values(), strict=True)]
     text = ATTACKS["end_of_script"]
-    return write_run(
-        directory,
-        rows,
-        extra,
-        failures,
-        run_id=text,
-        problems=[text],
-        exit_status=1,
-        criteria={text: {text: text}},
-        judge={
-            "backend": text,
-            "model": text,
-            "usage": {text: {"unusable": {text: 1}}},
-            "panels": {text: {"members": {text: {}}}},
-            "cascades": {text: {"first": text, "unsure": {}, "saved": {}}},
-        },
-    )
+    judge = {
+        **{"backend": text, "model": text, "usage": {text: {"unusable": {text: 1}}}},
+        "panels": {text: {"members": {text: {}}}},
+        "cascades": {text: {"first": text, "unsure": {}, "saved": {}}},
+    }
+    about = {"run_id": text, "problems": [text], "exit_status": 1, "criteria": {text: {text: text}}}
+    return write_run(directory, rows, extra, failures, judge=judge, **about)
 
 
 def test_the_page_holds_the_data_of_the_run(tmp_path):

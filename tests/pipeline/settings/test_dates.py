@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.pipeline.settings.dates import MOST_DATES, earlier_dates, filled, parse_dates
-from turnwise.schemas.config import ConfigError
+from turnwise.pipeline.settings.run import run_info
+from turnwise.schemas.config import ConfigError, EvalConfig
+from turnwise.schemas.proto.scalars import timestamp_nanos
+from turnwise.transforms.text.dates import time_seconds
 
 # Still the 21st in Los Angeles, the 22nd in UTC.
 NOW = datetime(2026, 11, 21, 18, 30, tzinfo=timezone(timedelta(hours=-8)))
@@ -69,3 +72,11 @@ def test_places_are_filled_in_several_forms():
 def test_a_lookback_has_bounds(number):
     with pytest.raises(ConfigError, match="--lookback must lie between 0 and 366"):
         earlier_dates([date(2026, 1, 1)], number)
+
+
+def test_executions_that_start_in_the_same_millisecond_have_numbers_of_their_own():
+    config = EvalConfig()
+    starts = [run_info("nightly", config).create_time for _ in range(200)]
+    numbers = [timestamp_nanos(start) for start in starts]
+    assert len({*numbers}) == len(numbers) and numbers == sorted(numbers) and starts == sorted(starts)
+    assert time_seconds(starts[0]) is not None

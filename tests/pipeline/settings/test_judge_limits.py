@@ -1,6 +1,7 @@
 """Who holds the limits of a judge: a process, a place that workers share, or each worker its part."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from tests.pipeline.settings.test_remote_workers import DATAFLOW, FLINK, IMAGE, PLACES, VERTEX, environment
 from turnwise.pipeline.cli.run_options import parse_options
+from turnwise.pipeline.settings.workers import usable_cores
 from turnwise.schemas.config import ConfigError
 
 __all__ = ["environment"]
@@ -80,11 +82,6 @@ def test_an_unknown_number_of_workers_is_refused(parsed, arguments, limit, inste
     assert str(caught.value).startswith(f"judge.{limit}: ") and "\n" not in str(caught.value)
 
 
-def test_too_little_to_divide_is_refused(parsed):
-    with pytest.raises(ConfigError, match=r"judge\.max_calls: 3 cannot be divided among 4 workers"):
-        parsed([*REMOTE, *FLINK, "--parallelism=4"], max_calls=3)
-
-
 @pytest.mark.parametrize(
     ("arguments", "per_worker"),
     [
@@ -101,3 +98,29 @@ def test_a_rate_is_divided_where_a_budget_is_shared(parsed, arguments, per_worke
 def test_a_rate_beside_a_shared_budget_needs_a_number_of_workers(parsed):
     with pytest.raises(ConfigError, match=r"^judge\.requests_per_minute: would hold for each of an unknown"):
         parsed([*REMOTE, *FLINK, SHARED], max_calls=100, requests_per_minute=60)
+
+
+HERE = len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize(
+    ("files", "cores"),
+    [
+        ({"cpu.max": "max 100000\n"}, HERE),
+        ({"cpu.max": "100000 100000\n"}, 1),
+        ({"pods/this/cpu.max": "199999 100000\n"}, 1),
+        ({"pods/cpu.max": "100000 100000\n", "pods/this/cpu.max": "max 100000\n"}, 1),
+        ({"pods/that/cpu.max": "100000 100000\n"}, HERE),
+        ({"cpu/cpu.cfs_quota_us": "100000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, HERE),
+        ({"cpu.max": "100000 0\n"}, HERE),
+    ],
+)
+def test_limits_of_control_groups_count(files, cores, tmp_path):
+    own = tmp_path / "own"
+    own.write_text("4:memory:/other\n0::/pods/this\n")
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert usable_cores(tmp_path, own) == cores
+    assert usable_cores(tmp_path / "nothing", tmp_path / "nothing") == HERE

@@ -9,7 +9,6 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import create_runner
 
-from tests.object_store import OBJECTS, clear
 from tests.served import in_environment
 from turnwise.pipeline.cli.run_options import parse_options
 from turnwise.pipeline.settings.remote_workers import are_elsewhere
@@ -71,13 +70,7 @@ def test_where_workers_are(arguments, elsewhere):
     assert are_elsewhere(create_runner(name), PipelineOptions(arguments)) is elsewhere
 
 
-@pytest.mark.parametrize(
-    "runner",
-    [
-        DATAFLOW,
-    ],
-    ids=["dataflow", "flink"],
-)
+@pytest.mark.parametrize("runner", [DATAFLOW, FLINK], ids=["dataflow", "flink"])
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -268,16 +261,6 @@ def test_requirements_that_beam_cannot_download_are_refused_in_one_line(requirem
     assert said.startswith("--requirements_file /") and "\n" not in said
     assert f"requirements.txt: Beam cannot download {why}" in said
     try_staging(requirements(text, "--requirements_cache=skip"))
-
-
-def test_staging_is_tried_before_anything_else(turnwise, tmp_path):
-    (tmp_path / "requirements.txt").write_text("turnwise @ nonsense\n")
-    clear()
-    options = [f"--requirements_file={tmp_path}/requirements.txt", "--job_endpoint=localhost:1"]
-    runner = ["--runner=PortableRunner", "--environment_type=EXTERNAL", "--environment_config=localhost:1"]
-    done = turnwise("run", *runner, *options, "--input=objects://b/logs/", "--output=objects://b/out")
-    assert (done.status, done.err.count("\n")) == (2, 1)
-    assert "Beam cannot download turnwise @ nonsense" in done.err and not OBJECTS
 
 
 def test_a_plugin_file_is_refused(turnwise, tmp_path, unchanged):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tests import forked
-from tests.documentation import blocks, page
+from tests.documentation import blocks
 
 PASSING = {"user": "Hi", "agent": "Hello", "expected": {"response": "Hello"}}
 FAILING = {"user": "Hi", "agent": "Go away", "expected": {"response": "Hello"}}
@@ -307,28 +307,3 @@ def test_it_costs_nothing_where_it_is_not_used(repository):
     repository.write("test_unused.py", UNUSED)
     done = repository.pytest(is_forked=False)
     assert (done.status, done.counts()) == (0, {"passed": 2}), done.out
-
-
-def test_every_name_that_it_adds_has_its_prefix(repository):
-    with_it, without = (
-        {
-            listing: set(repository.pytest(listing, *more).out.splitlines())
-            for listing in ("--help", "--fixtures", "--markers")
-        }
-        for more in ((), ("-p", "no:turnwise"))
-    )
-    options = [
-        line.split()[0]
-        for line in with_it["--help"] - without["--help"]
-        if line.lstrip().startswith(("--", "turnwise"))
-    ]
-    assert sorted(options) == [
-        *(f"--turnwise-{name}=PATH" for name in ("cases", "config", "recordings")),
-        *(f"turnwise_{name}" for name in ("cases", "config", "recordings")),
-    ]
-    fixtures = [line.split()[0] for line in with_it["--fixtures"] - without["--fixtures"] if " -- " in line]
-    assert sorted(fixtures) == ["turnwise_check", "turnwise_recording"]
-    added = [line for line in with_it["--markers"] - without["--markers"] if line.startswith("@")]
-    assert len(added) == 1 and added[0].startswith("@pytest.mark.turnwise_recordings(")
-    named = set(re.findall(r"--turnwise-\w+", page("pytest")))
-    assert named == {option.split("=")[0] for option in options if option.startswith("--")}

@@ -203,6 +203,12 @@ def test_means_lose_the_bias():
     assert own.numbers.bias.interval.low > 0 and own.numbers.correlation.value > 0.9
 
 
+def test_equal_numbers_give_no_interval_of_width_nothing():
+    scores = [judged(f"c{i}", 0.5, None) for i in range(60)]
+    (own,) = calibrated(lines_of({f"c{i}": 0.5 for i in range(40)}, 40, 60), scores).criteria
+    assert "the error is unknown" in own.not_corrected and own.numbers.alpha.value is None
+
+
 def test_a_criterion_without_a_threshold_has_no_pass_rate_but_gets_a_threshold():
     generator = np.random.default_rng(3)
     values = generator.random(200)
@@ -289,26 +295,6 @@ def test_undecided_scores_are_part_of_all():
     assert "100 of 400 scores are labelled" in text and "\n  undecided " in text
 
 
-def test_a_figure_of_what_is_decided_says_so():
-    scores, people = half_undecided(1)
-    labels = {
-        name: None if scores[i].passed is None else answer
-        for i, (name, answer) in enumerate(drawn(people, 100).items())
-    }
-    found = calibrated(lines_of(labels, 100), scores)
-    (own,) = found.criteria
-    whole, missing = own.corrected[0], sum(label is None for label in labels.values())
-    assert (whole.covers, whole.missing, whole.labels) == ("decided", 0, own.labelled)
-    assert whole.scores == SIZE and whole.interval.low < 0.9 < whole.interval.high
-    undecided = whole.undecided
-    text = calibration_text(found, 300)
-    assert (
-        f"of the {SIZE - undecided} decided of {SIZE} (no label is of the {undecided} without an outcome"
-        in text
-    )
-    assert "pass rate of all" not in text and found.problems[0].count == missing
-
-
 def test_nothing_decided_is_not_corrected():
     scores = [judged(f"c{i}", None, None) for i in range(60)]
     (own,) = calibrated(lines_of({f"c{i}": "PASS" for i in range(40)}, 40, 60), scores).criteria
@@ -390,11 +376,6 @@ def joined(*labels, rows=ROWS):
 )
 def test_lines_are_used_or_named(labels, answers, problems):
     assert joined(*labels) == (answers, problems)
-
-
-def test_the_last_revision_counts():
-    (score,) = judged_scores([ROWS[5], ROWS[6]], RULERS)
-    assert score.passed is True and score.value == 1.0
 
 
 def test_rows_without_score_ids_are_found_by_their_columns():

@@ -73,34 +73,6 @@ def test_a_plain_conversation_is_held(target: str, conversation: Conversation) -
     assert json.loads(json.dumps(done.record)) == done.record
 
 
-@LAW
-@given(
-    conversation=conversations(),
-    more=st.fixed_dictionaries(
-        {},
-        optional={
-            "app_version": WORDS,
-            "language": WORDS,
-            "tags": st.lists(WORDS, max_size=3),
-            "labels": OBJECTS,
-            "state": OBJECTS,
-            "ended": st.sampled_from(["normally", "limit", "agent_error"]),
-            "start_time": WORDS,
-            "revision": COUNTS,
-        },
-    ),
-    latency=st.floats(0, 1e6),
-)
-def test_canonical_json_holds_everything(
-    conversation: Conversation, more: dict[str, Any], latency: float
-) -> None:
-    conversation = msgspec.structs.replace(conversation, **more)
-    conversation.turns[0].latency_ms = latency
-    done = converted(conversation, TARGETS["turnwise"])
-    assert not done.not_held and not done.added
-    assert turnwise.read_conversations(done.record) == [conversation]
-
-
 CALL = ToolCall("book", {"people": 2})
 CASES = [
     EvalCase(eval_id="e", turns=[ExpectedTurn(user="Hi", response="Hello", tool_calls=[CALL])]),

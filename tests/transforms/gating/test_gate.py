@@ -448,10 +448,7 @@ def test_a_baseline_that_says_nothing_is_no_pass() -> None:
     assert applied(rule, fewer, NOTHING_LOST, allowed).status == "passed"
 
 
-@pytest.mark.parametrize(
-    ("high", "only_a", "status"),
-    [(-0.4, 1, "failed"), (-0.4, 5, "undecided")],
-)
+@pytest.mark.parametrize(("high", "only_a", "status"), [(-0.4, 1, "failed"), (-0.4, 5, "undecided")])
 def test_what_was_not_compared_may_have_been_gained(high: float, only_a: int, status: str) -> None:
     gated = version(conversations([P]), comparison=comparison(compared(-0.5, high), only_a=only_a))
     assert applied(NOT_WORSE, gated).status == status
@@ -541,11 +538,7 @@ UNRECORDED_CASES = [
     ([], (), {}),
     ([*BOTH, case("v1", "b")], (), {"v1": [], "v2": ["b"]}),
     ([case("v1", "a"), case("v2", "b"), case("v3", "b")], (), {"v1": ["b"], "v2": ["a"], "v3": ["a"]}),
-    (
-        [case("v1", "a", eval_set_id="s"), case("v2", "a", eval_set_id="t")],
-        (),
-        {"v1": ["a"], "v2": ["a"]},
-    ),
+    ([case("v1", "a", eval_set_id="s"), case("v2", "a", eval_set_id="t")], (), {"v1": ["a"], "v2": ["a"]}),
     ([*BOTH, case("v1", "b")], {"b"}, {"v1": [], "v2": []}),
     ([case("v1", "a"), case("v1", "b")], (), {"v1": []}),
     ([case("v1", "a"), case(None, "b")], (), {"v1": []}),

@@ -29,6 +29,7 @@ from turnwise.transforms.tools.judge_check import (
 )
 
 ORDERS = [
+    # names of sections, their order when swapped; None: nothing can be swapped
     (["request", "answer"], None),
     (["request", "reference answer", "agent's answer"], [0, 2, 1]),
     (["expected answer", "actual answer"], [1, 0]),
@@ -143,6 +144,7 @@ def test_what_votes_come_to(votes, verdict):
 
 Y, N = True, False
 CHANGES = [
+    # votes by item as they are; in another form (None: repeated); whether each verdict changed; not measured
     ([[Y, Y, Y]], None, [False], []),
     ([[Y, N, Y]], None, [True], []),
     ([[Y, Y]], None, [], [LEFT_OUT]),

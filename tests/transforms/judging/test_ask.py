@@ -74,6 +74,7 @@ def values(samples, things):
 
 
 TABLE = [
+    # samples, value, how many were asked for
     ("Y", 1.0, 1),
     ("X", None, 1),
     ("YYYNN", 1.0, 3),
@@ -107,12 +108,6 @@ def test_the_reply_is_the_first_on_the_winning_side():
     assert found.ballots[0].reply is found.answers.samples[1].reply
     tie = values(list("YN"), 1)[2]
     assert tie.ballots[0].reply is tie.answers.samples[1].reply
-
-
-def test_what_it_took():
-    use = values(["X", "Y", "N", "Y"], 1)[2].answers.use
-    assert (use.model, use.prompt_version, use.samples, use.cached) == ("m", "test/1", 4, 0)
-    assert (use.tokens_in, use.tokens_out) == (30, 9)
 
 
 def test_nobody_judges():
@@ -159,6 +154,7 @@ def letters(reply):
 
 
 FLIPS = [
+    # answers (one letter an item), verdicts with several votes, those that flip
     (["y"], 0, None),
     (["y", "y"], 1, 0),
     (["y", "n", "y"], 1, 1),

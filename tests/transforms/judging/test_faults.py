@@ -161,17 +161,6 @@ def test_asking_once_more_keeps_to_the_budget(server, open_worker, question):
     assert (used(worker).asked_again, server.stats()["requests"]) == (0, 1)
 
 
-BLOCKED = [{"block": "SAFETY"}, {"finish": "SAFETY"}, {"finish": "MAX_TOKENS", "cut": 9}, {"status": 400}]
-
-
-@pytest.mark.parametrize("rule", BLOCKED)
-def test_what_would_come_again_is_not_asked_again(server, ask, rule):
-    server.script({**rule, "times": 1})
-    (sample,) = ask()
-    assert sample.reply is None
-    assert server.stats()["requests"] == 1
-
-
 @given(
     delay_s=st.floats(0.001, 30),
     count=st.integers(1, 10_000),
@@ -183,11 +172,6 @@ def test_pauses(delay_s, count, asked_s):
     backoff = min(delay_s * 2.0 ** min(count - 1, 64), max(10.0, delay_s))
     assert pause >= max(asked_s, backoff / 2)
     assert pause <= max(asked_s + delay_s, backoff)
-
-
-def test_calls_that_failed_together_do_not_come_back_together():
-    pauses = {Attempts(None, 1.0, count=9).pause(asked_s) for asked_s in (0.0, 60.0) for _ in range(20)}
-    assert len(pauses) > 20
 
 
 def retry_info(seconds):
@@ -227,14 +211,6 @@ def test_a_request_in_flight_is_not_sent_again(server, open_worker, question, de
     (sample,) = worker.submit(worker.ask(question(), range(1))).result()
     assert (sample.reply is None, sample.reason) == (reason is not None, reason)
     assert (used(worker).retries, server.stats()["requests"]) == (0, 1)
-
-
-@on_every_wire
-def test_one_bad_sample_leaves_the_others_alone(server, ask):
-    server.script({"finish": "SAFETY", "skip": 1, "times": 1})
-    samples = ask(samples=5)
-    assert [sample.reply is None for sample in samples].count(True) == 1
-    assert len({sample.reason for sample in samples}) == 2
 
 
 UNFIT = [

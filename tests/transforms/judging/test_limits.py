@@ -4,17 +4,11 @@ from itertools import accumulate
 from time import monotonic
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwise.schemas.config import JudgeConfig, TokenPrices
-from turnwise.transforms.judging.limits import (
-    Budget,
-    JudgeUsage,
-    Pace,
-    spent_on,
-    total_cost,
-)
+from turnwise.transforms.judging.limits import Budget, JudgeUsage, Pace, spent_on, total_cost
 from turnwise.transforms.judging.shared_places import NOTHING, PlaceError, divided_limits
 
 
@@ -120,37 +114,6 @@ class Table:
         return is_left
 
 
-STEPS = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["ask", "rest", "kill"])), max_size=40)
-
-
-@settings(max_examples=30)
-@given(steps=STEPS, max_calls=st.integers(0, 30), max_tokens=st.integers(0, 3_000))
-def test_workers_that_are_killed_exceed_nothing(steps, max_calls, max_tokens):
-    config, table = JudgeConfig(max_calls=max_calls, max_tokens=max_tokens), Table()
-
-    def worker():
-        return Budget(config, place=table, run="run")
-
-    async def use():
-        workers, calls, killed = [worker(), worker(), worker()], 0, False
-        for number, step in steps:
-            if step == "ask" and (expected := await workers[number].reserve("m", 5)):
-                workers[number].settle("m", expected, (5, 5))
-                calls += 1
-            elif step == "rest":
-                await workers[number].write()
-            elif step == "kill":
-                workers[number], killed = worker(), True
-        for each in workers:
-            await each.write()
-        return calls, killed
-
-    calls, killed = asyncio.run(use())
-    assert calls == table.spent.calls <= max_calls
-    assert calls * 10 <= table.spent.tokens <= max_tokens
-    assert killed or table.spent.tokens == calls * 10
-
-
 @pytest.mark.parametrize(("answer", "counted"), [(1_000, 1_005), (5, 405)])
 def test_what_could_not_be_written_frees_nothing(answer, counted):
     """The place may have written it before it failed: only what a call took beyond its estimate is due."""
@@ -212,6 +175,11 @@ def test_unfit_candidates_are_asked_for_once_more_together(server, open_worker, 
     assert json.loads(server.last()["text"])["generationConfig"]["candidateCount"] == 2
     usage = used(worker)
     assert (usage.calls, usage.asked_again, dict(usage.unusable)) == (2, 2, {})
+
+
+def test_candidates_are_eight_a_call_at_most(server, ask):
+    assert len([sample for sample in ask(samples=19, candidates=True) if sample.reply]) == 19
+    assert server.stats()["requests"] == 3
 
 
 def test_candidates_that_are_missing(server, ask):

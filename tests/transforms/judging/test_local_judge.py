@@ -4,14 +4,8 @@ import pytest
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import ExpectedTurn, Rubric, ToolCall, ToolResponse, Turn
-from turnwise.schemas.score import Score
 from turnwise.transforms.criteria.base import CRITERIA, JudgedCriterion
-from turnwise.transforms.criteria.ces_turns import (
-    INCOMPARABLE,
-    UNDECIDED,
-    Hallucination,
-    in_ces_terms,
-)
+from turnwise.transforms.criteria.ces_turns import INCOMPARABLE, Hallucination
 from turnwise.transforms.criteria.hallucinations import Hallucinations
 from turnwise.transforms.judging.judges_base import LOCAL_MODEL, LocalJudge
 
@@ -50,14 +44,6 @@ def test_an_answer_that_claims_nothing_is_never_good(judged, matched):
     assert (whole.value, whole.label) == (-1.0, "No Claim To Assess")
 
 
-def test_the_mean_is_over_the_messages_that_claim_something(judged, matched):
-    turn = answered("Your flight AC457 leaves at 14:05.")
-    turn.agent_messages = ["One moment?", "Your flight lands in Lisbon at 23:59.", turn.agent]
-    criterion = Hallucinations(evaluate_intermediate_nl_responses=True)
-    ((_, score),) = judged(criterion, matched(None, turn, language="en"), LocalJudge()).turns
-    assert round(score.value, 2) == 0.45
-
-
 PROSE = "The lounge on the second floor is open to all guests of the airline until eight in the evening."
 
 
@@ -80,21 +66,6 @@ def test_words_decide_only_against_prose_in_their_language(
     ((_, score),) = judged(Hallucination(), matched(None, turn), LocalJudge()).turns
     rounded = None if score.value is None else round(score.value, 2)
     assert (rounded, score.label, score.reason) == (value, label, reason)
-
-
-@pytest.mark.parametrize(
-    ("value", "label", "wanted"),
-    [
-        (0.9, "Justified", 1.0),
-        (0.0, "Not Justified", 0.0),
-        (-1.0, "No Claim To Assess", -1.0),
-        (0.2, UNDECIDED, None),
-        (None, None, None),
-    ],
-)
-def test_a_graded_score_in_the_terms_of_ces(value, label, wanted):
-    found = in_ces_terms(Score(value, label=label, reason=None if label else "why"))
-    assert (found.value, found.reason is None) == (wanted, wanted is not None)
 
 
 def test_the_users_words_support_nothing_and_their_numbers_are_not_invented(judged, matched):

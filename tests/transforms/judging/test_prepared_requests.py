@@ -130,14 +130,6 @@ def test_texts_are_written_as_google_genai_writes_them(server, evidence):
     assert sent[0] == sent[1]
 
 
-@pytest.mark.parametrize("model", ["models/m", "m", "google/m", "projects/p/locations/l/endpoints/1"])
-@pytest.mark.parametrize("kind", ["key", "key for Vertex AI"])
-def test_models_are_found_where_google_genai_finds_them(server, model, kind):
-    access, request = accesses(server)[kind], request_of({}, model=model)
-    sent = [sent_and_answered(server, ask, access, request, 1)[0] for ask in (plainly, ours)]
-    assert sent[0] == sent[1]
-
-
 @pytest.mark.parametrize("rule", STATUSES)
 def test_errors_are_google_genais(server, rule):
     access, request = accesses(server)["key"], request_of({})

@@ -7,15 +7,12 @@ import pytest
 
 import turnwise
 from tests.rendered_prompts import SHIPPED, STORED, TALKS, asked, rendered, sample_of
-from turnwise.schemas.case import EvalCase, UserFact
 from turnwise.schemas.config import JudgeConfig
-from turnwise.schemas.conversation import Turn
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.criteria.safety import PerTurnUserSimulatorQuality
 from turnwise.transforms.judging.backends.gemini import in_order
-from turnwise.transforms.judging.judges_base import LocalJudge, find_judge
+from turnwise.transforms.judging.judges_base import find_judge
 from turnwise.transforms.judging.limits import estimated_tokens
-from turnwise.transforms.judging.prompts import PERSONAS, ReasonedReply, asked_schema, rules_of
+from turnwise.transforms.judging.prompts import ReasonedReply, asked_schema
 from turnwise.transforms.judging.routes import Requests, Routes
 from turnwise.transforms.text.cleaning import contains_quote
 
@@ -115,41 +112,6 @@ def test_an_answer_counts_whatever_its_analysis(fields, is_usable, judged, scrip
     assert "analysis" not in str(score.details)
 
 
-def sentence(label):
-    quotes = {"supporting_quote": "", "contradicting_quote": ""}
-    return {"sentences": [{"analysis": "", "number": 1, **quotes, "reason": "r", "label": label}]}
-
-
-def verdict(word, *quotes):
-    return {"analysis": "", **dict.fromkeys(quotes, ""), "reason": "r", "verdict": word}
-
-
-def entry(word):
-    return {"verdicts": [{"analysis": "", "number": 1, "quote": "", "reason": "r", "verdict": word}]}
-
-
-NOT_APPLICABLE = [
-    ("hallucinations_v1", sentence("not_applicable"), 1.0),
-    ("hallucinations_v1", sentence("not applicable"), None),
-    ("hallucination", verdict("no_claim", "claim_quote", "context_quote"), -1.0),
-    ("user_goal_satisfaction", verdict("unspecified", "quote"), -1.0),
-    ("evaluation_expectations", entry("not_applicable"), None),
-    ("claimed_actions_v1", {"analysis": "none", "claims": []}, 1.0),
-]
-
-
-@pytest.mark.parametrize(("name", "answer", "wanted"), NOT_APPLICABLE)
-def test_what_does_not_apply(name, answer, wanted, judged, scripted, matched):
-    sample = sample_of(TALKS["German"], name == "user_goal_satisfaction")
-    if name == "claimed_actions_v1":
-        sample = matched(None, Turn(user="q", agent="Shall I?"))
-    elif name == "hallucinations_v1":
-        sample = matched(None, Turn(user="q", agent="Ich sehe gleich nach."))
-    result = judged(CRITERIA[name](), sample, scripted(lambda *_: answer))
-    found = result.turns[-1][1] if result.turns else result.overall
-    assert found.value == wanted
-
-
 class Yes:
     """Answers each question with the first value of every enum; keeps the schemas."""
 
@@ -181,47 +143,6 @@ def test_the_config_selects_the_prompts(judge, version):
     }
     assert result.status == "PASS"
     assert {"analysis" in schema["properties"] for schema in yes.schemas} == {version == 2}
-
-
-def rules_asked(case, judged, matched, scripted, sections_of, **fields):
-    ask = scripted(lambda *_: "429")
-    judged(PerTurnUserSimulatorQuality(**fields), matched(case, Turn(user="hi", agent="ho")), ask)
-    return [text for name, text in sections_of(ask.evidence[0]) if name.startswith("rule ")]
-
-
-@pytest.mark.parametrize("persona", [*PERSONAS, "Somebody else"])
-def test_a_named_persona_has_its_rules(persona, judged, matched, scripted, sections_of):
-    facts = [UserFact(name="user_persona", value=persona)] if persona else []
-    case = EvalCase(eval_id="e", kind="scenario", task="chat", user_facts=facts)
-    assert rules_asked(case, judged, matched, scripted, sections_of) == rules_of(persona)
-
-
-def test_a_persona_of_ones_own_names_the_stop_signal(judged, matched, scripted, sections_of):
-    rules = ["Brief: Says `{{ stop_signal }}` soon.", r"Ends with {{stop_signal}}"]
-    case = EvalCase(eval_id="e", kind="scenario", task="chat", user_behaviors=rules)
-    found = rules_asked(case, judged, matched, scripted, sections_of, stop_signal=r"\1 bye")
-    assert found == [r"Brief: Says `\1 bye` soon.", r"Ends with \1 bye"]
-
-
-def attributed(text, *places):
-    return {"segment": {"text": text}, "groundingChunkIndices": list(places)}
-
-
-SAID = "The Aldermoor tower is 61 metres tall."
-CHUNK = {"web": {"uri": "https://a.example", "title": "Aldermoor"}}
-GROUNDED = [
-    ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID, 0)]}, 0.9),
-    ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID, 1)]}, 0.0),
-    ({"groundingChunks": [CHUNK], "groundingSupports": [attributed(SAID)]}, 0.0),
-    ({"groundingChunks": [CHUNK]}, 0.0),
-]
-
-
-@pytest.mark.parametrize(("grounding", "wanted"), GROUNDED)
-def test_the_local_judge_takes_what_a_search_attributes_as_evidence(grounding, wanted, judged, matched):
-    sample = matched(None, Turn(user="How tall?", agent=SAID), meta={"grounding": [[grounding]]})
-    ((_, score),) = judged(CRITERIA["hallucinations_v1"](), sample, LocalJudge()).turns
-    assert round(score.value, 2) == wanted
 
 
 @pytest.mark.parametrize("name", SHIPPED)

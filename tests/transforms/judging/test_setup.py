@@ -15,39 +15,12 @@ import pytest
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.judges import find_access
-from turnwise.transforms.judging.judges_base import LOCAL_MODEL, default_judge
 from turnwise.transforms.judging.setup import close_judges, open_judge
 from turnwise.transforms.scoring.config import parse_config
 
 
 def parsed(judge):
     return parse_config(json.dumps({"judge": judge})).judge
-
-
-def test_all_of_it():
-    judge = {
-        "backend": "gemini",
-        "model": "gemini-2.5-pro",
-        "panel": ("gemini-2.5-pro", "openai/gpt-x"),
-        "cascade": {"model": "gemini-2.5-flash", "num_samples": 1, "min_confidence": 80},
-        "project": "p",
-        "location": "europe-west4",
-        "base_url": "https://gateway.example:8443/gemini",
-        "generation_config": {"temperature": 0, "thinking_config": {"thinkingBudget": 0}},
-        "requests_per_minute": 300,
-        "timeout_s": 30,
-        "max_attempts": 3,
-        "retry_delay_s": 0.5,
-        "max_calls": 1000,
-        "max_tokens": 1000000,
-        "max_cost": 12.5,
-        "api_key_secret": "projects/p/secrets/s/versions/latest",
-        "candidates": True,
-        "prompts": "first",
-        "cache": "replies.sqlite",
-        "prices": {"gemini-2.5-pro": {"input_per_million": 1.25, "output_per_million": 10}},
-    }
-    assert parsed(judge).model_dump() == judge
 
 
 def test_names_of_models_have_no_spaces_around_them():
@@ -123,11 +96,6 @@ def test_a_process_has_one_judge_for_equal_settings(settings, environ, new_threa
     assert open_judge(again, environ) is opened[0]
 
 
-@pytest.mark.parametrize("change", [{"concurrency": 3}, {"run_id": "another"}, {"max_calls": 3}])
-def test_other_settings_have_another_judge(settings, environ, change):
-    assert open_judge(settings(**change), environ) is not open_judge(settings(), environ)
-
-
 def test_closing_leaves_nothing_behind(server, settings, environ, question, tmp_path, new_threads):
     server.script({"delay_ms": 60_000})
     worker = open_judge(settings(cache=str(tmp_path / "replies.sqlite"), concurrency=3), environ)
@@ -192,15 +160,6 @@ def test_judges_that_need_no_model(server, settings, environ, question, new_thre
     assert new_threads() == []
 
 
-def test_the_local_judge_answers_what_it_can(settings, environ, question):
-    asked = question()
-    reply = asked.reply_model(quote="x", verdict="valid")
-    worker = open_judge(settings(backend="local"), {})
-    local = type(asked)(asked.prompt, asked.reply_model, asked.options, lambda: reply)
-    (sample,) = worker.submit(worker.ask(local, range(1))).result()
-    assert (sample.reply, sample.model) == (reply, LOCAL_MODEL)
-
-
 SECRET = "AIza-the-secret"
 
 
@@ -221,21 +180,6 @@ def test_secrets_stay_where_they_are(server, settings, question, caplog):
 
 
 VERTEX = {"GOOGLE_GENAI_USE_VERTEXAI": "true"}
-CHOICES = [
-    ({}, {}, "none"),
-    ({}, {"GOOGLE_API_KEY": "k"}, "gemini"),
-    ({}, {"GOOGLE_API_KEY": " "}, "none"),
-    ({}, VERTEX, "gemini"),
-    ({}, {"GOOGLE_GENAI_USE_VERTEXAI": "false"}, "none"),
-    ({"project": "p"}, {}, "gemini"),
-    ({}, {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}, "none"),
-]
-
-
-@pytest.mark.parametrize(("config", "variables", "backend"), CHOICES)
-def test_the_backend_without_a_word(config, variables, backend):
-    found = default_judge(JudgeConfig(**config), variables)
-    assert (found.name if found else "none") == backend
 
 
 ACCESS = [

@@ -1,4 +1,4 @@
-"""A run against human labels."""
+"""A run held against human labels: agreement, thresholds, and figures without the judge's bias."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,12 +57,6 @@ from turnwise.transforms.statistics.corrected import (
 from turnwise.transforms.statistics.resampling import SEED, CaseMeans, Numbers, generator_of
 from turnwise.transforms.statistics.tests import Interval, wilson_interval
 
-# The threshold with the lowest cost of errors, validated on labels that did not choose it.
-
-FEWEST_LABELS = 20
-_FOLDS = 10
-_REPLICATES = 1_000
-
 
 class ErrorCosts(NamedTuple):
     """Costs of the two errors.
@@ -74,6 +68,126 @@ class ErrorCosts(NamedTuple):
 
     false_pass: float = 1.0
     false_fail: float = 1.0
+
+
+_MOST_SLICES = 100
+
+
+def calibrate(
+    run_id: str,
+    files: Sequence[str],
+    lines: Sequence[LabelLine],
+    scores: Sequence[JudgedScore],
+    rulers: Mapping[str, Ruler],
+    costs: ErrorCosts,
+) -> Calibration:
+    """Returns what labels say of the criteria of a run.
+
+    Args:
+        run_id: Id of the run.
+        files: Names of the label files.
+        lines: The labels.
+        scores: All scores of the run, verdicts included.
+        rulers: Criterion -> what it measures with.
+        costs: Costs of errors, for thresholds.
+    """
+    problems = LabelProblems()
+    joined = joined_labels(lines, scores, rulers, problems)
+    by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
+    for score in scores:
+        if score.key in by_key:
+            by_key[score.key].append(score)
+    criteria = [
+        _criterion(key, joined, by_key[key], rulers.get(key.criterion, Ruler()), costs, SEED)
+        for key in sorted(joined.groups)
+    ]
+    return Calibration(
+        run_id=run_id,
+        labels=[*files],
+        lines=len(lines),
+        problems=problems.found(),
+        false_pass_cost=costs.false_pass,
+        false_fail_cost=costs.false_fail,
+        criteria=criteria,
+    )
+
+
+def _criterion(
+    key: CriterionKey,
+    joined: JoinedLabels,
+    scores: Sequence[JudgedScore],
+    ruler: Ruler,
+    costs: ErrorCosts,
+    seed: int,
+) -> CriterionCalibration:
+    group, is_number = joined.groups[key], key in joined.numbers
+    labelled = [one for one in group if one.answers]
+    advice = "labels are numbers" if is_number else _threshold_advice(group, ruler, costs, seed)
+    corrected, refusal = _corrected(group, scores, is_number, ruler, seed)
+    return CriterionCalibration(
+        criterion=key.criterion,
+        level=key.level,
+        kind="numbers" if is_number else "outcomes",
+        scores=len(scores),
+        unscored=sum(score.value is None and score.passed is None for score in scores),
+        labelled=len(labelled),
+        cases=len({one.score.case for one in labelled}),
+        raters=len({rater for one in labelled for rater in one.answers}),
+        random=sum(one.is_random for one in labelled),
+        hand_picked=sum(not one.is_random for one in labelled),
+        outcomes=None if is_number else _outcome_agreement(group, seed),
+        numbers=_number_agreement(group, seed) if is_number else None,
+        between_people=_people_agreement(group, seed),
+        threshold=None if isinstance(advice, str) else advice,
+        no_threshold=advice if isinstance(advice, str) else None,
+        slices=[] if is_number else _slices(labelled, seed),
+        measure="mean" if is_number else "pass_rate",
+        corrected=corrected,
+        not_corrected=refusal,
+    )
+
+
+def _corrected(
+    group: Sequence[LabelledScore], scores: Sequence[JudgedScore], is_number: bool, ruler: Ruler, seed: int
+) -> tuple[list[Corrected], str | None]:
+    """Returns the corrected figures, and why there is none of all scores."""
+    if not is_number and all(score.passed is None for score in scores):
+        if any(score.value is not None for score in scores):
+            return [], "the criterion has no threshold, so that there is no pass rate to correct"
+        return [], f"none of the {len(scores)} scores is decided"
+    if is_number and all(score.value is None for score in scores):
+        return [], f"none of the {len(scores)} scores has a value"
+    try:
+        sample = random_part(group, scores)
+    except NoCorrectionError as error:
+        return [], str(error)
+    correction = _Correction(sample, is_number, ruler.scale if is_number else (0.0, 1.0), seed)
+    groups = [*_score_groups(scores)][:_MOST_SLICES]
+    found = [correction.figure(one, scores) for one in groups]
+    return found, found[0].reason
+
+
+def _slices(labelled: Sequence[LabelledScore], seed: int) -> list[SliceAgreement]:
+    found = []
+    for group in [*_score_groups([one.score for one in labelled])][1 : _MOST_SLICES + 1]:
+        pairs = _outcome_pairs([one for one in labelled if group.holds(one.score)])
+        if pairs and group.kind != "all":
+            found.append(
+                SliceAgreement(
+                    group=group.kind,
+                    name=group.name,
+                    agreement=agreement_figure(pairs),
+                    kappa=_kappa_figure(pairs, seed),
+                )
+            )
+    return found
+
+
+# The threshold with the lowest cost of errors, validated on labels that did not choose it.
+
+FEWEST_LABELS = 20
+_FOLDS = 10
+_REPLICATES = 1_000
 
 
 class _Labelled(NamedTuple):
@@ -96,7 +210,7 @@ class _Labelled(NamedTuple):
         )
 
 
-def threshold_advice(
+def _threshold_advice(
     group: Sequence[LabelledScore], ruler: Ruler, costs: ErrorCosts, seed: int
 ) -> ThresholdAdvice | str:
     """Returns the threshold to take, or why none can be suggested."""
@@ -209,126 +323,13 @@ def _range(found: _Labelled, costs: ErrorCosts, present: float | None, seed: int
 
 
 def _mean(found: _Labelled, costs: Numbers, seed: int) -> LabelFigure:
-    return case_mean([*zip(found.cases, map(float, costs), strict=True)], seed)
-
-
-_MOST_SLICES = 100
-
-
-def calibrate(
-    run_id: str,
-    files: Sequence[str],
-    lines: Sequence[LabelLine],
-    scores: Sequence[JudgedScore],
-    rulers: Mapping[str, Ruler],
-    costs: ErrorCosts,
-) -> Calibration:
-    """Returns what labels say of the criteria of a run.
-
-    Args:
-        run_id: Id of the run.
-        files: Names of the label files.
-        lines: The labels.
-        scores: All scores of the run, verdicts included.
-        rulers: Criterion -> what it measures with.
-        costs: Costs of errors, for thresholds.
-    """
-    problems = LabelProblems()
-    joined = joined_labels(lines, scores, rulers, problems)
-    by_key: dict[CriterionKey, list[JudgedScore]] = {key: [] for key in joined.groups}
-    for score in scores:
-        if score.key in by_key:
-            by_key[score.key].append(score)
-    criteria = [
-        _criterion(key, joined, by_key[key], rulers.get(key.criterion, Ruler()), costs, SEED)
-        for key in sorted(joined.groups)
-    ]
-    return Calibration(
-        run_id=run_id,
-        labels=[*files],
-        lines=len(lines),
-        problems=problems.found(),
-        false_pass_cost=costs.false_pass,
-        false_fail_cost=costs.false_fail,
-        criteria=criteria,
-    )
-
-
-def _criterion(
-    key: CriterionKey,
-    joined: JoinedLabels,
-    scores: Sequence[JudgedScore],
-    ruler: Ruler,
-    costs: ErrorCosts,
-    seed: int,
-) -> CriterionCalibration:
-    group, is_number = joined.groups[key], key in joined.numbers
-    labelled = [one for one in group if one.answers]
-    advice = "labels are numbers" if is_number else threshold_advice(group, ruler, costs, seed)
-    corrected, refusal = _corrected(group, scores, is_number, ruler, seed)
-    return CriterionCalibration(
-        criterion=key.criterion,
-        level=key.level,
-        kind="numbers" if is_number else "outcomes",
-        scores=len(scores),
-        unscored=sum(score.value is None and score.passed is None for score in scores),
-        labelled=len(labelled),
-        cases=len({one.score.case for one in labelled}),
-        raters=len({rater for one in labelled for rater in one.answers}),
-        random=sum(one.is_random for one in labelled),
-        hand_picked=sum(not one.is_random for one in labelled),
-        outcomes=None if is_number else outcome_agreement(group, seed),
-        numbers=number_agreement(group, seed) if is_number else None,
-        between_people=people_agreement(group, seed),
-        threshold=None if isinstance(advice, str) else advice,
-        no_threshold=advice if isinstance(advice, str) else None,
-        slices=[] if is_number else _slices(labelled, seed),
-        measure="mean" if is_number else "pass_rate",
-        corrected=corrected,
-        not_corrected=refusal,
-    )
-
-
-def _corrected(
-    group: Sequence[LabelledScore], scores: Sequence[JudgedScore], is_number: bool, ruler: Ruler, seed: int
-) -> tuple[list[Corrected], str | None]:
-    """Returns the corrected figures, and why there is none of all scores."""
-    if not is_number and all(score.passed is None for score in scores):
-        if any(score.value is not None for score in scores):
-            return [], "the criterion has no threshold, so that there is no pass rate to correct"
-        return [], f"none of the {len(scores)} scores is decided"
-    if is_number and all(score.value is None for score in scores):
-        return [], f"none of the {len(scores)} scores has a value"
-    try:
-        sample = random_part(group, scores)
-    except NoCorrectionError as error:
-        return [], str(error)
-    correction = Correction(sample, is_number, ruler.scale if is_number else (0.0, 1.0), seed)
-    groups = [*score_groups(scores)][:_MOST_SLICES]
-    found = [correction.figure(one, scores) for one in groups]
-    return found, found[0].reason
-
-
-def _slices(labelled: Sequence[LabelledScore], seed: int) -> list[SliceAgreement]:
-    found = []
-    for group in [*score_groups([one.score for one in labelled])][1 : _MOST_SLICES + 1]:
-        pairs = outcome_pairs([one for one in labelled if group.holds(one.score)])
-        if pairs and group.kind != "all":
-            found.append(
-                SliceAgreement(
-                    group=group.kind,
-                    name=group.name,
-                    agreement=agreement_figure(pairs),
-                    kappa=kappa_figure(pairs, seed),
-                )
-            )
-    return found
+    return _case_mean([*zip(found.cases, map(float, costs), strict=True)], seed)
 
 
 # How far a criterion and people agree.
 
 
-class OutcomePair(NamedTuple):
+class _OutcomePair(NamedTuple):
     """What the majority of raters and the criterion say of one score."""
 
     case: str
@@ -336,18 +337,17 @@ class OutcomePair(NamedTuple):
     judged: bool
 
 
-def outcome_pairs(group: Sequence[LabelledScore]) -> list[OutcomePair]:
+def _outcome_pairs(group: Sequence[LabelledScore]) -> list[_OutcomePair]:
     """Returns the scores with an outcome on both sides, without those whose raters are equally divided."""
     return [
-        OutcomePair(one.score.case, one.mean > 0.5, one.score.passed)
+        _OutcomePair(one.score.case, one.mean > 0.5, one.score.passed)
         for one in group
         if one.answers and one.score.passed is not None and one.mean != 0.5
     ]
 
 
-def outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgreement | None:
-    """Returns the agreement of outcomes; None: no score has one on both sides."""
-    pairs = outcome_pairs(group)
+def _outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgreement | None:
+    pairs = _outcome_pairs(group)
     tied = sum(bool(one.answers) and one.mean == 0.5 for one in group)
     if not pairs:
         return None
@@ -366,7 +366,7 @@ def outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgree
         undecided_pass=sum(undecided),
         undecided_fail=len(undecided) - sum(undecided),
         agreement=agreement_figure(pairs),
-        kappa=kappa_figure(pairs, seed),
+        kappa=_kappa_figure(pairs, seed),
         precision=_share([p for p in pairs if p.judged], "the criterion passes nothing"),
         recall=_share([p for p in pairs if p.people], "people pass nothing"),
         fail_precision=_share([p for p in pairs if not p.judged], "the criterion fails nothing"),
@@ -374,12 +374,12 @@ def outcome_agreement(group: Sequence[LabelledScore], seed: int) -> OutcomeAgree
     )
 
 
-def agreement_figure(pairs: Sequence[OutcomePair]) -> LabelFigure:
+def agreement_figure(pairs: Sequence[_OutcomePair]) -> LabelFigure:
     """Returns the share of equal outcomes."""
     return _share(pairs, "no score has an outcome on both sides")
 
 
-def _share(pairs: Sequence[OutcomePair], nothing: str) -> LabelFigure:
+def _share(pairs: Sequence[_OutcomePair], nothing: str) -> LabelFigure:
     """Returns the share of equal outcomes; Wilson's interval with the effective number of scores."""
     if not pairs:
         return LabelFigure(value=None, count=0, reason=nothing)
@@ -389,21 +389,19 @@ def _share(pairs: Sequence[OutcomePair], nothing: str) -> LabelFigure:
     return LabelFigure(value=share.value, count=len(pairs), interval=_bounds(interval))
 
 
-def kappa_figure(pairs: Sequence[OutcomePair], seed: int) -> LabelFigure:
-    """Returns Cohen's kappa with the bootstrap's interval over cases."""
+def _kappa_figure(pairs: Sequence[_OutcomePair], seed: int) -> LabelFigure:
     value = cohens_kappa([(pair.people, pair.judged) for pair in pairs])
     if value is None:
         why = "people and the criterion give everything one and the same outcome" if pairs else "no score"
         return LabelFigure(value=None, count=len(pairs), reason=why)
-    by_case: dict[str, list[OutcomePair]] = defaultdict(list)
+    by_case: dict[str, list[_OutcomePair]] = defaultdict(list)
     for pair in pairs:
         by_case[pair.case].append(pair)
     interval = kappa_interval({case: _table(own) for case, own in by_case.items()}, seed)
     return _with_interval(value, len(pairs), interval)
 
 
-def people_agreement(group: Sequence[LabelledScore], seed: int) -> LabelFigure | None:
-    """Returns Krippendorff's alpha between raters; None: no score has labels of two."""
+def _people_agreement(group: Sequence[LabelledScore], seed: int) -> LabelFigure | None:
     units = [(one.score.case, [*one.answers.values()]) for one in group if len(one.answers) > 1]
     return _alpha(units, seed) if units else None
 
@@ -418,8 +416,7 @@ def _alpha(units: Sequence[tuple[str, list[float]]], seed: int) -> LabelFigure:
     return _with_interval(value, len(units), alpha_interval(by_case, seed))
 
 
-def number_agreement(group: Sequence[LabelledScore], seed: int) -> NumberAgreement | None:
-    """Returns the agreement of values with numbers; None: no score has both."""
+def _number_agreement(group: Sequence[LabelledScore], seed: int) -> NumberAgreement | None:
     known = [
         (one.score.case, one.score.value, one.mean)
         for one in group
@@ -432,15 +429,14 @@ def number_agreement(group: Sequence[LabelledScore], seed: int) -> NumberAgreeme
     if len(set(values)) > 1 and len(set(labels)) > 1:
         linked = LabelFigure(value=correlation(values, labels), count=len(known))
     return NumberAgreement(
-        bias=case_mean([(case, value - label) for case, value, label in known], seed),
-        distance=case_mean([(case, abs(value - label)) for case, value, label in known], seed),
+        bias=_case_mean([(case, value - label) for case, value, label in known], seed),
+        distance=_case_mean([(case, abs(value - label)) for case, value, label in known], seed),
         correlation=linked,
         alpha=_alpha([(case, [value, label]) for case, value, label in known], seed),
     )
 
 
-def case_mean(values: Sequence[tuple[str, float]], seed: int) -> LabelFigure:
-    """Returns the mean over the means of the cases, with the bootstrap's interval."""
+def _case_mean(values: Sequence[tuple[str, float]], seed: int) -> LabelFigure:
     by_case: dict[str, list[float]] = defaultdict(list)
     for case, value in values:
         by_case[case].append(value)
@@ -450,7 +446,7 @@ def case_mean(values: Sequence[tuple[str, float]], seed: int) -> LabelFigure:
     return LabelFigure(value=means.mean, count=len(values), interval=_bounds(interval), reason=why)
 
 
-def _table(pairs: Sequence[OutcomePair]) -> Confusion:
+def _table(pairs: Sequence[_OutcomePair]) -> Confusion:
     return confusion([pair.people for pair in pairs], [pair.judged for pair in pairs])
 
 
@@ -466,7 +462,7 @@ def _bounds(interval: Interval | None) -> Bounds | None:
 # Figures of all scores without the judge's bias, by labels of a random sample.
 
 
-class ScoreGroup(NamedTuple):
+class _ScoreGroup(NamedTuple):
     """A part of the scores: all, an app version, or a slice."""
 
     kind: CalibrationGroup
@@ -479,16 +475,15 @@ class ScoreGroup(NamedTuple):
         return self.kind == "all" or self.name in score.slices
 
 
-def score_groups(scores: Sequence[JudgedScore]) -> Iterator[ScoreGroup]:
-    """Yields all scores as one group, then the app versions if there are several, then the slices."""
-    yield ScoreGroup("all", None)
+def _score_groups(scores: Sequence[JudgedScore]) -> Iterator[_ScoreGroup]:
+    yield _ScoreGroup("all", None)
     versions = dict.fromkeys(score.app_version for score in scores)
     yield from (
-        ScoreGroup("app_version", name)
+        _ScoreGroup("app_version", name)
         for name in sorted(versions, key=lambda name: name or "")
         if len(versions) > 1
     )
-    yield from (ScoreGroup("slice", name) for name in sorted({n for score in scores for n in score.slices}))
+    yield from (_ScoreGroup("slice", name) for name in sorted({n for score in scores for n in score.slices}))
 
 
 class _GroupParts(NamedTuple):
@@ -499,22 +494,15 @@ class _GroupParts(NamedTuple):
     others: list[JudgedScore]
 
 
-class Correction(NamedTuple):
-    """How the figures of a criterion are corrected.
-
-    Attributes:
-        sample: The random sample.
-        is_mean: Whether values are corrected, not outcomes.
-        scale: Lowest and highest label; None: not known.
-        seed: Seed, such as `SEED`.
-    """
+class _Correction(NamedTuple):
+    """How the figures of a criterion are corrected; without a scale, its labels have no bounds."""
 
     sample: RandomPart
     is_mean: bool
     scale: tuple[float, float] | None
     seed: int
 
-    def figure(self, group: ScoreGroup, scores: Sequence[JudgedScore]) -> Corrected:
+    def figure(self, group: _ScoreGroup, scores: Sequence[JudgedScore]) -> Corrected:
         """Returns the corrected figure of a group, or why there is none."""
         of_group = [score for score in scores if group.holds(score)]
         decided = [score for score in of_group if self._judged(score) is not None]

@@ -69,12 +69,12 @@ class Ruler(Struct, frozen=True):
     has_values: bool = True
 
 
-_SCORES_OUTCOMES = {"PASS": True, "FAIL": False}
+_OUTCOMES = {"PASS": True, "FAIL": False}
 
 
 def outcome_of(text: str | None) -> bool | None:
     """Returns whether an outcome is PASS; None if it is neither PASS nor FAIL."""
-    return _SCORES_OUTCOMES.get(text or "")
+    return _OUTCOMES.get(text or "")
 
 
 def last_revisions(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
@@ -117,7 +117,7 @@ def _judged(row: ScoreRow, ruler: Ruler) -> JudgedScore:
 
 
 _NAMED = 5
-_OUTCOMES = {"PASS": 1.0, "up": 1.0, "FAIL": 0.0, "down": 0.0}
+_ANSWERS = {"PASS": 1.0, "up": 1.0, "FAIL": 0.0, "down": 0.0}
 
 
 class LabelLine(NamedTuple):
@@ -278,11 +278,11 @@ def _answer(labelled: LabelledScore, problems: LabelProblems) -> None:
 
 
 def _number(label: str | float | None) -> float:
-    return _OUTCOMES[label] if isinstance(label, str) else float(label or 0.0)
+    return _ANSWERS[label] if isinstance(label, str) else float(label or 0.0)
 
 
 def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> None:
-    last = last_number(group)
+    last = _last_number(group)
     for labelled in group:
         missing = [line for line in labelled.lines if line.label.label is None]
         if missing and not labelled.answers:
@@ -290,7 +290,7 @@ def _name_missing(group: Sequence[LabelledScore], problems: LabelProblems) -> No
             problems.add("after_end" if is_after else "no_label", missing)
 
 
-def last_number(group: Iterable[LabelledScore]) -> int | None:
+def _last_number(group: Iterable[LabelledScore]) -> int | None:
     """Returns the last place in the order of drawing that has a label; None without such places."""
     return max((one.number for one in group if one.number is not None and one.answers), default=None)
 
@@ -336,7 +336,7 @@ def random_part(group: Sequence[LabelledScore], scores: Sequence[JudgedScore]) -
         raise NoCorrectionError(
             "the labels are hand-picked; only labels of a random sample speak for all conversations"
         )
-    last = last_number(drawn)
+    last = _last_number(drawn)
     draws = {one.draw for one in drawn if one.draw is not None}
     if len(draws) > 1:
         raise NoCorrectionError(f"the labels are of {len(draws)} random samples; give those of one")

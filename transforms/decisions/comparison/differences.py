@@ -1,4 +1,4 @@
-"""Differences by slice and by turn index: they point, they do not decide."""
+"""Compares two sides: every criterion in its family, slices and turn indices, ratios of quantiles."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
@@ -28,16 +28,18 @@ from turnwise.transforms.decisions.comparison.estimates import (
     bounds_of,
     calibration_notes,
     difference_of,
+    paired_estimate,
     with_correction,
     word_for,
 )
-from turnwise.transforms.decisions.comparison.sentences import runs_of, sentence
+from turnwise.transforms.decisions.comparison.sentences import sentence
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     MatchedValues,
     SideValues,
     match,
     measure_of,
+    runs_of,
     value_direction,
     values_of,
 )
@@ -47,7 +49,6 @@ from turnwise.transforms.decisions.comparison.values import (
     group_estimate,
     group_values,
     lasting_word,
-    paired_estimate,
     paired_values,
     three_readings,
 )
@@ -56,6 +57,257 @@ from turnwise.transforms.metrics.repeats import LANGUAGE, TAG, is_wanted
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import SEED, Numbers, interpolated_quantile, resampling_weights
 from turnwise.transforms.statistics.tests import Interval, benjamini_hochberg, holm, normal_quantile
+
+
+class CompareOptions(Struct, frozen=True):
+    """What a comparison is asked for.
+
+    Attributes:
+        by: What pairs conversations; None: the id that pairs most cases.
+        margin: Largest difference that does not matter, as a share of the scale, 0..1.
+        alpha: Level of significance of what decides, between 0 and 1.
+        q: Level of the false discovery rate of what points, between 0 and 1.
+        slices: Dimensions of the slices, as in the config.
+        any_verdicts: Whether verdicts are compared although different criteria decide them.
+        details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
+    """
+
+    by: PairedBy | None = None
+    margin: float = 0.02
+    alpha: float = 0.05
+    q: float = 0.1
+    slices: Sequence[str] = ()
+    any_verdicts: bool = False
+    details: bool = True
+
+
+def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
+    """Compares B with A.
+
+    Args:
+        a: The base; at least one conversation.
+        b: The candidate; at least one conversation.
+        options: What is asked for.
+    """
+    setup = Setup(options.alpha, options.margin, options.q, SEED, options.details)
+    paired = match(a.conversations, b.conversations, options.by)
+    matched, pairing = values_of(paired), paired.pairing
+    changes: list[RulerChange] = ruler_changes(a, b)
+    measures, missing = _measures(a, b)
+    if not options.any_verdicts:
+        measures = _without_verdicts(measures, missing, changes)
+    measured = _measure_all(matched, measures, setup)
+    overall = [(one.measure, one.estimate) for one in measured]
+    parts = _compare_parts(matched, overall, options.slices, setup) if options.details else NO_PARTS
+    criteria = _compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
+    criteria = [with_correction(own, a, b) for own in criteria]
+    return Comparison(
+        a=_side(a, pairing.by),
+        b=_side(b, pairing.by),
+        pairing=pairing,
+        margin=options.margin,
+        alpha=options.alpha,
+        q=options.q,
+        criteria=criteria,
+        not_compared=missing,
+        slices=parts.slices,
+        flips=flips(matched, measures) if options.details else [],
+        ruler=changes,
+        notes=[*comparison_notes(a, b, paired, changes, parts.left_out), *calibration_notes(criteria, a, b)],
+        word=next((own.overall.word for own in criteria if own.criterion == STATUS), None),
+    )
+
+
+def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
+    """Returns what is compared, verdicts first, and why other criteria are not."""
+    own, other = a.conversations.criteria, b.conversations.criteria
+    names = sorted((name for name in own if name in other), key=lambda name: name != STATUS)
+    thresholds = {
+        name
+        for side in (a, b)
+        if side.document is not None
+        for name, settings in side.document.criteria.items()
+        if settings.get("threshold") is not None
+    }
+    missing = {name: f"{b.name} has no score of it" for name in own if name not in other}
+    missing |= {name: f"{a.name} has no score of it" for name in other if name not in own}
+    return [measure_of(name, [own[name], other[name]], name in thresholds) for name in names], missing
+
+
+def _without_verdicts(
+    measures: list[CriterionMeasure], missing: dict[str, str], changes: Sequence[RulerChange]
+) -> list[CriterionMeasure]:
+    """Returns the measures without the verdicts, and adds the reason, if different criteria decide them."""
+    change = next((change for change in changes if change.criteria == [STATUS]), None)
+    if change is None or all(measure.criterion != STATUS for measure in measures):
+        return measures
+    missing[STATUS] = f"decided by different criteria ({change.a} for A, {change.b} for B)"
+    return [measure for measure in measures if measure.criterion != STATUS]
+
+
+def _side(side: ComparedSide, by: PairedBy) -> Side:
+    conversations = side.conversations
+    passed, failed = (_verdicts(conversations, outcome) for outcome in ("PASS", "FAIL"))
+    names = conversations.own_cases() if by == "nothing" else conversations.case_names(by)
+    counted = zip(names.values, names.counts().tolist(), strict=True)
+    sizes = [number for name, number in counted if number and name is not None]
+    return Side(
+        name=side.name,
+        source=side.source,
+        run_ids=side.run_ids,
+        app_versions=sorted(conversations.app_versions.used(), key=lambda v: (v is None, v or "")),
+        conversations=len(conversations),
+        cases=len(sizes),
+        repeated_cases=sum(size > 1 for size in sizes),
+        passed=passed,
+        failed=failed,
+        undecided=len(conversations) - passed - failed,
+        lost=side.lost,
+        problems=[*side.problems],
+        create_time=side.document.create_time if side.document else None,
+    )
+
+
+def _verdicts(conversations: ConversationColumns, outcome: str) -> int:
+    """Returns the number of verdicts of one kind."""
+    found = conversations.criteria.get(STATUS)
+    return 0 if found is None else int(found.where(lambda kind: kind.outcome == outcome).sum())
+
+
+# Compares all criteria of two sides, each in its family.
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """One criterion with its difference over everything.
+
+    Attributes:
+        measure: What is compared.
+        estimate: The difference.
+        family: Criteria whose p-values are adjusted together: the verdicts alone; those with outcomes; those
+            without.
+    """
+
+    measure: CriterionMeasure
+    estimate: Estimate
+
+    @property
+    def family(self) -> str:
+        """Name of the family."""
+        if self.measure.criterion == STATUS:
+            return "verdicts"
+        return "outcomes" if self.measure.has_outcomes else "values"
+
+
+def _measure_all(
+    matched: MatchedValues, measures: Sequence[CriterionMeasure], setup: Setup
+) -> list[Measured]:
+    return [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
+
+
+def _compare_criteria(
+    matched: MatchedValues,
+    measured: Sequence[Measured],
+    turns: Mapping[str, Sequence[TurnDifference]],
+    setup: Setup,
+    names: tuple[str, str],
+) -> list[CriterionComparison]:
+    """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family."""
+    found = []
+    for one in measured:
+        others = [
+            other.estimate.p
+            for other in measured
+            if other is not one and other.family == one.family and other.estimate.p is not None
+        ]
+        own = _compare(matched, one, others, list(turns.get(one.measure.criterion, ())), setup)
+        said = sentence(own, *names, matched.pairing.by)
+        found.append(msgspec.structs.replace(own, sentence=said))
+    return found
+
+
+def _compare(
+    matched: MatchedValues,
+    one: Measured,
+    other_p: Sequence[float],
+    turns: list[TurnDifference],
+    setup: Setup,
+) -> CriterionComparison:
+    measure, whole = one.measure, one.estimate
+    adjusted = None if whole.p is None else holm([whole.p, *other_p])[0]
+    is_share, is_paired = measure.measure == "pass_rate", matched.pairing.by != "nothing"
+    counts = _sides_alone(matched, measure) if is_paired else (0, 0)
+    both = _both(matched, measure) if is_share and is_paired else (None, None)
+    undecided = three_readings(matched, measure, setup, whole, other_p)
+    said = lasting_word(word_for(whole, adjusted, measure, setup), undecided)
+    with_quantiles = setup.details and measure.unit != "score"
+    return CriterionComparison(
+        criterion=measure.criterion,
+        measure=measure.measure,
+        unit=measure.unit,
+        better_is=measure.better_is,
+        threshold=measure.threshold,
+        overall=difference_of(whole, said),
+        p_adjusted=adjusted,
+        mid_p=whole.mid_p,
+        effect=whole.effect,
+        effect_kind=whole.effect_kind,
+        gained=whole.higher,
+        lost=whole.lower,
+        both_pass=both[0],
+        both_fail=both[1],
+        only_a=counts[0],
+        only_b=counts[1],
+        unpaired=_unpaired(matched, measure, setup) if is_paired else None,
+        mean=_mean(matched, measure, setup) if measure.has_more_values and is_share else None,
+        undecided=undecided,
+        quantiles=_quantile_ratios(matched, measure, setup) if with_quantiles else [],
+        turns=turns,
+        judge=_judge_noise(matched, measure) if setup.details else None,
+    )
+
+
+def _sides_alone(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
+    """Returns how many paired cases have a value on one side alone: in A, in B."""
+    has_a, has_b = (side.runs(measure).counts > 0 for side in (matched.a, matched.b))
+    return int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
+
+
+def _both(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
+    """Returns how many paired cases pass in all runs of both sides, and how many fail in all."""
+    _, a, b = paired_values(matched, measure)
+    # The mean of values from 0 to 1 is 1, or 0, where all of them are.
+    passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
+    return passed, failed
+
+
+def _unpaired(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
+    """Returns the difference over all conversations, if some have no partner."""
+    pairing = matched.pairing
+    if not (pairing.only_a or pairing.only_b or pairing.unidentified_a or pairing.unidentified_b):
+        return None
+    found = group_estimate(group_values(matched.a, measure), group_values(matched.b, measure), measure, setup)
+    return difference_of(found, word_for(found, found.p, measure, setup))
+
+
+def _mean(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
+    """Returns the difference of the mean values beside that of the outcomes, if they say more."""
+    if all(side.observed.is_binary(measure) for side in (matched.a, matched.b)):
+        return None
+    values = measure.as_mean(value_direction(measure.criterion))
+    found = estimate(matched, values, setup)
+    return difference_of(found, word_for(found, found.p, values, setup))
+
+
+def _judge_noise(matched: MatchedValues, measure: CriterionMeasure) -> JudgeNoise | None:
+    sides = matched.a, matched.b
+    found = [own for side in sides for own in side.observed.at(side.rows.tolist(), measure)]
+    voted = sum(own.voted for own in found)
+    flipped = sum(own.flipped for own in found)
+    return JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None
+
+
+# Differences by slice and by turn index: they point, they do not decide.
+
 
 MOST_SLICES = 100
 MOST_TURNS = 30
@@ -88,20 +340,13 @@ class Parts(Struct, frozen=True):
 NO_PARTS = Parts([], {}, 0)
 
 
-def compare_parts(
+def _compare_parts(
     matched: MatchedValues,
     overall: Sequence[tuple[CriterionMeasure, Estimate]],
     wanted: Sequence[str],
     setup: Setup,
 ) -> Parts:
-    """Compares every slice and turn index, with q-values over all of them together.
-
-    Args:
-        matched: The conversations.
-        overall: The criteria with their differences over everything.
-        wanted: Dimensions of the slices, as in the config.
-        setup: What is asked for.
-    """
+    """Compares every slice and turn index, with q-values over all of them together."""
     slices = _slices(matched, wanted)
     kept = sorted(slices, key=lambda name: (-_size(slices[name]), name))[:MOST_SLICES]
     parts = [part for name in sorted(kept) for part in _of_slice(name, slices[name], overall, setup)]
@@ -131,7 +376,7 @@ def _slices(matched: MatchedValues, wanted: Sequence[str]) -> dict[str, MatchedV
     """Returns the conversations of each slice; a slice that holds everything is none."""
     if not wanted:
         return {}
-    a, b = (slice_names(side.observed.conversations, wanted) for side in (matched.a, matched.b))
+    a, b = (_slice_names(side.observed.conversations, wanted) for side in (matched.a, matched.b))
     names = {name for side in (a, b) for own in side for name in own}
     found = {name: _within(matched, [name in own for own in a], [name in own for own in b]) for name in names}
     return {name: own for name, own in found.items() if 0 < _size(own) < _size(matched)}
@@ -148,7 +393,7 @@ def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) ->
         ConfigError: No conversation has a slice of one of the names.
     """
     for name in wanted:
-        if not any(any(slice_names(side, [name])) for side in sides):
+        if not any(any(_slice_names(side, [name])) for side in sides):
             tags = {tag for side in sides for own in side.tags.used() for tag in own}
             has_language = any(any(side.languages) for side in sides)
             named = sorted({tag.partition(":")[0] for tag in tags if ":" in tag})
@@ -157,8 +402,7 @@ def check_slices(sides: Sequence[ConversationColumns], wanted: Sequence[str]) ->
             raise ConfigError(f"--slices {name}: no conversation has one (there are: {shown or 'none'})")
 
 
-def slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> list[set[str]]:
-    """Returns the slices of every conversation."""
+def _slice_names(conversations: ConversationColumns, wanted: Sequence[str]) -> list[set[str]]:
     found = [{tag for tag in tags if is_wanted(tag, wanted)} for tags in conversations.tags]
     if LANGUAGE in wanted:
         for names, language in zip(found, conversations.languages, strict=True):
@@ -285,263 +529,6 @@ def _stands_out(q: float | None, setup: Setup) -> bool:
     return q is not None and q < setup.q
 
 
-# Compares two sides: the whole result.
-
-
-class CompareOptions(Struct, frozen=True):
-    """What a comparison is asked for.
-
-    Attributes:
-        by: What pairs conversations; None: the id that pairs most cases.
-        margin: Largest difference that does not matter, as a share of the scale, 0..1.
-        alpha: Level of significance of what decides, between 0 and 1.
-        q: Level of the false discovery rate of what points, between 0 and 1.
-        slices: Dimensions of the slices, as in the config.
-        any_verdicts: Whether verdicts are compared although different criteria decide them.
-        details: Whether turns, slices, flips, quantiles and votes of judges are looked at, too.
-    """
-
-    by: PairedBy | None = None
-    margin: float = 0.02
-    alpha: float = 0.05
-    q: float = 0.1
-    slices: Sequence[str] = ()
-    any_verdicts: bool = False
-    details: bool = True
-
-
-def compare(a: ComparedSide, b: ComparedSide, options: CompareOptions) -> Comparison:
-    """Compares B with A.
-
-    Args:
-        a: The base; at least one conversation.
-        b: The candidate; at least one conversation.
-        options: What is asked for.
-    """
-    setup = Setup(options.alpha, options.margin, options.q, SEED, options.details)
-    paired = match(a.conversations, b.conversations, options.by)
-    matched, pairing = values_of(paired), paired.pairing
-    changes: list[RulerChange] = ruler_changes(a, b)
-    measures, missing = _measures(a, b)
-    if not options.any_verdicts:
-        measures = _without_verdicts(measures, missing, changes)
-    measured = measure_all(matched, measures, setup)
-    overall = [(one.measure, one.estimate) for one in measured]
-    parts = compare_parts(matched, overall, options.slices, setup) if options.details else NO_PARTS
-    criteria = compare_criteria(matched, measured, parts.turns, setup, (a.name, b.name))
-    criteria = [with_correction(own, a, b) for own in criteria]
-    return Comparison(
-        a=_side(a, pairing.by),
-        b=_side(b, pairing.by),
-        pairing=pairing,
-        margin=options.margin,
-        alpha=options.alpha,
-        q=options.q,
-        criteria=criteria,
-        not_compared=missing,
-        slices=parts.slices,
-        flips=flips(matched, measures) if options.details else [],
-        ruler=changes,
-        notes=[*comparison_notes(a, b, paired, changes, parts.left_out), *calibration_notes(criteria, a, b)],
-        word=next((own.overall.word for own in criteria if own.criterion == STATUS), None),
-    )
-
-
-def _measures(a: ComparedSide, b: ComparedSide) -> tuple[list[CriterionMeasure], dict[str, str]]:
-    """Returns what is compared, verdicts first, and why other criteria are not."""
-    own, other = a.conversations.criteria, b.conversations.criteria
-    names = sorted((name for name in own if name in other), key=lambda name: name != STATUS)
-    thresholds = {
-        name
-        for side in (a, b)
-        if side.document is not None
-        for name, settings in side.document.criteria.items()
-        if settings.get("threshold") is not None
-    }
-    missing = {name: f"{b.name} has no score of it" for name in own if name not in other}
-    missing |= {name: f"{a.name} has no score of it" for name in other if name not in own}
-    return [measure_of(name, [own[name], other[name]], name in thresholds) for name in names], missing
-
-
-def _without_verdicts(
-    measures: list[CriterionMeasure], missing: dict[str, str], changes: Sequence[RulerChange]
-) -> list[CriterionMeasure]:
-    """Returns the measures without the verdicts, and adds the reason, if different criteria decide them."""
-    change = next((change for change in changes if change.criteria == [STATUS]), None)
-    if change is None or all(measure.criterion != STATUS for measure in measures):
-        return measures
-    missing[STATUS] = f"decided by different criteria ({change.a} for A, {change.b} for B)"
-    return [measure for measure in measures if measure.criterion != STATUS]
-
-
-def _side(side: ComparedSide, by: PairedBy) -> Side:
-    conversations = side.conversations
-    passed, failed = (_verdicts(conversations, outcome) for outcome in ("PASS", "FAIL"))
-    names = conversations.own_cases() if by == "nothing" else conversations.case_names(by)
-    counted = zip(names.values, names.counts().tolist(), strict=True)
-    sizes = [number for name, number in counted if number and name is not None]
-    return Side(
-        name=side.name,
-        source=side.source,
-        run_ids=side.run_ids,
-        app_versions=sorted(conversations.app_versions.used(), key=lambda v: (v is None, v or "")),
-        conversations=len(conversations),
-        cases=len(sizes),
-        repeated_cases=sum(size > 1 for size in sizes),
-        passed=passed,
-        failed=failed,
-        undecided=len(conversations) - passed - failed,
-        lost=side.lost,
-        problems=[*side.problems],
-        create_time=side.document.create_time if side.document else None,
-    )
-
-
-def _verdicts(conversations: ConversationColumns, outcome: str) -> int:
-    """Returns the number of verdicts of one kind."""
-    found = conversations.criteria.get(STATUS)
-    return 0 if found is None else int(found.where(lambda kind: kind.outcome == outcome).sum())
-
-
-# Compares all criteria of two sides, each in its family.
-
-
-class Measured(msgspec.Struct, frozen=True):
-    """One criterion with its difference over everything.
-
-    Attributes:
-        measure: What is compared.
-        estimate: The difference.
-        family: Criteria whose p-values are adjusted together: the verdicts alone; those with outcomes; those
-            without.
-    """
-
-    measure: CriterionMeasure
-    estimate: Estimate
-
-    @property
-    def family(self) -> str:
-        """Name of the family."""
-        if self.measure.criterion == STATUS:
-            return "verdicts"
-        return "outcomes" if self.measure.has_outcomes else "values"
-
-
-def measure_all(matched: MatchedValues, measures: Sequence[CriterionMeasure], setup: Setup) -> list[Measured]:
-    """Returns the criteria with their differences."""
-    return [Measured(measure, estimate(matched, measure, setup)) for measure in measures]
-
-
-def compare_criteria(
-    matched: MatchedValues,
-    measured: Sequence[Measured],
-    turns: Mapping[str, Sequence[TurnDifference]],
-    setup: Setup,
-    names: tuple[str, str],
-) -> list[CriterionComparison]:
-    """Returns the compared criteria; the words rest on p-values adjusted by Holm within each family.
-
-    Args:
-        matched: The conversations.
-        measured: The criteria with their differences.
-        turns: Criterion -> differences by turn index.
-        setup: What is asked for.
-        names: How texts call A and B.
-    """
-    found = []
-    for one in measured:
-        others = [
-            other.estimate.p
-            for other in measured
-            if other is not one and other.family == one.family and other.estimate.p is not None
-        ]
-        own = _compare(matched, one, others, list(turns.get(one.measure.criterion, ())), setup)
-        said = sentence(own, *names, matched.pairing.by)
-        found.append(msgspec.structs.replace(own, sentence=said))
-    return found
-
-
-def _compare(
-    matched: MatchedValues,
-    one: Measured,
-    other_p: Sequence[float],
-    turns: list[TurnDifference],
-    setup: Setup,
-) -> CriterionComparison:
-    measure, whole = one.measure, one.estimate
-    adjusted = None if whole.p is None else holm([whole.p, *other_p])[0]
-    is_share, is_paired = measure.measure == "pass_rate", matched.pairing.by != "nothing"
-    counts = _sides_alone(matched, measure) if is_paired else (0, 0)
-    both = _both(matched, measure) if is_share and is_paired else (None, None)
-    undecided = three_readings(matched, measure, setup, whole, other_p)
-    said = lasting_word(word_for(whole, adjusted, measure, setup), undecided)
-    with_quantiles = setup.details and measure.unit != "score"
-    return CriterionComparison(
-        criterion=measure.criterion,
-        measure=measure.measure,
-        unit=measure.unit,
-        better_is=measure.better_is,
-        threshold=measure.threshold,
-        overall=difference_of(whole, said),
-        p_adjusted=adjusted,
-        mid_p=whole.mid_p,
-        effect=whole.effect,
-        effect_kind=whole.effect_kind,
-        gained=whole.higher,
-        lost=whole.lower,
-        both_pass=both[0],
-        both_fail=both[1],
-        only_a=counts[0],
-        only_b=counts[1],
-        unpaired=_unpaired(matched, measure, setup) if is_paired else None,
-        mean=_mean(matched, measure, setup) if measure.has_more_values and is_share else None,
-        undecided=undecided,
-        quantiles=quantile_ratios(matched, measure, setup) if with_quantiles else [],
-        turns=turns,
-        judge=_judge_noise(matched, measure) if setup.details else None,
-    )
-
-
-def _sides_alone(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
-    """Returns how many paired cases have a value on one side alone: in A, in B."""
-    has_a, has_b = (side.runs(measure).counts > 0 for side in (matched.a, matched.b))
-    return int((has_a & ~has_b).sum()), int((has_b & ~has_a).sum())
-
-
-def _both(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
-    """Returns how many paired cases pass in all runs of both sides, and how many fail in all."""
-    _, a, b = paired_values(matched, measure)
-    # The mean of values from 0 to 1 is 1, or 0, where all of them are.
-    passed, failed = (int(((a.means == value) & (b.means == value)).sum()) for value in (1, 0))
-    return passed, failed
-
-
-def _unpaired(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
-    """Returns the difference over all conversations, if some have no partner."""
-    pairing = matched.pairing
-    if not (pairing.only_a or pairing.only_b or pairing.unidentified_a or pairing.unidentified_b):
-        return None
-    found = group_estimate(group_values(matched.a, measure), group_values(matched.b, measure), measure, setup)
-    return difference_of(found, word_for(found, found.p, measure, setup))
-
-
-def _mean(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> VersionDifference | None:
-    """Returns the difference of the mean values beside that of the outcomes, if they say more."""
-    if all(side.observed.is_binary(measure) for side in (matched.a, matched.b)):
-        return None
-    values = measure.as_mean(value_direction(measure.criterion))
-    found = estimate(matched, values, setup)
-    return difference_of(found, word_for(found, found.p, values, setup))
-
-
-def _judge_noise(matched: MatchedValues, measure: CriterionMeasure) -> JudgeNoise | None:
-    sides = matched.a, matched.b
-    found = [own for side in sides for own in side.observed.at(side.rows.tolist(), measure)]
-    voted = sum(own.voted for own in found)
-    flipped = sum(own.flipped for own in found)
-    return JudgeNoise(voted=voted, flipped=flipped, flip_rate=flipped / voted) if voted else None
-
-
 # Ratios of quantiles of latencies and counts, with bootstrap intervals over cases.
 
 QUANTILES = (0.5, 0.9, 0.99)
@@ -560,7 +547,7 @@ class _Values:
         self.values: Numbers = np.asarray([value for _, value in ordered], dtype=np.float64)
 
 
-def quantile_ratios(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> list[QuantileRatio]:
+def _quantile_ratios(matched: MatchedValues, measure: CriterionMeasure, setup: Setup) -> list[QuantileRatio]:
     """Returns the ratios of the quantiles over all single values, those of turns where there are any.
 
     Paired: over the cases on both sides. An interval needs 10 cases a side.

@@ -1,7 +1,8 @@
-"""What criteria gave the conversations of a side, by case: counts and means."""
+"""Conversations paired by case, and what criteria gave each case: counts and means."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from statistics import fmean
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,13 +11,14 @@ from msgspec import Struct
 from turnwise.schemas.comparison import ComparedMeasure, PairedBy, Pairing
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.comparison.sentences import Bools, Integers, Runs, runs_at
 from turnwise.transforms.decisions.comparison.sides import (
+    Bools,
     CaseNames,
     CaseRows,
     CodedColumn,
     ConversationColumns,
     CriterionColumn,
+    Integers,
     are_binary,
     common,
     distinct_pairs,
@@ -25,6 +27,52 @@ from turnwise.transforms.decisions.comparison.sides import (
 )
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.resampling import Numbers
+
+_EXACT = 2.0**53
+
+
+class Runs(NamedTuple):
+    """Values of the runs of every case.
+
+    Attributes:
+        counts: Number of values.
+        means: Their mean; without any, 0.
+    """
+
+    counts: Integers
+    means: Numbers
+
+    def at(self, kept: Bools) -> "Runs":
+        """Returns those of some cases."""
+        return Runs(self.counts[kept], self.means[kept])
+
+    @property
+    def total(self) -> int:
+        """Number of values of all cases."""
+        return int(self.counts.sum())
+
+
+def runs_of(cases: Iterable[Sequence[float]]) -> Runs:
+    """Returns the values of each case, at least one, as counts and means."""
+    lists = list(cases)
+    return Runs(np.asarray([*map(len, lists)], np.int64), np.asarray([*map(fmean, lists)], np.float64))
+
+
+def _runs_at(values: Numbers, places: Integers, size: int) -> Runs:
+    """Returns counts and means of values whose places of cases ascend; means as `fmean` gives them."""
+    counts = np.bincount(places, minlength=size).astype(np.int64)
+    means = np.zeros(size)
+    if len(places) == np.count_nonzero(counts):
+        means[places] = values
+    elif (values == np.rint(values)).all() and np.abs(values).sum() < _EXACT:
+        # Sums of whole numbers are exact in any order.
+        np.divide(np.bincount(places, values, size), counts, out=means, where=counts > 0)
+    else:
+        listed, ends = values.tolist(), np.cumsum(counts).tolist()
+        for place in np.flatnonzero(counts).tolist():
+            means[place] = fmean(listed[ends[place] - int(counts[place]) : ends[place]])
+    return Runs(counts, means)
+
 
 # Pairs the conversations of two sides by case.
 
@@ -248,7 +296,7 @@ def _is_binary(found: Sequence[CriterionColumn]) -> bool:
     return bool(len(values)) and are_binary(values)
 
 
-class RowValues(NamedTuple):
+class _RowValues(NamedTuple):
     """What a criterion gave every conversation of a side.
 
     Attributes:
@@ -262,12 +310,12 @@ class RowValues(NamedTuple):
     is_decided: Bools
 
 
-class ObservedColumns:
+class _ObservedColumns:
     """What criteria gave the conversations of a side; each is looked at once."""
 
     def __init__(self, conversations: ConversationColumns) -> None:
         self.conversations = conversations
-        self._values: dict[CriterionMeasure, RowValues] = {}
+        self._values: dict[CriterionMeasure, _RowValues] = {}
         self._drawn: dict[str, Bools] = {}
 
     def at(self, rows: Iterable[int], measure: CriterionMeasure) -> list[Observed]:
@@ -276,13 +324,13 @@ class ObservedColumns:
         found = (self.conversations.given(row, measure.criterion) for row in rows if is_seen[row])
         return [own for own in found if own is not None]
 
-    def values(self, measure: CriterionMeasure) -> RowValues:
+    def values(self, measure: CriterionMeasure) -> _RowValues:
         """Returns what a criterion gave every conversation."""
         if measure not in self._values:
             found = self._column(measure)
             values, is_seen = measure.values_of(found), measure.applies(found)
             is_decided = is_seen & ~np.isnan(values)
-            self._values[measure] = RowValues(np.where(is_decided, values, 0.0), is_seen, is_decided)
+            self._values[measure] = _RowValues(np.where(is_decided, values, 0.0), is_seen, is_decided)
         return self._values[measure]
 
     def is_binary(self, measure: CriterionMeasure) -> bool:
@@ -312,7 +360,7 @@ class SideValues:
         cases: Rows of the conversations of every case.
     """
 
-    def __init__(self, observed: ObservedColumns, rows: Integers, cases: CaseRows) -> None:
+    def __init__(self, observed: _ObservedColumns, rows: Integers, cases: CaseRows) -> None:
         self.observed, self.rows, self.cases = observed, rows, cases
         self._runs: dict[tuple[CriterionMeasure, float | None], Runs] = {}
         self._places = np.repeat(np.arange(len(cases)), cases.sizes)
@@ -343,7 +391,7 @@ class SideValues:
         if undecided is not None:
             values, is_counted = np.where(is_decided, values, undecided), is_seen
         kept = is_counted[self.cases.rows]
-        return runs_at(values[self.cases.rows[kept]], self._places[kept], len(self.cases))
+        return _runs_at(values[self.cases.rows[kept]], self._places[kept], len(self.cases))
 
     def at(self, place: int, measure: CriterionMeasure) -> list[Observed]:
         """Returns what a criterion gave the conversations of one case, where it applies."""
@@ -386,7 +434,7 @@ class MatchedValues(NamedTuple):
 def values_of(matched: Matched) -> MatchedValues:
     """Returns what criteria gave matched conversations."""
     a, b = (
-        SideValues(ObservedColumns(side), np.arange(len(side)), cases)
+        SideValues(_ObservedColumns(side), np.arange(len(side)), cases)
         for side, cases in ((matched.a, matched.cases_a), (matched.b, matched.cases_b))
     )
     return MatchedValues(matched.names, a, b, matched.pairing)

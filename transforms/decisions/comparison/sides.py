@@ -1,10 +1,11 @@
-"""Columns that list each of their values once: comparisons go over values, not over conversations."""
+"""The sides of a comparison as columns that list each of their values once: it goes over values, not rows."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct, field
 
 from turnwise.schemas.calibration import Calibration
@@ -17,9 +18,10 @@ from turnwise.transforms.decisions.comparison.collect import (
     ScoredId,
     error_of,
 )
-from turnwise.transforms.decisions.comparison.sentences import Bools, Integers
 from turnwise.transforms.statistics.resampling import Numbers
 
+Bools = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
 _Held = TypeVar("_Held")
 _Hashed = TypeVar("_Hashed", bound=Hashable)
 

@@ -1,4 +1,4 @@
-"""What a reader of a comparison must know before believing its figures."""
+"""What a reader of a comparison must know besides its figures: notes, changed settings, flips."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.comparison.collect import Observed
-from turnwise.transforms.decisions.comparison.sentences import Bools
+from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.side_values import (
     CriterionMeasure,
     Matched,
@@ -17,6 +17,7 @@ from turnwise.transforms.decisions.comparison.side_values import (
     SideValues,
 )
 from turnwise.transforms.decisions.comparison.sides import (
+    Bools,
     ComparedSide,
     ConversationColumns,
     CriterionColumn,
@@ -64,13 +65,13 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
         (b, pairing.only_b, pairing.unidentified_b),
     ):
         if only:
-            yield f"{_counted(only, 'case')} of {side.name} alone: not in the paired figures"
+            yield f"{counted(only, 'case')} of {side.name} alone: not in the paired figures"
         if unidentified:
-            yield f"{_counted(unidentified, 'conversation')} of {side.name} without {pairing.by}: left out"
+            yield f"{counted(unidentified, 'conversation')} of {side.name} without {pairing.by}: left out"
     if pairing.changed:
         more = ", ..." if pairing.changed > _NAMES_SHOWN else ""
         yield (
-            f"{_counted(pairing.changed, 'case')} left out, whose expectation is not the same in A and B: "
+            f"{counted(pairing.changed, 'case')} left out, whose expectation is not the same in A and B: "
             f"{', '.join(pairing.changed_names[:_NAMES_SHOWN])}{more}"
         )
     sizes = zip(matched.cases_a.sizes.tolist(), matched.cases_b.sizes.tolist(), strict=True)
@@ -78,7 +79,7 @@ def _pairing(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str
     if uneven:
         runs = [sum(side) for side in zip(*uneven, strict=True)]
         yield (
-            f"{_counted(len(uneven), 'case')} not run equally often: {runs[0]} runs in A, {runs[1]} in B; "
+            f"{counted(len(uneven), 'case')} not run equally often: {runs[0]} runs in A, {runs[1]} in B; "
             "runs that are missing are not in the figures"
         )
 
@@ -103,10 +104,6 @@ def _same(a: ComparedSide, b: ComparedSide, matched: Matched) -> Iterator[str]:
         )
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _identities(conversations: ConversationColumns) -> set[tuple[str, str | None]]:
     return {*zip(conversations.conversation_ids, conversations.app_versions, strict=True)}
 
@@ -127,7 +124,7 @@ def _lost(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
     places = [a.source, b.source] if a.source != b.source else [a.name, b.name]
     for side, place in zip((a, b), places, strict=True):
         for criterion, count in sorted(side.errors.items()):
-            yield f"{place}: {_counted(count, 'error')} of {criterion}"
+            yield f"{place}: {counted(count, 'error')} of {criterion}"
 
 
 def _sampling(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
@@ -146,7 +143,7 @@ def _sampling(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
         for names, number in zip(sampled_out.values, sampled_out.counts().tolist(), strict=True):
             found.update(dict.fromkeys(names, number))
         for name, number in sorted((+found).items()):
-            yield f"{side.name}: {_counted(number, 'conversation')} sampled out of {name}: not in its figures"
+            yield f"{side.name}: {counted(number, 'conversation')} sampled out of {name}: not in its figures"
 
 
 def _versions(a: ComparedSide, b: ComparedSide) -> Iterator[str]:
@@ -181,7 +178,7 @@ def ruler_changes(a: ComparedSide, b: ComparedSide) -> list[RulerChange]:
         found += _verdict(a.document, b.document)
         found += _settings(a.document, b.document, sorted(a.rulers.keys() & b.rulers.keys()))
         return found
-    return [*found, *applied_thresholds(a.conversations, b.conversations)]
+    return [*found, *_applied_thresholds(a.conversations, b.conversations)]
 
 
 def beyond_verdicts(changes: Sequence[RulerChange]) -> list[RulerChange]:
@@ -336,14 +333,10 @@ _Thresholds = set[float | None]
 _ByCase = dict[str, dict[str | None, _Thresholds]]
 
 
-def applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[RulerChange]:
+def _applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterator[RulerChange]:
     """Yields thresholds that differ, and the criteria with a threshold if they are not the same.
 
     Thresholds that differ from case to case are compared where both sides have the case.
-
-    Args:
-        a: Conversations of the base.
-        b: Conversations of the candidate.
     """
     own, other = _by_criterion(a), _by_criterion(b)
     gates, other_gates = _gates(own), _gates(other)
@@ -359,7 +352,7 @@ def applied_thresholds(a: ConversationColumns, b: ConversationColumns) -> Iterat
             pairs = [tuple(side[case] for side in sides) for case in cases]
         change = next(((before, after) for before, after in pairs if before != after), None)
         if change is not None:
-            before, after = map(_listed_applied, change)
+            before, after = map(_thresholds_text, change)
             yield RulerChange(what=f"criteria.{criterion}.threshold", a=before, b=after, criteria=[criterion])
 
 
@@ -395,6 +388,6 @@ def _gates(found: _ByCase) -> list[str]:
     return sorted(name for name, cases in found.items() if any(own != {None} for own in cases.values()))
 
 
-def _listed_applied(thresholds: _Thresholds) -> str:
+def _thresholds_text(thresholds: _Thresholds) -> str:
     shown = sorted(value for value in thresholds if value is not None)
     return "; ".join([*(["not set"] if None in thresholds else []), *(f"{value:g}" for value in shown)])

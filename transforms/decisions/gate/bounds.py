@@ -1,4 +1,4 @@
-"""Holds a pass rate or a mean against a bound, whatever was not decided would have been."""
+"""Holds figures against a bound, and a comparison against a margin, whatever was not decided would be."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,7 @@ from turnwise.schemas.comparison import Bounds, Comparison, CriterionComparison
 from turnwise.schemas.config import BoundRule
 from turnwise.transforms.decisions.comparison.collect import Observed
 from turnwise.transforms.decisions.comparison.estimates import corrected_figure
+from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.side_values import match
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.decisions.gate.measured import (
@@ -18,7 +19,6 @@ from turnwise.transforms.decisions.gate.measured import (
     Lost,
     corrected_text,
     count_sampled_out,
-    counted,
     counted_values,
     difference_text,
     entries_of,
@@ -31,14 +31,8 @@ from turnwise.transforms.decisions.gate.measured import (
 from turnwise.transforms.statistics.tests import Interval, wilson_interval
 
 
-class Estimated(NamedTuple):
-    """A pass rate or a mean; None: there is nothing to estimate it from.
-
-    Attributes:
-        value: The estimate.
-        interval: Its interval at 95 %.
-        cases: Number of cases that it is of.
-    """
+class _Estimated(NamedTuple):
+    """A pass rate or a mean, its interval at 95 %, and its cases; None: nothing to estimate it from."""
 
     value: float | None
     interval: Interval | None
@@ -60,7 +54,7 @@ class Bounded(NamedTuple):
     """
 
     is_met: bool | None
-    seen: Estimated
+    seen: _Estimated
     figure: Corrected | None
     not_applied: int
     sampled_out: int
@@ -94,7 +88,7 @@ def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: b
     if figure is not None and figure.value is not None:
         left = lost.number if figure.covers == "all" else undecided
         ways = [*_corrected_ways(figure, figure.value, scale, 0 if is_lenient else left)]
-        seen = Estimated(figure.value, _interval(figure), seen.cases)
+        seen = _Estimated(figure.value, _interval(figure), seen.cases)
     sampled_out = count_sampled_out(version, rule.criterion)
     verdicts = {_is_met(rule, way) for way in ways}
     return Bounded(
@@ -110,17 +104,17 @@ def hold_bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: b
 
 def _corrected_ways(
     figure: Corrected, value: float, scale: tuple[float, float] | None, left: int
-) -> Iterator[Estimated]:
+) -> Iterator[_Estimated]:
     """Yields the corrected figure, where something is left as if all of it were at an end of the scale."""
     interval = _interval(figure)
     if not left:
-        yield Estimated(value, interval)
+        yield _Estimated(value, interval)
         return
     covered = figure.scores - (0 if figure.covers == "all" else figure.undecided)
     share = left / (left + covered)
     for end in scale or ():
         ends = None if interval is None else Interval(*(one + share * (end - one) for one in interval))
-        yield Estimated(value + share * (end - value), ends)
+        yield _Estimated(value + share * (end - value), ends)
 
 
 def _interval(figure: Corrected) -> Interval | None:
@@ -157,14 +151,14 @@ def _assumed(
     return own + [(f"\0{number}", value) for number in range(lost.number)]
 
 
-def _is_met(rule: BoundRule, seen: Estimated) -> bool | None:
+def _is_met(rule: BoundRule, seen: _Estimated) -> bool | None:
     value = side_of(rule, seen)
     if value is None:
         return None
     return value >= rule.at_least if rule.at_least is not None else value <= (rule.at_most or 0.0)
 
 
-def side_of(rule: BoundRule, seen: Estimated) -> float | None:
+def side_of(rule: BoundRule, seen: _Estimated) -> float | None:
     """Returns what is held against the bound; None: it is not known."""
     if rule.side == "estimate":
         return seen.value
@@ -175,21 +169,21 @@ def side_of(rule: BoundRule, seen: Estimated) -> float | None:
 
 def _estimate(
     values: Sequence[tuple[str, float]], scale: tuple[float, float] | None, is_rate: bool
-) -> Estimated:
+) -> _Estimated:
     """Returns the mean over cases and its 95 % interval; a case counts once, however many runs it has."""
     by_case: defaultdict[str, list[float]] = defaultdict(list)
     for case, value in values:
         by_case[case].append(value)
     if not by_case:
-        return Estimated(None, None)
+        return _Estimated(None, None)
     means = {case: sum(own) / len(own) for case, own in by_case.items()}
     mean = sum(means.values()) / len(means)
     if is_rate:
-        return Estimated(mean, _scaled_interval(mean, len(means), scale), len(means))
+        return _Estimated(mean, _scaled_interval(mean, len(means), scale), len(means))
     from turnwise.transforms.statistics.resampling import SEED, CaseMeans  # numpy, loaded if needed
 
     interval = CaseMeans(means, SEED).interval()
-    return Estimated(mean, interval or _scaled_interval(mean, len(means), scale), len(means))
+    return _Estimated(mean, interval or _scaled_interval(mean, len(means), scale), len(means))
 
 
 def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None) -> Interval | None:
@@ -204,7 +198,7 @@ def _scaled_interval(mean: float, cases: int, scale: tuple[float, float] | None)
 # Holds a comparison with a baseline against a margin, whatever was not measured would have been.
 
 
-class Held(NamedTuple):
+class _HeldMargin(NamedTuple):
     """What became of a comparison: True: not worse; False: worse; None: open; and why, in one line."""
 
     is_met: bool | None
@@ -256,7 +250,7 @@ def hold_baseline(
     state: BaselineState,
     lost: Lost,
     coverage: float | None,
-) -> Held:
+) -> _HeldMargin:
     """Holds the difference of a criterion from the baseline against a margin.
 
     Args:
@@ -269,10 +263,10 @@ def hold_baseline(
     """
     unpaired = _why_unpaired(comparison, state)
     if unpaired:
-        return Held(None, unpaired)
+        return _HeldMargin(None, unpaired)
     own = next((one for one in comparison.criteria if one.criterion == criterion), None)
     if own is None:
-        return Held(None, comparison.not_compared.get(criterion, "it is not in both runs"))
+        return _HeldMargin(None, comparison.not_compared.get(criterion, "it is not in both runs"))
     found = [*_not_compared(comparison, state, lost)]
     is_met = _held(margin * _unit(own), own, coverage is not None)
     texts = [
@@ -289,7 +283,7 @@ def hold_baseline(
     elif _compared_share(own, found) < coverage:
         texts.append(f"{100 * _compared_share(own, found):.4g} % compared, {100 * coverage:.4g} % asked for")
         is_met = None
-    return Held(is_met, "; ".join(texts))
+    return _HeldMargin(is_met, "; ".join(texts))
 
 
 def _why_unpaired(comparison: Comparison, state: BaselineState) -> str:

@@ -16,6 +16,7 @@ from turnwise.schemas.jsonio import JsonObject
 from turnwise.schemas.rows import ConversationRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion
 from turnwise.transforms.decisions.comparison.collect import ComparedConversation, Observed
+from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.comparison.sides import ConversationColumns
 from turnwise.transforms.scoring.evaluate import STATUS
 from turnwise.transforms.statistics.tests import Interval
@@ -268,11 +269,6 @@ def range_text(interval: Interval | None, is_share: bool) -> str:
     factor = 100 if is_share else 1
     low, high = (round(factor * end, 9) + 0.0 for end in interval)
     return f" ({low:.4g} to {high:.4g})"
-
-
-def counted(number: int, noun: str) -> str:
-    """Returns a number with its noun."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def without_text(number: int, sampled_out: int) -> str:

@@ -14,12 +14,12 @@ from turnwise.schemas.config import (
 )
 from turnwise.schemas.gate import RuleResult, RuleStatus
 from turnwise.schemas.rows import ConversationRow
+from turnwise.transforms.decisions.comparison.sentences import counted
 from turnwise.transforms.decisions.gate.bounds import bound_text, hold_baseline, hold_bound, side_of
 from turnwise.transforms.decisions.gate.measured import (
     GatedVersion,
     Lost,
     count_sampled_out,
-    counted,
     entries_of,
     lost_with,
     names_text,
@@ -54,7 +54,7 @@ def apply_rules(
             own = lost_with(lost if not_allowed is None else not_allowed, versions)
             found.append(_all_pass(rule, versions, own))
         elif not versions:
-            found.append(_result(rule_text(rule), None, None, _NONE_SCORED))
+            found.append(_result(_rule_text(rule), None, None, _NONE_SCORED))
         else:
             for version in versions:
                 found += _of_version(rule, config.primary, version, lost, tolerant)
@@ -79,8 +79,7 @@ def _of_version(
     return [_destructive(rule, version, own, tolerant)]
 
 
-def rule_text(rule: GateRule) -> str:
-    """Returns a rule in words."""
+def _rule_text(rule: GateRule) -> str:
     if isinstance(rule, AllPassRule):
         return f"{rule.criterion}: every conversation passes"
     if isinstance(rule, BoundRule):
@@ -112,7 +111,7 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -
     text += without_text(len(own) - len(entries) - len(skipped) if held else 0, sampled_out)
     is_met = False if failed else None if missing or lost.number or not held else True
     return _result(
-        rule_text(rule),
+        _rule_text(rule),
         None,
         is_met,
         text if versions else _NONE_SCORED,
@@ -124,7 +123,7 @@ def _all_pass(rule: AllPassRule, versions: Sequence[GatedVersion], lost: Lost) -
 def _bound(rule: BoundRule, version: GatedVersion, lost: Lost, is_lenient: bool) -> RuleResult:
     held = hold_bound(rule, version, lost, is_lenient)
     return _result(
-        rule_text(rule),
+        _rule_text(rule),
         version.app_version,
         held.is_met,
         bound_text(rule, held, lost),
@@ -144,14 +143,14 @@ def _coverage(rule: CoverageRule, version: GatedVersion, lost: Lost) -> RuleResu
     total = len(entries) + sampled_out + lost.number
     if not entries:
         text = "nothing was scored" + without_text(0, sampled_out)
-        return _result(rule_text(rule), version.app_version, None, text)
+        return _result(_rule_text(rule), version.app_version, None, text)
     share = (len(entries) - len(missing)) / total
     text = f"{number_text(share, True)}: {len(entries) - len(missing)} of {total}"
     text += f" ({lost.text})" if lost.text else ""
     text += without_text(len(version.conversations) - len(entries) - sampled_out, sampled_out)
     is_met = share >= rule.at_least
     names = () if is_met else missing
-    return _result(rule_text(rule), version.app_version, is_met, text, value=share, names=names)
+    return _result(_rule_text(rule), version.app_version, is_met, text, value=share, names=names)
 
 
 def _destructive(
@@ -160,13 +159,13 @@ def _destructive(
     found = [row["conversation_id"] for row in version.rows if row["harm_term"] == _DESTRUCTIVE]
     if found:
         text = f"found in {counted(len(found), 'conversation')}"
-        return _result(rule_text(rule), version.app_version, False, text, names=found)
+        return _result(_rule_text(rule), version.app_version, False, text, names=found)
     unclear = [row for row in version.rows if row["unclear_tools"]]
     gaps = [row for row in version.rows if row["unknown_calls"]]
     text = "; ".join(_why_unclear(version.rows, unclear, gaps, lost))
     is_open = unclear or (gaps and STATUS not in tolerant) or (lost.number and not tolerant)
     names = [row["conversation_id"] for row in (*unclear, *gaps)] if is_open else ()
-    return _result(rule_text(rule), version.app_version, None if is_open else True, text, names=names)
+    return _result(_rule_text(rule), version.app_version, None if is_open else True, text, names=names)
 
 
 def _why_unclear(
@@ -197,7 +196,7 @@ def _why_unclear(
 def _not_worse(
     rule: NotWorseRule, criterion: str, version: GatedVersion, lost: Lost, coverage: float | None
 ) -> RuleResult:
-    text = rule_text(rule.model_copy(update={"criterion": criterion}))
+    text = _rule_text(rule.model_copy(update={"criterion": criterion}))
     comparison = version.comparison
     if comparison is None:
         return _result(text, version.app_version, None, "no baseline is named")

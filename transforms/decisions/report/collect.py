@@ -163,7 +163,7 @@ def _joined(place: int, run: RunRows) -> list[Entry]:
             latest[key] = revision
             found[key].scores.clear()
         if revision == latest.get(key, 0):
-            found[key].scores.append(_compact_collect(score))
+            found[key].scores.append(_stated_fields(score))
     return entries if run.has_conversations else _with_verdicts(place, run, entries)
 
 
@@ -201,7 +201,7 @@ def _without_row(place: int, score: Mapping[str, Any]) -> Entry:
     return Entry(VersionKey(place, row["app_version"] or ""), row)
 
 
-def _compact_collect(score: Mapping[str, Any]) -> AnyRow:
+def _stated_fields(score: Mapping[str, Any]) -> AnyRow:
     return {
         name: value for name, value in score.items() if value is not None and name not in _OF_CONVERSATION
     }

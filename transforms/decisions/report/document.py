@@ -70,9 +70,9 @@ def build_report(
             out the last ones.
     """
     collected = collect(runs)
-    entries = reading_order(collected.entries)
+    entries = _reading_order(collected.entries)
     report_id = _report_id(runs, entries)
-    order, sample = sample_first(entries, report_id) if keeps_few else (list(range(len(entries))), None)
+    order, sample = _sample_first(entries, report_id) if keeps_few else (list(range(len(entries))), None)
     placed = place(report_id, chunks(entries, order))
     omitted = len(entries) - len(placed.chunk_of)
     found, names = columns(
@@ -156,8 +156,7 @@ SAMPLE = 200
 _NONE = -1
 
 
-def reading_order(entries: Sequence[Entry]) -> list[Entry]:
-    """Returns the conversations in the order of reading."""
+def _reading_order(entries: Sequence[Entry]) -> list[Entry]:
     return sorted(entries, key=lambda entry: reading_key(entry.row))
 
 
@@ -167,7 +166,7 @@ def read_first(entries: Sequence[Entry]) -> list[int]:
     return [places[id(row)] for row in to_read([entry.row for entry in entries])]
 
 
-def sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[int]]:
+def _sample_first(entries: Sequence[Entry], seed: str) -> tuple[list[int], set[int]]:
     """Returns places in the order in which a small report keeps them: a random sample, no passes, passes.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The first screen in words: what cannot be relied on, the verdicts, and the balance of records."""
+"""Figures of a report: the first screen in words, slices, what is not green, curves, and the criteria."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -538,9 +538,9 @@ class _Sum(Struct):
         if value is None:
             self.unscored += 1
         elif value not in special:
-            _add_criteria(self.values, conversation, value)
+            _add_value(self.values, conversation, value)
         if outcome in ("PASS", "FAIL"):
-            _add_criteria(self.outcomes, conversation, outcome == "PASS")
+            _add_value(self.outcomes, conversation, outcome == "PASS")
         self.passed += outcome == "PASS"
         self.failed += outcome == "FAIL"
 
@@ -563,7 +563,7 @@ class _Sum(Struct):
         return self.mean if self.share is None else self.share
 
 
-def _add_criteria(groups: dict[int, GroupSum], conversation: int, value: float) -> None:
+def _add_value(groups: dict[int, GroupSum], conversation: int, value: float) -> None:
     known = groups.get(conversation, _EMPTY)
     groups[conversation] = GroupSum(known.size + 1, known.total + value)
 

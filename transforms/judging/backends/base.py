@@ -160,8 +160,7 @@ _SECRETS = re.compile(
 """Keys and tokens as servers and gateways print them, also those of somebody else."""
 
 
-def without_secrets(text: str, key: str | None) -> str:
-    """Returns a text without an API key, in whatever spelling, and without what looks like one."""
+def _without_secrets(text: str, key: str | None) -> str:
     if key:
         spellings = (key, quote(key, safe=""), b64encode(key.encode()).decode().rstrip("="))
         for spelling in spellings:
@@ -171,7 +170,7 @@ def without_secrets(text: str, key: str | None) -> str:
 
 def without_key(text: str, key: str | None) -> str:
     """Returns a text in one line, without an API key."""
-    return one_line(without_secrets(text, key))
+    return one_line(_without_secrets(text, key))
 
 
 def cleaned(reply: RawReply, key: str | None) -> RawReply:

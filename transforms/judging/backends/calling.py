@@ -89,7 +89,7 @@ _LONGEST_BACKOFF_S = 10.0
 _DOUBLINGS = 64
 
 
-class WaitTooLongError(Exception):
+class _WaitTooLongError(Exception):
     """The server demands a wait beyond the end of the call."""
 
     def __init__(self, status: int, seconds: float):
@@ -301,7 +301,7 @@ class ApiBackend:
                 if attempts.is_last or failure is None:
                     raise
             if failure.asked_s and attempts.is_beyond(failure.asked_s) and failure.status:
-                raise WaitTooLongError(failure.status, failure.asked_s)
+                raise _WaitTooLongError(failure.status, failure.asked_s)
             await asyncio.sleep(attempts.pause(failure.asked_s))
             self._on_retry(model)
 
@@ -314,7 +314,7 @@ class ApiBackend:
     def _fault(self, error: Exception, attempts: Attempts) -> Fault:
         if isinstance(error, asyncio.TimeoutError):
             return self._timeout(attempts)
-        if isinstance(error, WaitTooLongError):
+        if isinstance(error, _WaitTooLongError):
             return Fault("http", str(error))
         failure = self._api.failure(error)
         if failure.refusal is not None:

@@ -1,4 +1,4 @@
-"""Asks models by OpenAI's chat completions and Responses API, through openai; nothing else loads openai."""
+"""Asks models by the APIs of OpenAI and Anthropic, through their clients, which nothing else loads."""
 
 from contextlib import suppress
 from typing import Any
@@ -183,7 +183,7 @@ def _format(schema: JsonObject) -> JsonObject:
     return {"name": "reply", "schema": schema if strict is None else strict, "strict": strict is not None}
 
 
-# Asks models by Anthropic's Messages API, through anthropic; nothing else loads anthropic.
+# Asks models by Anthropic's Messages API.
 
 _MOST_TOKENS = 8192
 """Limit of an answer where the settings name none: the API needs one."""
@@ -356,27 +356,27 @@ def _tokens(answer: JsonObject, name_in: str, name_out: str) -> TokenFigures:
 TOOL = "reply"
 """The tool whose input is the answer."""
 
-_ANTHROPIC_REPLY_FINISHED = (None, "end_turn", "stop_sequence", "tool_use")
+_MESSAGE_FINISHED = (None, "end_turn", "stop_sequence", "tool_use")
 _CUT_OFF = ("max_tokens", "model_context_window_exceeded")
 _TOKENS_IN = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def read_message(body: str | bytes, model: str) -> list[RawReply]:
     """Returns the reply of a message. See `replies_of`."""
-    return replies_of(body, model, 1, _read)
+    return replies_of(body, model, 1, _message)
 
 
-def _read(answer: JsonObject) -> ReadAnswer:
+def _message(answer: JsonObject) -> ReadAnswer:
     return ReadAnswer(
-        [_text(answer)], _tokens_anthropic_reply(answer.get("usage") or {}), answer.get("model")
+        [_message_text(answer)], _message_tokens(answer.get("usage") or {}), answer.get("model")
     )
 
 
-def _text(answer: JsonObject) -> str | Fault:
+def _message_text(answer: JsonObject) -> str | Fault:
     stop = answer.get("stop_reason")
     if stop in _CUT_OFF:
         return cut_off(stop)
-    if stop not in _ANTHROPIC_REPLY_FINISHED:
+    if stop not in _MESSAGE_FINISHED:
         return withheld(stop)
     blocks: list[dict[str, Any]] = answer["content"]
     for block in blocks:
@@ -385,7 +385,7 @@ def _text(answer: JsonObject) -> str | Fault:
     return without_thoughts("".join(block["text"] for block in blocks if block["type"] == "text"))
 
 
-def _tokens_anthropic_reply(usage: JsonObject) -> TokenFigures:
+def _message_tokens(usage: JsonObject) -> TokenFigures:
     if usage.get("input_tokens") is None or usage.get("output_tokens") is None:
         return None
     return sum(int(usage.get(name) or 0) for name in _TOKENS_IN), int(usage["output_tokens"])

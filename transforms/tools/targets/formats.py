@@ -1,4 +1,4 @@
-"""CES evaluations as a target."""
+"""The targets that turnwise has: CES evaluations, google-adk's results and eval sets, chats, its own."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ _MADE_TURNS = ("turns.agent_messages", "turns.expectations", "turns.expected.exp
 _MADE = frozenset(("eval_id", "display_name", "dialect", *_MADE_TURNS))
 
 
-def _read(record: JsonObject) -> EvalCase:
+def _read_ces_case(record: JsonObject) -> EvalCase:
     return eval_case(dump_json(record), CesConfig())
 
 
@@ -67,7 +67,7 @@ def _named(eval_id: str, display_name: str | None) -> JsonObject:
     return {"displayName": eval_id}
 
 
-def _write_conversation(conversation: Conversation) -> JsonObject:
+def _write_ces_conversation(conversation: Conversation) -> JsonObject:
     """Returns a golden that expects what was said and called; results are those of the fake tools."""
     record = _named(conversation.conversation_id, None)
     if conversation.tags:
@@ -99,8 +99,8 @@ def _said(text: str | None) -> list[JsonObject]:
     return [{"userInput": {"text": text}}]
 
 
-def _read_conversation(record: JsonObject) -> Conversation:
-    case = _read(record)
+def _read_ces_conversation(record: JsonObject) -> Conversation:
+    case = _read_ces_case(record)
     turns = [_played(i, turn) for i, turn in enumerate(case.turns)]
     return Conversation(conversation_id=case.eval_id, tags=case.tags, turns=turns)
 
@@ -124,7 +124,7 @@ def _mocked(message: JsonObject) -> ToolResponse:
     return read_response(CesToolResponse.from_value(message))
 
 
-def _write_case(case: EvalCase) -> JsonObject:
+def _write_ces_case(case: EvalCase) -> JsonObject:
     record = _named(case.eval_id, case.display_name)
     if case.tags:
         record["tags"] = case.tags
@@ -207,8 +207,8 @@ CES_EVALUATION = Target(
     name="ces_evaluation",
     help="CES Evaluation (proto3 JSON)",
     is_for_cases=True,
-    conversation=Codec(write=_write_conversation, read=_read_conversation, made=_MADE),
-    case=Codec(write=_write_case, read=_read, made=_MADE),
+    conversation=Codec(write=_write_ces_conversation, read=_read_ces_conversation, made=_MADE),
+    case=Codec(write=_write_ces_case, read=_read_ces_case, made=_MADE),
 )
 """Evaluations of the CES API."""
 
@@ -226,7 +226,7 @@ _ADK_RESULTS_MADE = frozenset(
 )
 
 
-def _write_adk_results(conversation: Conversation) -> JsonObject:
+def _write_adk_result(conversation: Conversation) -> JsonObject:
     """Returns a conversation that was not scored as an EvalCaseResult."""
     return _case_result(RunOfConversation(conversation, None, (), "turnwise"))
 
@@ -240,7 +240,7 @@ def _case_result(run: RunOfConversation) -> JsonObject:
     pairs = [
         {
             "actual_invocation": {
-                **recorded_invocation(turn, agent),
+                **_recorded_invocation(turn, agent),
                 "invocation_id": _invocation_id(turn),
             },
             "expected_invocation": _expected(turn),
@@ -306,7 +306,7 @@ def _events(turn: Turn) -> Iterator[JsonObject]:
     said: list[tuple[str, JsonObject]] = []
     if turn.user:
         said.append((_USER, content("user", {"text": turn.user})))
-    said += [("agent", each) for each in step_contents(turn)]
+    said += [("agent", each) for each in _step_contents(turn)]
     said += [("agent", content("model", {"text": text})) for text in earlier_texts(turn)]
     if turn.agent:
         said.append(("agent", content("model", {"text": turn.agent})))
@@ -317,13 +317,13 @@ def _events(turn: Turn) -> Iterator[JsonObject]:
         yield {**event, "content": message}
 
 
-def _read_adk_results(record: JsonObject) -> Conversation:
+def _read_adk_result(record: JsonObject) -> Conversation:
     (conversation,) = eval_result_conversations(record)
     conversation.turns = with_texts(conversation.turns)
     return conversation
 
 
-def _document(name: str, first: JsonObject) -> tuple[str, str]:
+def _results_document(name: str, first: JsonObject) -> tuple[str, str]:
     if not name.endswith(_SUFFIX):
         raise ValueError(f"adk web lists files whose names end in {_SUFFIX}")
     stem = name.removesuffix(_SUFFIX)
@@ -340,31 +340,31 @@ register_target(
     Target(
         name="adk_eval_result",
         help="ADK eval result (.evalset_result.json), of logs or of the output directory of a run",
-        conversation=Codec(write=_write_adk_results, read=_read_adk_results, made=_ADK_RESULTS_MADE),
+        conversation=Codec(write=_write_adk_result, read=_read_adk_result, made=_ADK_RESULTS_MADE),
         scored=_case_result,
-        document=_document,
+        document=_results_document,
     )
 )
 
 
 # google-adk's eval sets as a target.
 
-_NAME = "turnwise"
+_OWN_NAME = "turnwise"
 _PROMPT, _PERSONA = "starting_prompt", "user_persona"
 _PERSONAS = ("EXPERT", "NOVICE", "EVALUATOR")
 _ADK_MADE = frozenset(("turns.inference_calls", "turns.agent_messages", "eval_id", "user_facts", "dialect"))
 
 
-def _write_conversation_adk(conversation: Conversation) -> JsonObject:
+def _write_adk_conversation(conversation: Conversation) -> JsonObject:
     """Returns a conversation as google-adk adds a session to an eval set: what was said is expected."""
     details = conversation.meta.get(APP_DETAILS)
     by_turn = details if isinstance(details, list) else []
     agents = [*by_turn, *([None] * len(conversation.turns))]
-    turns = [recorded_invocation(*pair) for pair in zip(conversation.turns, agents, strict=False)]
+    turns = [_recorded_invocation(*pair) for pair in zip(conversation.turns, agents, strict=False)]
     return {"eval_id": conversation.conversation_id, "conversation": turns}
 
 
-def _read_conversation_adk(record: JsonObject) -> Conversation:
+def _read_adk_conversation(record: JsonObject) -> Conversation:
     with one_line_problems("not an ADK eval case"):
         case = AdkEvalCase.model_validate(record)
     invocations = case.conversation or []
@@ -377,16 +377,16 @@ def _read_conversation_adk(record: JsonObject) -> Conversation:
     )
 
 
-def _write_case_adk(case: EvalCase) -> JsonObject:
+def _write_adk_case(case: EvalCase) -> JsonObject:
     record: JsonObject = {"eval_id": case.eval_id}
     if case.kind == "scenario":
-        record["conversation_scenario"] = _scenario_adk(case)
+        record["conversation_scenario"] = _adk_scenario(case)
     elif case.turns:
         record["conversation"] = [expected_invocation(turn) for turn in case.turns]
     else:
         raise ValueError(f"the case {case.eval_id} has no turns, which an ADK eval set needs")
     if case.session_state:
-        record["session_input"] = {"app_name": _NAME, "user_id": _NAME, "state": case.session_state}
+        record["session_input"] = {"app_name": _OWN_NAME, "user_id": _OWN_NAME, "state": case.session_state}
     if case.rubrics:
         record["rubrics"] = rubrics(case.rubrics)
     if case.final_session_state:
@@ -394,7 +394,7 @@ def _write_case_adk(case: EvalCase) -> JsonObject:
     return record
 
 
-def _scenario_adk(case: EvalCase) -> JsonObject:
+def _adk_scenario(case: EvalCase) -> JsonObject:
     facts = {fact.name: fact.value for fact in case.user_facts}
     scenario = {_PROMPT: facts.get(_PROMPT, case.task or ""), "conversation_plan": case.task or ""}
     if facts.get(_PERSONA) in _PERSONAS:
@@ -402,7 +402,7 @@ def _scenario_adk(case: EvalCase) -> JsonObject:
     return scenario
 
 
-def _document_adk(name: str, first: JsonObject) -> tuple[str, str]:
+def _eval_set_document(name: str, first: JsonObject) -> tuple[str, str]:
     stem = name.split(".")[0]
     return f'{{"eval_set_id": {json.dumps(stem)}, "name": {json.dumps(stem)}, "eval_cases": [\n', "\n]}\n"
 
@@ -412,9 +412,9 @@ register_target(
         name="adk_eval_set",
         help="ADK eval set",
         is_for_cases=True,
-        conversation=Codec(write=_write_conversation_adk, read=_read_conversation_adk, made=_ADK_MADE),
-        case=Codec(write=_write_case_adk, read=lambda record: eval_cases(record)[0], made=_ADK_MADE),
-        document=_document_adk,
+        conversation=Codec(write=_write_adk_conversation, read=_read_adk_conversation, made=_ADK_MADE),
+        case=Codec(write=_write_adk_case, read=lambda record: eval_cases(record)[0], made=_ADK_MADE),
+        document=_eval_set_document,
         key="eval_id",
     )
 )
@@ -443,7 +443,7 @@ _OPENAI_MADE = frozenset(
 )
 
 
-def _write(conversation: Conversation) -> JsonObject:
+def _write_chat(conversation: Conversation) -> JsonObject:
     """Returns the record of a chat: messages, and beside them what the log says of the conversation."""
     record: JsonObject = {"conversation_id": conversation.conversation_id}
     record["messages"] = [m for i, turn in enumerate(conversation.turns) for m in _messages(turn, i)]
@@ -457,7 +457,7 @@ def _write(conversation: Conversation) -> JsonObject:
     return record
 
 
-def _read_openai(record: JsonObject) -> Conversation:
+def _read_chat(record: JsonObject) -> Conversation:
     conversation = checked(chat_conversation(record, ""))
     conversation.turns = with_texts(conversation.turns)
     return conversation
@@ -489,7 +489,7 @@ def _made(calls: list[ToolCall], responses: list[ToolResponse], role: str, name:
     paired = {id(r): key for key, r in zip(ids, pair_responses(calls, responses), strict=True) if r}
     requestor = {"requestor": "user"} if role == "user" else {}
     for response in responses:
-        yield {**_answer_openai(response, paired.get(id(response))), **requestor}
+        yield {**_chat_answer(response, paired.get(id(response))), **requestor}
 
 
 def _call(call: ToolCall, key: str) -> JsonObject:
@@ -499,7 +499,7 @@ def _call(call: ToolCall, key: str) -> JsonObject:
     return {"id": key, "type": "function", "function": function}
 
 
-def _answer_openai(response: ToolResponse, key: str | None) -> JsonObject:
+def _chat_answer(response: ToolResponse, key: str | None) -> JsonObject:
     message: JsonObject = {"role": "tool", "tool_call_id": response.id or key}
     message["content"] = _content(response.response)
     if response.name is not None:
@@ -536,8 +536,8 @@ register_target(
         name="openai_chat",
         help="OpenAI chat messages",
         conversation=Codec(
-            write=_write,
-            read=_read_openai,
+            write=_write_chat,
+            read=_read_chat,
             made=_OPENAI_MADE,
         ),
     )
@@ -572,9 +572,9 @@ def content(role: str, *parts: JsonObject) -> JsonObject:
     return {"role": role, "parts": list(parts)}
 
 
-def recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject:
+def _recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject:
     """Returns a recorded turn as an Invocation: calls, results and earlier texts are its steps."""
-    steps: list[JsonObject] = [{"author": _AGENT, "content": each} for each in step_contents(turn)]
+    steps: list[JsonObject] = [{"author": _AGENT, "content": each} for each in _step_contents(turn)]
     steps += [_step("model", {"text": text}) for text in earlier_texts(turn)]
     _add_usage(steps, turn)
     invocation = _invocation(turn.user, turn.agent, turn.adk_text, steps)
@@ -589,17 +589,17 @@ def recorded_invocation(turn: Turn, app_details: JsonValue = None) -> JsonObject
     return invocation
 
 
-def step_contents(turn: Turn) -> list[JsonObject]:
+def _step_contents(turn: Turn) -> list[JsonObject]:
     """Returns the calls of a turn and their results as Contents."""
-    calls = [{"function_call": _call_adk_parts(call)} for call in turn.tool_calls]
-    answers = [{"function_response": _answer_adk_parts(response)} for response in turn.tool_responses]
+    calls = [{"function_call": _adk_call(call)} for call in turn.tool_calls]
+    answers = [{"function_response": _adk_answer(response)} for response in turn.tool_responses]
     stated = (("model", calls), ("user", answers))
     return [content(role, *parts) for role, parts in stated if parts]
 
 
 def expected_invocation(turn: ExpectedTurn) -> JsonObject:
     """Returns an expected turn as an Invocation."""
-    parts = [{"function_call": _call_adk_parts(call)} for call in turn.tool_calls or ()]
+    parts = [{"function_call": _adk_call(call)} for call in turn.tool_calls or ()]
     steps = [_step("model", *parts)] if parts else []
     steps += [_step("model", {"text": text}) for text in turn.intermediate_responses]
     invocation = _invocation(turn.user, turn.response, turn.adk_text, steps)
@@ -644,10 +644,10 @@ def _add_usage(steps: list[JsonObject], turn: Turn) -> None:
     while len(steps) < number:
         steps.append({"author": _AGENT})
     for place, step in enumerate(steps[:number]):
-        step["usage_metadata"] = _usage_adk_parts(turn.usage) if turn.usage and not place else {}
+        step["usage_metadata"] = _adk_usage(turn.usage) if turn.usage and not place else {}
 
 
-def _usage_adk_parts(usage: Usage) -> JsonObject:
+def _adk_usage(usage: Usage) -> JsonObject:
     spoken = usage.output_tokens
     if spoken is not None and usage.reasoning_tokens is not None:
         spoken -= usage.reasoning_tokens
@@ -660,12 +660,12 @@ def _usage_adk_parts(usage: Usage) -> JsonObject:
     return {name: count for name, count in counts.items() if count is not None}
 
 
-def _call_adk_parts(call: ToolCall) -> JsonObject:
+def _adk_call(call: ToolCall) -> JsonObject:
     stated = {"id": call.id, "name": call.name, "args": call.args}
     return {name: value for name, value in stated.items() if value is not None}
 
 
-def _answer_adk_parts(response: ToolResponse) -> JsonObject:
+def _adk_answer(response: ToolResponse) -> JsonObject:
     """Returns a FunctionResponse; an answer that is no object stands under `result`, as in google-adk."""
     value = response.response
     answer = value if isinstance(value, dict | None) else {"result": value}
