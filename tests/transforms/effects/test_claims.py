@@ -222,6 +222,16 @@ def test_what_a_claim_says_without_listing_it(quote, identifier, verdict):
     assert claim.verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("words", "verdict"), [("20 euros", "done"), ("30 euros", "other_values"), ("some", "not_compared")]
+)
+def test_what_a_claim_lists(words, verdict):
+    action = Action(0, "change", ToolCall("change", CHANGED), leaves([CHANGED]))
+    claim = ActionClaim(MessageRange(0, 0, 0, 1), "x", "change", "A-77", [ClaimedValue("amount", words)])
+    match_claims([claim], [action])
+    assert claim.verdict == verdict
+
+
 def test_deeply_nested_arguments_are_read():
     nested = {"amount": 20}
     for _ in range(3000):

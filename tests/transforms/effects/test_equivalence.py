@@ -13,6 +13,8 @@ from turnwise.transforms.text.dates import read_dates, same_date
 
 LONG = "The user wants to cancel the whole order at once."
 ALIKE = [
+    ("2024-05-20T12:00:00+02:00", 1716199200000),
+    (1716199200, "2024-05-20T10:00:00Z"),
     ("+49 30 1234567", "+49301234567"),
     ("4111 1111 1111 1111", "4111-1111-1111-1111"),
     ("SW1A 1AA", "SW1A1AA"),

@@ -79,6 +79,7 @@ def test_the_log_goes_before_the_case():
         ("call_hidden_tool", {"hidden_tool_name": "get_x_1"}, "get_x_1"),
         ("call_customer", {"name": "Ann"}, "call_customer"),
         (None, {"name": "get_x"}, ""),
+        ("call_tool", {"tool_id": "get_x"}, "get_x"),
     ],
 )
 def test_tools_that_call_tools(name, args, wanted):

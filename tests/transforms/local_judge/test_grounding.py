@@ -21,11 +21,7 @@ KOREAN = "예약은 2024년 3월 5일 오후 3시입니다. 요금은 45만원�
 ARABIC = "موعدك يوم الاثنين الساعة 10:30. السعر ٤٥ دينارا. الفندق لا يسمح بالحيوانات الأليفة."
 EVIDENCE = [ORDER, HOTEL, GERMAN, JAPANESE, KOREAN, ARABIC]
 PIECES = st.lists(st.text(max_size=60) | st.sampled_from(EVIDENCE), max_size=4)
-WORDS = st.lists(
-    st.sampled_from(
-        ["hotel", "is", "not", "open", "5", "days", "1,200", "March", "no", "できません", "환불", "."]
-    )
-)
+WORDS = st.lists(st.sampled_from(["hotel", "is", "not", "open", "5", "days", "1,200", "できません", "환불"]))
 SENTENCES = st.text(max_size=80) | WORDS.map(" ".join)
 
 
@@ -235,7 +231,7 @@ def test_omissions_cost_more_the_more_they_are():
 
 
 def test_more_information_costs_less_than_an_omission():
-    short, long = "The pool is open daily.", "The pool is open daily. Breakfast costs 12 euros."
+    short, long = "The pool is open daily.", "The pool is open daily. Breakfast costs extra."
     assert answer_similarity(short, long) > answer_similarity(long, short)
 
 

@@ -140,6 +140,9 @@ def test_flags_in_other_forms(sentence, evidence, said):
         ("You have to add an email.", '{"id":77,"email":null}'),
         ("Guests may cancel their booking.", "Guests can cancel their booking in March."),
         ("The warranty ends after one year.", "The warranty ends after 12 months."),
+        ("Im Hotel fehlt ein Pool.", '{"hotel":"Grand","pool":false}'),
+        ("Your order A-7 has yet to be paid.", '{"order":"A-7","paid":false}'),
+        ("The gift option was off for order A-7.", '{"order":"A-7","gift":false}'),
     ],
 )
 def test_what_is_said_in_other_words_is_not_refuted(sentence, evidence):
