@@ -13,6 +13,7 @@ from tests.served import in_environment
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import RawReply, cleaned, without_key
+from turnwise.transforms.judging.backends.calling import strict_schema
 from turnwise.transforms.judging.backends.gemini import read_answer
 from turnwise.transforms.judging.backends.openai import read_chat
 from turnwise.transforms.judging.judges_base import JUDGES
@@ -385,3 +386,20 @@ def test_a_long_answer_of_a_gateway_is_cut(server, ask):
     server.script({"status": 400, "body": "<html>" + "x" * 100_000 + server.key})
     (sample,) = ask(max_attempts=1)
     assert sample.reply is None and len(sample.reason) <= 200 and server.key not in sample.reason
+
+
+def test_strict_schemas():
+    item = {"type": "object", "title": "I", "properties": {"a": {"type": "string", "maxLength": 3}}}
+    ref = {"$ref": "#/$defs/I"}
+    lists = {"type": "array", "items": ref}
+    fields = {"title": {**ref, "description": "One."}, "all": {**lists, "default": []}}
+    closed = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
+    closed["required"] = ["a"]
+    assert strict_schema({"$defs": {"I": item}, "type": "object", "properties": fields}) == {
+        "$defs": {"I": closed},
+        "type": "object",
+        "properties": {"title": {**closed, "description": "One."}, "all": lists},
+        "additionalProperties": False,
+        "required": ["title", "all"],
+    }
+    assert strict_schema({"type": "object", "additionalProperties": {"type": "string"}}) is None

@@ -41,15 +41,10 @@ def test_what_claims_nothing(sentence, reason):
     "sentence",
     [
         "I cancelled your subscription yesterday.",
-        "Please note that the museum closed and the director died.",
         "I can confirm that smoking is popular in the museum.",
-        "Elvis Presley wohnt im Museum, oder?",
-        "Wir können Ihnen einen kostenlosen Parkplatz anbieten.",
         "Also noteworthy, free champagne:",
-        "Your museum was closed:",
         "The owner was murdered?",
         "Please confirm the free parking in the cellar.",
-        "Please contact the owner Elvis Presley in the bar.",
     ],
 )
 def test_what_may_be_a_claim_is_one(sentence):
@@ -126,13 +121,8 @@ def test_a_question_about_what_somebody_knows_is_one():
 @pytest.mark.parametrize(
     ("sentence", "evidence"),
     [
-        (
-            "The painter who created it died in Rome.",
-            "The artist painted and made it before his death in Rome.",
-        ),
         ("The firm began to sell cars in 1990.", "The company started the sale of automobiles in 1990."),
         ("Her novel was written in the US.", "She is the author of the book, which was written in the US."),
-        ("Die Firma wurde 1990 gegründet.", "Die Gründung des Unternehmens war 1990."),
         ("가장 높은 산이에요.", "제일 높은 산이다."),
         ("日本で一番高い山です。", "日本で最も高い山である。"),
     ],

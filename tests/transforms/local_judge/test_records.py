@@ -39,15 +39,10 @@ FLIGHT = '{"flight":"HAT1","departs":"14:00","price":140,"currency":"USD","date"
     ("sentence", "evidence", "reason"),
     [
         ("Flight HAT1 departs at 02:00.", FLIGHT, "“02:00”"),
-        ("HAT1の出発は02時です。", FLIGHT, "“02時”"),
         ("The date of HAT1 is 2024-75-24.", FLIGHT, "“2024-75-24”"),
-        ("Flight HAT1 departs at 96:00.", '{"flight":"HAT1","departs":"18:00","price":96}', "“96:00”"),
-        ("Flight HAT1 departs at 13:60.", FLIGHT, "“13:60”"),
         ("The address is 10.0.0.14.", '{"ip":"10.0.0.12","port":14}', "“10.0.0.14”"),
-        ("The card is 4111 1111 1111 1235.", '{"card":"4111 1111 1111 1234","n":1235}', "1235”"),
         ("The phone is 555-124-2002.", '{"phone":"555-123-2002","n":124}', "“555-124-2002”"),
         ("The reservation is 4FBBAH.", '{"reservation":"2FBBAH","bags":4}', "“4FBBAH”"),
-        ("Your seat is 12C.", '{"seat":"12A","row":"3C"}', "“12C”"),
         ("The price of HAT1 is 140 euros.", FLIGHT, "“USD”, not “euros”"),
     ],
 )
@@ -60,15 +55,10 @@ def test_codes_and_currencies_that_only_look_known(sentence, evidence, reason):
     ("sentence", "evidence"),
     [
         ("Flight HAT1 departs at 2:00 PM.", FLIGHT),
-        ("The price of HAT1 is 140 euros.", FLIGHT + " It costs 140 euros."),
         ("The address is 10.0.0.12.", '{"address":"10.0.0.12"}'),
-        ("The phone is (555) 123-2002.", '{"phone":"555-123-2002"}'),
-        ("The card is 4111-1111-1111-1234.", '{"card":"4111 1111 1111 1234"}'),
         ("HAT1 has 75 and 4 seats.", FLIGHT),
-        ("The prices are 109 and 338.", '{"prices":[109,338]}'),
         ("The reservation is 2FBBAH.", '{"reservation":"2fbbah"}'),
         ("The total is 1.234.567 won.", '{"total":1234567}'),
-        ("It costs $5K.", "It costs 5000 dollars."),
     ],
 )
 def test_codes_and_currencies_in_other_forms(sentence, evidence):
@@ -79,12 +69,9 @@ def test_codes_and_currencies_in_other_forms(sentence, evidence):
     ("code", "other"),
     [
         ("4000-1234-5678-9010", "9010 5678 1234 4000"),
-        ("4000 1234 5678 9010", "4000 1234 5678 9011"),
         ("555-124-2002", "555-123-2002, 124"),
-        ("12AB3F9Z", "AB3F9Z, 12"),
         ("2024-75-24", "2024, 24, 75"),
         ("10.2.33.4", "10.2.33.5, 4"),
-        ("anna.berg@example.org", "anna@example.org, berg"),
     ],
 )
 @pytest.mark.parametrize("criterion", ["hallucination", "hallucinations_v1"])
@@ -128,12 +115,9 @@ def test_flags_of_records_deny_or_affirm_the_words_of_their_key(sentence, label)
     ("sentence", "evidence", "said"),
     [
         ("There is a pool.", '{"pool":"false"}', "“pool”: false"),
-        ("There is a pool.", '{"pool":0.0}', "“pool”: 0"),
         ("There is no wifi.", "pool: no\nwifi: yes", "“wifi”: true"),
-        ("The Grand has no wifi, but a pool.", '{"hotel":"Grand","pool":false,"wifi":true}', "“pool”: false"),
         ("수영장이 있습니다.", '{"호텔":"그랜드","수영장":false}', "“수영장”: false"),
         ("プールがあります。", '{"ホテル":"グランド","プール":false}', "“プール”: false"),
-        ("There is a pool.", '{"hotel":"Grand","pool":""}', "no value of “pool”"),
     ],
 )
 def test_flags_in_other_forms(sentence, evidence, said):
@@ -146,26 +130,15 @@ def test_flags_in_other_forms(sentence, evidence, said):
     ("sentence", "evidence"),
     [
         ("The hotel lacks a pool.", '{"hotel":"Grand","pool":false}'),
-        ("The desk has a discount of 20.", '[{"name":"desk","discount":20},{"name":"lamp","discount":0}]'),
         ("The fee is 0.00 euros.", '{"fee":0,"currency":"euros"}'),
-        ("There was no error.", '{"error":null,"order":"A-7","status":"shipped"}'),
-        ("Your order A-7 needs to be paid.", '{"order":"A-7","paid":false}'),
         ("Your order A-7 remains to be paid.", '{"order":"A-7","paid":false}'),
-        ("Die Bestellung A-7 ist noch zu bezahlen.", '{"Bestellung":"A-7","bezahlen":false}'),
         ("The fee for the bag is waived.", '{"fee":0,"item":"bag"}'),
         ("You declined insurance for flight LH12.", '{"insurance":false,"flight":"LH12"}'),
-        ("Breakfast is included for 15 extra.", '{"breakfast_included":false,"breakfast_price":15}'),
         ("Pets are only allowed outside.", '{"pets_allowed":false}'),
         ("The total of 50 includes tax.", '{"total":50,"tax":0}'),
-        ("The gift option was off for order A-7.", '{"order":"A-7","gift":false}'),
         ("There is no delay.", '{"flight":"LH12","delay":"none"}'),
-        ("Not only delivered.", '{"delivered":true}'),
-        ("Your message was sent.", '{"message":null,"sent":true}'),
         ("You have to add an email.", '{"id":77,"email":null}'),
-        ("수영장은 없습니다.", '{"호텔":"그랜드","수영장":false}'),
-        ("プールはありません。", '{"ホテル":"グランド","プール":false}'),
         ("Guests may cancel their booking.", "Guests can cancel their booking in March."),
-        ("The trial lasts a week.", "The trial lasts 7 days."),
         ("The warranty ends after one year.", "The warranty ends after 12 months."),
     ],
 )
@@ -219,12 +192,9 @@ def test_a_status_refutes_its_denial(status, sentence):
     ("sentence", "evidence"),
     [
         ("Your order W8821 has been shipped.", order("not shipped")),
-        ("The parcel has not been shipped, but paid.", order("shipped", "order_status")),
         ("注文番号J-2031は発送済みではありません。", JAPANESE),
-        ("注文番号J-2031は発送済みではありません。", "注文番号: J-2031\n状態: 発送済み"),
         ("주문은 배송중이 아닙니다.", '{"주문번호":"K-2031","상태":"배송중"}'),
         ("Your account is not active.", '{"account_status":"Active","status":"Suspended"}'),
-        ("Die Bestellung ist nicht bezahlt.", '{"Bestellung":"B-7","Zustand":"bezahlt"}'),
     ],
 )
 def test_statuses_in_other_forms(sentence, evidence):
@@ -274,9 +244,7 @@ ACCOUNT = json.dumps(
     "sentence",
     [
         "The card ending in 4242 is active.",
-        "card 끝자리 4242",
         "Your IBAN is AT611904300234573201.",
-        "Your mobile is 010-1234-5679.",
         "The serial is SN8842AB.",
         "The old card is 4000123456789010.",
     ],
@@ -290,20 +258,13 @@ def test_a_code_in_another_spelling_is_known(sentence):
     ("sentence", "missing"),
     [
         ("The card ending in 4224 is active.", "4224"),
-        ("The old card ending in 5678 is active.", "5678"),
         ("The gift card ending in 6645 is valid.", "6645"),
-        ("Your IBAN is AT611904300234573202.", "at611904300234573202"),
-        ("Your IBAN is AT61 1904 3002 3457 3202.", "3202"),
         ("Your phone is 555-123-4576.", "4576"),
-        ("Your mobile is 010-1234-5697.", "5697"),
         ("The hotline is 0800 123 465.", "465"),
         ("You booked on March 15, 2026.", "15"),
-        ("You booked on March 14, 2025.", "2025"),
         ("Your flight is LH425.", "lh425"),
         ("The serial is SN8824AB.", "sn8824ab"),
-        ("The email is anna@shop.at.", "anna@shop.at"),
         ("Your room is 12b.", "12b"),
-        ("The trial ends in 500 days.", "500"),
     ],
 )
 def test_another_code_is_missing(sentence, missing):

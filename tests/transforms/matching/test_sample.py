@@ -65,9 +65,7 @@ def test_a_name_points_nowhere_where_no_cases_are_given(name):
 
 UNKNOWN = [
     ((), "a"),
-    (("a",), "b"),
     (("a",), "A"),
-    (("p/evaluations/a", "q/evaluations/a"), "r/evaluations/a"),
     (("projects/p/apps/one/evaluations/a",), "projects/p/apps/two/evaluations/a"),
     ((LONG + "a",), "evaluations/a"),
 ]

@@ -67,12 +67,9 @@ def test_dots_that_end_nothing_in_texts_without_a_language(wanted):
 
 GUESSES = [
     ("Wir sehen uns am Montag.", "de"),
-    ("You can see us on Monday.", "en"),
     ("Nous sommes dans le train.", "fr"),
-    ("Estamos en el tren con usted.", "es"),
     ("Ваш заказ на складе.", "ru"),
     ("12345", None),
-    ("de en", None),
 ]
 
 

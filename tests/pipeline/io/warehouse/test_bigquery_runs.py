@@ -10,48 +10,12 @@ from typing import Any
 import pytest
 
 from tests.bigquery.service import BigQuery
-from tests.pipeline.io.bigquery.conftest import PROJECT
+from tests.pipeline.io.warehouse.conftest import PROJECT
 from turnwise.pipeline.io.run_reader import RunDirectory, open_run
 from turnwise.schemas.run import InputFile
 
 EVENTS = f"bigquery://{PROJECT}/logs/agent_events"
-CONVERSATION = [
-    ("conversation_id", "STRING"),
-    ("turns", "JSON"),
-]
-# The columns of the table that google-adk's plugin makes.
-COLUMNS = [
-    ("timestamp", "TIMESTAMP"),
-    ("event_type", "STRING"),
-    ("agent", "STRING"),
-    ("session_id", "STRING"),
-    ("invocation_id", "STRING"),
-    ("span_id", "STRING"),
-    ("content", "JSON"),
-    ("attributes", "JSON"),
-    ("latency_ms", "JSON"),
-    ("status", "STRING"),
-    ("error_message", "STRING"),
-    ("is_truncated", "BOOLEAN"),
-]
-SECOND = 1_000_000
-
-
-def event(place: int, kind: str, span: str, content: Any, latency: int | None = None) -> list[Any]:
-    time = str(1763719200 * SECOND + place * SECOND)
-    waited = None if latency is None else json.dumps({"total_ms": latency})
-    said = json.dumps(content)
-    return [time, kind, "desk", "s-1", "i-1", span, said, None, waited, "OK", None, "false"]
-
-
-AGENT_EVENTS = [
-    event(0, "USER_MESSAGE_RECEIVED", "u", {"text_summary": "Book two seats"}),
-    event(0, "INVOCATION_STARTING", "u", None),
-    event(1, "TOOL_STARTING", "t", {"tool": "book", "args": {"seats": 2}}),
-    event(2, "TOOL_COMPLETED", "t", {"tool": "book", "result": {"ok": True}}, 900),
-    event(3, "LLM_RESPONSE", "l", {"response": "text: 'Done.'"}, 700),
-    event(4, "INVOCATION_COMPLETED", "u", None, 4000),
-]
+CONVERSATION = [("conversation_id", "STRING"), ("turns", "JSON")]
 
 
 def conversations(*names: str) -> list[list[Any]]:
@@ -61,29 +25,6 @@ def conversations(*names: str) -> list[list[Any]]:
 
 def scored(run: RunDirectory) -> list[tuple[str, str]]:
     return sorted((row["conversation_id"], str(row["transcript"])) for row in run.conversations())
-
-
-def test_agent_events_read_as_from_a_file(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
-    rows.page = 4
-    rows.answer("SELECT", COLUMNS, *AGENT_EVENTS)
-    done = turnwise("run", "--input", EVENTS, output=tmp_path / "rows")
-    assert done.status == 0, done.err
-    assert "6 records = 6 parsed + 0 failed; 1 conversation = 1 result" in done.out
-    log = tmp_path / "log.jsonl"
-    names = [name for name, _ in COLUMNS]
-    with log.open("w") as file:
-        for row in AGENT_EVENTS:
-            values = dict(zip(names, row, strict=True))
-            times = f"2025-11-21T10:00:0{(int(row[0]) // SECOND) % 60}Z"
-            texts = {name: json.loads(values[name]) for name in ("content", "latency_ms") if values[name]}
-            file.write(json.dumps(values | texts | {"timestamp": times, "is_truncated": False}) + "\n")
-    assert turnwise("run", "--input", log, output=tmp_path / "file").status == 0
-    found = scored(open_run(str(tmp_path / "rows")))
-    assert found == scored(open_run(str(tmp_path / "file")))
-    [(_, transcript)] = found
-    assert all(text in transcript for text in ("Book two seats", "Done.", "seats")), transcript
 
 
 def test_rows_and_files_are_read_together_and_bad_rows_have_their_place(
@@ -101,28 +42,9 @@ def test_rows_and_files_are_read_together_and_bad_rows_have_their_place(
     assert (failure["stage"], failure["source"], failure["position"]) == ("parse", url, 3)
 
 
-def test_columns_are_mapped_by_the_config(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
-) -> None:
-    columns = [("thread", "STRING"), ("question", "STRING"), ("reply", "STRING")]
-    rows.answer("SELECT", columns, ["t-1", "hi", "hello"])
-    mapping = {"conversation_id": "thread", "turn": "{user: question, agent: reply}"}
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps({"mapping": mapping, "criteria": {"ended_normally": 1.0}}))
-    done = turnwise("run", "--input", EVENTS, "--config", config, output=tmp_path / "out")
-    assert "1 record = 1 parsed + 0 failed; 1 conversation = 1 result" in done.out, done.err
-    [(name, transcript)] = scored(open_run(str(tmp_path / "out")))
-    assert name == "t-1"
-    assert "hello" in transcript
-
-
 def partitioned(**more: Any) -> dict[str, Any]:
     fields = [{"name": "timestamp", "type": "TIMESTAMP"}]
-    return {
-        "schema": {"fields": fields},
-        "timePartitioning": {"type": "DAY", "field": "timestamp"},
-        **more,
-    }
+    return {"schema": {"fields": fields}, "timePartitioning": {"type": "DAY", "field": "timestamp"}, **more}
 
 
 def test_a_date_is_a_partition_and_a_changed_one_runs_again(
@@ -173,13 +95,12 @@ def test_a_date_is_a_table_or_a_word_of_a_file_of_sql(
     assert [name for name, _ in scored(open_run(str(tmp_path / "1-2026-11-21")))] == ["of-the-query"]
 
 
-@pytest.mark.parametrize("status", [404, 400])
 def test_a_page_that_fails_for_good_leaves_no_run(
-    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path, status: int
+    rows: BigQuery, turnwise: Callable[..., Any], tmp_path: Path
 ) -> None:
     rows.page = 2
     rows.answer("SELECT", CONVERSATION, *conversations(*"abcdef"))
-    rows.fail("pageToken|startIndex=[1-9]", status, "the result is gone", times=1000)
+    rows.fail("pageToken|startIndex=[1-9]", 404, "the result is gone", times=1000)
     done = turnwise("run", "--input", EVENTS, output=tmp_path / "out")
     assert done.status == 1
     assert done.err == f"turnwise: {EVENTS}: rows 1 to 6: the result is gone\n"
