@@ -12,10 +12,9 @@ import pytest
 
 from tests.readings import FORMATS, read, read_file, read_value, turns
 from tests.transforms.formats.messages import test_any_values as messages
-from tests.transforms.formats.messages import test_coding_agents as agents
-from tests.transforms.formats.messages import test_exchanges as exchanges
 from tests.transforms.formats.test_examples import EXAMPLES as FILES
 from tests.transforms.formats.test_examples import LOGS
+from tests.transforms.formats.test_readings import READINGS
 from tests.transforms.formats.traces import test_containers as containers
 from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.conversation import Record
@@ -60,12 +59,14 @@ EXAMPLES: dict[str, list[Any]] = {
     "a list of messages": [CHAT],
     **{name: json.loads(FILES[name].read_text())["records"] for name in LOGS},
     **{name: [{key: held}] for name, (key, held) in messages.MESSAGES.items()},
-    "exchanges": [exchanges.FIRST, exchanges.SECOND, exchanges.THIRD],
+    "exchanges": READINGS["messages/exchanges: requests of one conversation are joined in any order"][
+        "records"
+    ],
     **{
         f"reply {place}": [{"request": {"messages": CHAT[1:2]}, "response": reply}]
         for place, reply in enumerate(messages.REPLIES)
     },
-    "Codex": [agents.CODEX],
+    "Codex": READINGS["messages/agents: a session of codex"]["records"],
     **{name: [held] for name, held in containers.CONTAINERS.items()},
     "LangSmith": [containers.BATCH],
 }
