@@ -1,4 +1,4 @@
-"""google-adk's eval sets: eval cases, invocations and the google-genai contents inside them.
+"""google-adk's eval sets and eval set results.
 
 Fields and validation are those of google-adk 2.13: every key in camelCase or snake_case, unknown keys are
 rejected where google-adk rejects them. Parts of a message that are not read (media, grounding) are only

@@ -1,4 +1,4 @@
-"""Parts of Discovery Engine's Answer: references, blobs, steps and safety ratings."""
+"""Discovery Engine's answers, and the sessions that hold them."""
 
 from pydantic import Field
 

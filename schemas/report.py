@@ -1,4 +1,4 @@
-"""Figures of a report: tables by criterion, slice and tool, distributions, and what is missing.
+"""The data of a report: conversations, figures, and what is missing.
 
 None means: not known, not logged or not measured; never 0.
 """

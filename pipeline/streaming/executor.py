@@ -1,4 +1,4 @@
-"""Runs the graph of a stream."""
+"""Runs the graph of a local stream, element by element."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Scripts of golden cases and settings of scenario cases."""
+"""CES's evaluations: golden conversations, scenarios and their limits."""
 
 from collections.abc import Sequence
 from typing import ClassVar

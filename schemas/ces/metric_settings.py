@@ -1,4 +1,4 @@
-"""Thresholds of outcomes, and switches of metrics."""
+"""Settings of CES's metrics, and what sessions take and give."""
 
 from pydantic import Field
 

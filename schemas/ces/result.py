@@ -1,4 +1,4 @@
-"""Judgements, latencies and errors inside a result."""
+"""Parts of a CES result: judgements, latencies, errors and statuses."""
 
 from pydantic import Field
 

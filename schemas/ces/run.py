@@ -1,4 +1,4 @@
-"""Parts of evaluation runs."""
+"""Evaluation runs of CES: their settings, parts and states."""
 
 from pydantic import Field
 

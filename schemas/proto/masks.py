@@ -1,4 +1,4 @@
-"""Parses and applies field masks of updates and reads.
+"""Field masks of updates and reads, and filters of lists.
 
 A path is a field by its JSON or proto name, followed, after a dot, by a field of that field's message.
 """

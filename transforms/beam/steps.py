@@ -1,4 +1,4 @@
-"""Raw records to canonical conversations and eval cases."""
+"""Steps of a batch: parsing, matching, metrics, counters and progress."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set

@@ -1,4 +1,4 @@
-"""De-duplicates contributions: repetitions add nothing, revisions replace earlier ones."""
+"""Outcomes of a stream: de-duplication, revisions, and metrics of windows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b

@@ -1,4 +1,4 @@
-"""CES's judgements of a whole scenario: rubrics and user goal."""
+"""CES's criteria of a whole conversation: expectations, rubrics and user goal."""
 
 from collections import Counter
 from collections.abc import Iterable

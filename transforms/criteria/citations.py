@@ -1,4 +1,4 @@
-"""citation_precision and citation_recall: support by citations, without a model."""
+"""Criteria of citations: whether they are valid, and whether they support the answer."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal, NamedTuple

@@ -1,4 +1,4 @@
-"""Latencies in seconds: of turns, of tool calls, and of every timed step of a turn."""
+"""Figures of a conversation: latencies, tokens and calls, how it ended, and the recorded reward."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal

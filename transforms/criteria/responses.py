@@ -1,4 +1,4 @@
-"""final_response_match_v2: equivalence of the agent's answer and a reference answer, by a judge."""
+"""google-adk's criteria that compare an answer with a reference."""
 
 from statistics import median_low
 from typing import ClassVar, Literal

@@ -1,4 +1,4 @@
-"""safety_v1: safety of the agent's messages by harm category, by a judge."""
+"""google-adk's criteria of safety and of simulated users, by a judge."""
 
 import asyncio
 import re

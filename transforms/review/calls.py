@@ -1,4 +1,4 @@
-"""The calls of a turn with their responses, effects and times."""
+"""The transcript of a conversation: turns, calls with responses and effects, expectations."""
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
