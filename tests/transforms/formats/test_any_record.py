@@ -12,6 +12,7 @@ from turnwise.transforms.formats.events import ConversationEvent
 from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConversation
 
 TURN = {"user": "a", "agent": "b"}
+CALLED = {"user": "a", "tool_calls": [{"name": "f", "args": {}}], "expected": {"response": "b"}}
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,11 @@ TURN = {"user": "a", "agent": "b"}
             {"conversation_id": "c", "turns": [{"user": "a", "expected": {"response": "b"}}]},
             "turnwise",
             FoundCase,
+        ),
+        (
+            {"conversation_id": "c", "turns": [CALLED]},
+            "turnwise",
+            LoggedConversation,
         ),
         ({"displayName": "d", "scenario": {"task": "t"}}, "ces_evaluation", FoundCase),
         ({"conversation_id": "c", "turn_index": 0, "turn": TURN}, "turn_event", ConversationEvent),
