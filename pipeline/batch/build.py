@@ -239,9 +239,6 @@ def aggregate_versions(states: Iterable[tuple[str, MetricsState]]) -> JsonObject
     return aggregated_metrics(merged)
 
 
-# Parses the records of a run that is one process, and joins events on disk: the runner groups in memory.
-
-
 class ParseAndJoinFn(CountingDoFn):
     """Yields the conversations of records, and in the end those that events make."""
 

@@ -1,4 +1,4 @@
-"""Runs pipelines to their end, or only translates them."""
+"""Makes pipelines, runs them to their end or only translates them, and says whether a run may begin."""
 
 import logging
 import shutil
@@ -99,9 +99,6 @@ def translate(pipeline: beam.Pipeline) -> None:
         pipeline.to_runner_api()
 
 
-# Beam pipelines and their options, as all runs make them.
-
-
 class BeamOptions(PipelineOptions):
     """Beam's options, each view of which is made once.
 
@@ -133,8 +130,6 @@ def made_pipeline(options: PipelineOptions) -> Iterator[beam.Pipeline]:
         shutil.rmtree(pipeline.local_tempdir, ignore_errors=True)
 
 
-# Says whether a run may replace what its output directory holds.
-
 _OF_STREAMS = (PROGRESS_FILE, RECEIVED_FILE, ALERTS_FILE)
 
 
@@ -163,15 +158,12 @@ def replaces_earlier(settings: RunSettings) -> bool:
 
 
 def _run(directory: str) -> tuple[object, object]:
-    """Returns id and date of the run in a directory."""
     try:
         document = read_run_file(directory)
         return document.get("run_id"), document.get("date")
     except (ValueError, AttributeError):
         return "of a broken run.json", None
 
-
-# The source of a run's logs: files, and rows of BigQuery.
 
 _LOST = "unread_records"
 
@@ -197,9 +189,6 @@ def log_source(settings: RunSettings) -> Source:
     except ConfigError as error:
         raise ConfigError(f"--input: {error}") from None
     return BigQuerySource(queries, files if patterns else None, limit, _LOST, spread)
-
-
-# Says whether the run of an earlier date must be repeated, because its input files have changed.
 
 
 class Again(NamedTuple):
@@ -248,14 +237,10 @@ def _stays(why: str, run: RunDocument) -> Again:
 
 
 def _earlier(directory: str) -> RunDocument | ConfigError:
-    """Returns the finished run of a directory, or why there is none."""
     try:
         return open_run(directory).document
     except ConfigError as error:
         return error
-
-
-# Reads what a pipeline counted.
 
 
 def counters(result: PipelineResult) -> dict[str, int]:

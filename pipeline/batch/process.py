@@ -1,4 +1,4 @@
-"""Handles Ctrl-C and SIGTERM: the first signal stops a run cleanly, the second ends the process."""
+"""What a run sets in its process: how signals end it (the second one at once), and a calm collector."""
 
 import gc
 import os
@@ -120,8 +120,6 @@ def _handled(first: Callable[[int], None], others: dict[int, _Handler] | None = 
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
 
-
-# Sets how often the garbage collector of a process runs.
 
 _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 

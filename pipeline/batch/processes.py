@@ -70,8 +70,6 @@ from turnwise.transforms.judging.setup import WAITING, WORKER_PATIENCE_S, close_
 from turnwise.transforms.judging.shared_places import NOTHING
 from turnwise.transforms.metrics.state import MetricsState, packed, unpacked
 
-# A worker process of a run on this machine: it reads and scores shards.
-
 ENDING = 2
 _EVERY = 0.2
 _KNOWN = (AuthenticationError, ConfigError, OSError, KeyboardInterrupt)
@@ -386,12 +384,9 @@ def _error(work: Work, told: Connection, status: int) -> BaseException:
 def _how_ended(status: int) -> str:
     if status >= 0:
         return f"ended early, with status {status}"
-    known = [each.name for each in Signals if each == -status]
-    name = known[0] if known else f"signal {-status}"
+    name = next((known.name for known in Signals if known == -status), f"signal {-status}")
     return f"was killed by {name}{' (out of memory?)' if -status == SIGKILL else ''}"
 
-
-# Decides how many processes of this machine work on a batch.
 
 Listed: TypeAlias = Sequence[SizedPath | Failure]
 _LEAST_BYTES = 4 << 20
@@ -489,9 +484,6 @@ def _is_shown(file: SizedPath) -> bool:
     return named_as_lines(file.path) or file.size <= _LARGEST_LOOKED_AT
 
 
-# Starts a run again in one process, when records of several workers turn out to belong together.
-
-
 def build_again(
     root: beam.Pipeline,
     logs: Source,
@@ -510,21 +502,14 @@ def build_again(
         sink: Sink for the tables.
         counts: What the workers of the earlier attempt counted; what their judge was asked counts again.
     """
-    alone = _alone(settings, counts)
+    judge = settings.judge
+    spent = NOTHING if judge.shares_budget else spent_on(judge_usage(counts), judge.config.prices)
+    alone = replace(settings, workers=1, judge=replace(judge, workers=1, spent=spent))
     scored = build_scoring(root, logs, cases, alone, sink)
     asked = {name: number for name, number in counts.items() if name.startswith(JUDGE_USAGE)}
     earlier = root | "Earlier" >> beam.Create([(OF_RUN, asked)], reshuffle=False)
     build_end(root, scored._replace(told=[*scored.told, earlier]), alone, sink)
 
-
-def _alone(settings: RunSettings, counts: Mapping[str, int]) -> RunSettings:
-    """Returns the settings for one process, whose judge has all that is left of the limits."""
-    judge = settings.judge
-    spent = NOTHING if judge.shares_budget else spent_on(judge_usage(counts), judge.config.prices)
-    return replace(settings, workers=1, judge=replace(judge, workers=1, spent=spent))
-
-
-# Hands what the first half of a run gave from a worker process to the one that ends the run.
 
 _STATE, _WRITTEN, _TOLD = "state", "written", "told"
 _CODER = FastPrimitivesCoder()

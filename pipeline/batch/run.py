@@ -143,7 +143,6 @@ def _run_checked(pipeline: beam.Pipeline, settings: RunSettings, work: Callable[
 
 
 def _recorded(settings: RunSettings) -> AbstractContextManager[None]:
-    """Keeps the state of a run in its service, if that does."""
     place = settings.place
     record = find_service("--store", place.url).record if place else None
     if place is None or record is None:

@@ -151,7 +151,6 @@ def report(
 
 
 def _difference(settings: RunSettings, document: JsonObject, rows: Sequence[MetricsByAppVersionRow]) -> str:
-    """Returns the lines about the difference between two versions, or from the baseline."""
     versions = versions_of(rows)
     if settings.is_streaming or not (compared_versions(versions) or settings.baseline):
         return ""
@@ -166,7 +165,6 @@ def _difference(settings: RunSettings, document: JsonObject, rows: Sequence[Metr
 
 
 def _to_read(row: Mapping[str, object]) -> JsonObject:
-    """Returns what `run.json` says of a conversation to read."""
     names = ("conversation_id", "app_version", "eval_id", "verdict", "why", "harm", "harm_term", "cluster")
     return {name: row[name] for name in names}
 
@@ -188,7 +186,6 @@ def _document(
     problems: Sequence[str],
     tables: JsonObject,
 ) -> JsonObject:
-    """Returns what `run.json` says before the rules of the gate are applied."""
     return {
         "run_id": settings.run.run_id,
         "create_time": settings.run.create_time,
@@ -222,9 +219,11 @@ def _inputs(settings: RunSettings) -> JsonObject:
 
 
 def _setup(settings: RunSettings) -> JsonObject:
+    config = settings.config.model_dump(mode="json")
+    config["judge"]["cache"] = shown_place(config["judge"]["cache"] or "") or None
     return {
         "store": shown_url(settings.store) or None,
-        "config": _config(settings),
+        "config": config,
         "criteria": {criterion.name: criterion.model_dump(mode="json") for criterion in settings.criteria},
         "versions": {
             "turnwise": version("turnwise"),
@@ -233,9 +232,3 @@ def _setup(settings: RunSettings) -> JsonObject:
         },
         "max_failure_ratio": settings.max_failure_ratio,
     }
-
-
-def _config(settings: RunSettings) -> JsonObject:
-    document = settings.config.model_dump(mode="json")
-    document["judge"]["cache"] = shown_place(document["judge"]["cache"] or "") or None
-    return document

@@ -1,4 +1,7 @@
-"""Implements `turnwise compare`: says whether one version is better than another. Without Beam."""
+"""Implements the commands that decide about finished runs: status, compare, gate, calibrate and report.
+
+None imports Beam, unless a directory is remote, nor numpy before its options are checked.
+"""
 
 import argparse
 import json
@@ -6,7 +9,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import msgspec
 
@@ -30,12 +33,9 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.gate import GateReport
 from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.registry import load_plugins
-from turnwise.schemas.report import Report
 from turnwise.schemas.run import RunDocument
 from turnwise.transforms.decisions.comparison.sides import ComparedSide
 from turnwise.transforms.text.dates import time_seconds
-
-# The command `turnwise status`. Without Beam, unless the directory is remote.
 
 
 def status_parser() -> OptionParser:
@@ -44,7 +44,6 @@ def status_parser() -> OptionParser:
         prog="turnwise status",
         description="Says how the run in an output directory ended, and exits with the status of that run.",
         epilog="Exit status: that of the run, 0 or 1; 2: no finished run, files missing, or an earlier run.",
-        allow_abbrev=False,
     )
     parser.add_argument("output", metavar="OUT", help="output directory of a run")
     parser.add_argument(
@@ -76,22 +75,13 @@ def status_of_run(argv: Sequence[str]) -> int:
         _check_start(options.output, document, after, options.after)
     for problem in document.problems:
         complain(problem)
-    results = counted(_results(options.output, document), "conversation")
-    ended = f", ended {document.end_time}" if document.end_time else ""
-    say(printable(f"{document.run_id}{ended}: {results}, exit status {document.exit_status}"))
-    return document.exit_status
-
-
-def _results(directory: str, document: RunDocument) -> int:
-    """Returns the number of scored conversations.
-
-    Raises:
-        ConfigError: `run.json` does not state it.
-    """
     number = document.counts.get("results")
     if not isinstance(number, int):
-        raise ConfigError(f"{directory}: run.json does not state how many conversations were scored")
-    return number
+        raise ConfigError(f"{options.output}: run.json does not state how many conversations were scored")
+    ended = f", ended {document.end_time}" if document.end_time else ""
+    results = counted(number, "conversation")
+    say(printable(f"{document.run_id}{ended}: {results}, exit status {document.exit_status}"))
+    return document.exit_status
 
 
 def _check_start(directory: str, document: RunDocument, after: float, text: str) -> None:
@@ -105,9 +95,6 @@ def _check_start(directory: str, document: RunDocument, after: float, text: str)
             f"{directory}: no run that began since {text} has finished: the current one, {document.run_id}, "
             f"began {began}"
         )
-
-
-# Implements `turnwise report`. Without Beam, unless a directory is remote.
 
 
 def report_runs(argv: Sequence[str]) -> int:
@@ -128,7 +115,10 @@ def report_runs(argv: Sequence[str]) -> int:
     report = write_report(
         path, [run_rows(run) for run in runs], compare_versions(runs), single_file=options.single_file
     )
-    say(f"report: {path}{_beside(report)}")
+    files = report.chunks - report.inline_chunks
+    beside = f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else ""
+    left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
+    say(f"report: {path}{beside}{left_out}")
     return 0
 
 
@@ -137,7 +127,6 @@ def report_parser() -> OptionParser:
     parser = OptionParser(
         prog="turnwise report",
         description="Writes one HTML file with verdicts, figures and conversations of one or several runs.",
-        allow_abbrev=False,
     )
     parser.add_argument("out", nargs="+", metavar="OUT", help="output directories of finished runs")
     parser.add_argument(
@@ -170,7 +159,6 @@ def _path(file: str | None, directories: Sequence[str]) -> Path:
 
 
 def _check_place(path: Path, directories: Sequence[str]) -> None:
-    """Refuses a path at which there can be no report."""
     if path.is_dir():
         raise ConfigError(f"--html {path}: is a directory")
     if not path.parent.is_dir():
@@ -182,22 +170,12 @@ def _check_place(path: Path, directories: Sequence[str]) -> None:
         raise ConfigError(f"--html {path}: is the name of a file of the run; name another file")
 
 
-def _beside(report: Report) -> str:
-    files = report.chunks - report.inline_chunks
-    left_out = f"; transcripts of {report.omitted:,} conversations are left out" if report.omitted else ""
-    return (f"; {files} files with transcripts beside it, in {REPORT_DATA}" if files else "") + left_out
-
-
-# The command `turnwise gate`. Does not import Beam, so that help is fast.
-
-
 def gate_parser() -> OptionParser:
     """Returns the parser of `turnwise gate`."""
     parser = OptionParser(
         prog="turnwise gate",
         description="Decides by the rules of a config whether a finished run passes.",
         epilog="Exit status: 0, all rules passed; 1, one failed or could not be decided; 2, wrong input.",
-        allow_abbrev=False,
     )
     parser.add_argument("output", metavar="OUT", help="output directory of a finished run")
     parser.add_argument(
@@ -260,18 +238,13 @@ def _check_places(options: argparse.Namespace) -> None:
 def _tell(report: GateReport) -> None:
     for rule in report.rules:
         if rule.status == "passed":
-            say(
-                printable(
-                    f"passed: {rule.rule}{f' ({rule.app_version})' if rule.app_version else ''}: {rule.why}"
-                )
-            )
+            version = f" ({rule.app_version})" if rule.app_version else ""
+            say(printable(f"passed: {rule.rule}{version}: {rule.why}"))
     for line in (*report.problems, *(rule_line(rule) for rule in report.rules if rule.status != "passed")):
         complain(line)
     status = "not decided" if report.status == "undecided" else report.status
     say(f"gate: {status}, {counted(len(report.rules), 'rule')}")
 
-
-# Implements `turnwise calibrate`: holds the criteria of a run against human labels. Without Beam.
 
 _WIDTH = 120
 _HIGHEST_COST = 1e9
@@ -325,10 +298,9 @@ def calibrate_run(argv: Sequence[str]) -> int:
 
 
 def _earlier(run: RunDirectory) -> Calibration | None:
-    """Returns the run's earlier calibration; one that cannot be read is replaced."""
     try:
         return run.calibration()
-    except ConfigError:
+    except ConfigError:  # it is replaced
         return None
 
 
@@ -362,7 +334,6 @@ def calibrate_parser() -> OptionParser:
         prog="turnwise calibrate",
         description="Holds the criteria of a run against human labels: agreement, thresholds and, with "
         "labels of a random sample, pass rates and means without a judge's bias.",
-        allow_abbrev=False,
     )
     parser.add_argument("out", metavar="OUT", help="output directory of a finished run")
     parser.add_argument(
@@ -396,21 +367,6 @@ _BY: tuple[PairedBy, ...] = ("eval_id", "conversation_id", "task")
 _LEAST_ALPHA = 1e-9
 
 
-class _Options(msgspec.Struct, frozen=True):
-    runs: Sequence[str]
-    versions: Sequence[str]
-    store: str | None
-    app: str | None
-    by: PairedBy | None
-    margin: float
-    alpha: float
-    slices: Sequence[str] | None
-    format: Literal["text", "json"]
-    output: str | None
-    fail_on: FailOn | None
-    allow_different_judges: bool
-
-
 def compare_runs(argv: Sequence[str]) -> int:
     """Compares two runs, or two versions of one run or store, and prints the result.
 
@@ -422,7 +378,12 @@ def compare_runs(argv: Sequence[str]) -> int:
             measured in the same way.
     """
     options = _parse(argv)
-    a, b = _sides(options)
+    if options.store is None:
+        a, b = sides_of(options.runs, options.versions)
+    else:
+        from turnwise.pipeline.store.comparison import sides_of_store
+
+        a, b = sides_of_store(options.store, options.app, options.versions)
     # Imported late: an error in the options does not wait for numpy.
     from turnwise.transforms.decisions.comparison.differences import CompareOptions, check_slices, compare
     from turnwise.transforms.decisions.comparison.words import ruler_changes
@@ -452,21 +413,12 @@ def compare_runs(argv: Sequence[str]) -> int:
     return 1 if problems else 0
 
 
-def _sides(options: _Options) -> tuple[ComparedSide, ComparedSide]:
-    if options.store is None:
-        return sides_of(options.runs, options.versions)
-    from turnwise.pipeline.store.comparison import sides_of_store
-
-    return sides_of_store(options.store, options.app, options.versions)
-
-
 def _slices(a: ComparedSide, b: ComparedSide) -> list[str]:
-    """Returns the slices of both configs."""
     documents = [side.document for side in (a, b) if side.document is not None]
     return list(dict.fromkeys(name for document in documents for name in document.config.get("slices", ())))
 
 
-def _show(found: Comparison, options: _Options) -> None:
+def _show(found: Comparison, options: argparse.Namespace) -> None:
     document = msgspec.json.format(msgspec.json.encode(found), indent=2)
     if options.output:
         _write(Path(options.output), found, document)
@@ -491,11 +443,9 @@ def _write(directory: Path, found: Comparison, document: bytes) -> None:
         raise ConfigError(f"--output {directory}: {error.strerror or error}") from None
 
 
-def _parse(argv: Sequence[str]) -> _Options:
-    parser = compare_parser()
-    given = parser.parse_args(argv)
-    load_plugins(given.plugin)
-    options = _Options(**{name: getattr(given, name) for name in _Options.__struct_fields__})
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    options = compare_parser().parse_args(argv)
+    load_plugins(options.plugin)
     places = len(options.runs) + (options.store is not None)
     if options.store is not None and options.runs:
         raise ConfigError("--store: goes without directories")
@@ -515,7 +465,6 @@ def compare_parser() -> OptionParser:
         prog="turnwise compare",
         description="Compares two runs, or two app versions of one run, and says of every criterion whether "
         "B is better or worse than A.",
-        allow_abbrev=False,
     )
     parser.add_argument("runs", nargs="*", metavar="OUT", help="output directories of A and B, or of both")
     parser.add_argument("--versions", nargs=2, default=[], metavar=("A", "B"), help="app versions to compare")

@@ -139,7 +139,6 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _run_once(argv: Sequence[str]) -> int:
-    """Runs a command line without dates, or with one."""
     with _without_collector():
         from turnwise.pipeline.batch.run import run
         from turnwise.pipeline.cli.run_options import other_files_text, parse_options

@@ -142,7 +142,6 @@ def raw_options(own: dict[str, Any]) -> tuple[RawOptions, RawStreamOptions]:
 
 
 def _check_extras(settings: RunSettings) -> None:
-    """Raises ConfigError if a package that the settings need is not installed."""
     streams = [name for name in settings.input if input_kind(name)]
     if streams and not settings.is_streaming:
         raise ConfigError(f"--input {streams[0]}: is read by a stream only; add --streaming")
@@ -159,7 +158,6 @@ def _check_extras(settings: RunSettings) -> None:
 
 
 def _made_runner(name: str) -> PipelineRunner:
-    """Returns a runner; raises ConfigError if its name is unknown or its package is missing."""
     if "dataflow" in name.lower():
         check_extra(f"--runner={name}", "turnwise[gcp]")
     try:
@@ -187,14 +185,14 @@ def own_options(argv: Sequence[str]) -> dict[str, Any]:
     Raises:
         ConfigError: The value of an option is missing or wrong.
     """
-    parser = OptionParser(add_help=False, allow_abbrev=False)
+    parser = OptionParser(add_help=False)
     add_arguments(parser)
     return vars(parser.parse_known_args(list(argv))[0])
 
 
 def _reject_unknown(argv: Sequence[str]) -> None:
     """Raises ConfigError for an unknown option, which Beam would ignore."""
-    parser = OptionParser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+    parser = OptionParser(add_help=False, conflict_handler="resolve")
     for group in _all_subclasses(PipelineOptions):
         group._add_argparse_args(parser)  # type: ignore[arg-type]
     unknown = parser.parse_known_args(list(argv))[1]
@@ -207,9 +205,6 @@ def _reject_unknown(argv: Sequence[str]) -> None:
 def _all_subclasses(kind: type[PipelineOptions]) -> list[type[PipelineOptions]]:
     direct: list[type[PipelineOptions]] = kind.__subclasses__()
     return direct + [deeper for sub in direct for deeper in _all_subclasses(sub)]
-
-
-# Runs a batch once for each of several dates.
 
 
 class Dates(NamedTuple):
@@ -305,7 +300,6 @@ def _told(day: date, argv: Sequence[str], run: Command) -> Ending:
 
 
 def _ended(argv: Sequence[str], command: Callable[[], int]) -> Ending:
-    """Runs one date; returns its exit status and what is said of it in the end."""
     try:
         ending = ending_of(command)
     except Exception as error:  # whatever a runner raises: the other dates go on

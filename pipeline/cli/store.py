@@ -1,4 +1,4 @@
-"""The subcommand `delete`: deletes a run, a conversation, a user or an evaluation."""
+"""Implements `turnwise store`: lists, prunes, deletes, copies and checks what a store holds. Without Beam."""
 
 import json
 import re
@@ -23,31 +23,172 @@ from turnwise.pipeline.io.terminal import (
 from turnwise.pipeline.settings.extras import check_store
 from turnwise.pipeline.settings.options import OptionParser
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_store_url, shown_url
+from turnwise.schemas.jsonio import is_sqlite_url, is_store_url, shown_url
 
 if TYPE_CHECKING:
     from turnwise.pipeline.store.database import Store
 
+_DRY_RUN = "say what would be deleted, and change nothing"
 
-# Defines a subcommand of `turnwise store`.
+
+def look_after_store(argv: Sequence[str]) -> int:
+    """Runs a subcommand.
+
+    Returns:
+        Its exit status.
+
+    Raises:
+        ConfigError: There is no such subcommand, or an option is wrong or missing.
+    """
+    if not argv or argv[0] in ("-h", "--help"):
+        lines = "\n".join(f"  {name:<10} {command.summary}" for name, command in COMMANDS.items())
+        say(f"usage: turnwise store COMMAND --store URL [options]\n\ncommands:\n{lines}")
+        return 0 if argv else 2
+    if argv[0] not in COMMANDS:
+        raise ConfigError(f"unknown command store {argv[0]} (commands: {', '.join(COMMANDS)})")
+    options = store_parser(argv[0]).parse_args(argv[1:])
+    if not is_store_url(options.store):
+        shown = shown_url(options.store)
+        raise ConfigError(f"--store {shown}: is no URL of a store (sqlite:///FILE, postgresql://...)")
+    check_store("--store", options.store)
+    return COMMANDS[argv[0]].run(options)
+
+
+def store_parser(name: str) -> OptionParser:
+    """Returns the parser of a subcommand."""
+    command = COMMANDS[name]
+    parser = OptionParser(
+        prog=f"turnwise store {name}",
+        description=f"{command.summary[0].upper()}{command.summary[1:]}.",
+        epilog=command.epilog,
+    )
+    parser.add_argument(
+        "--store", required=True, metavar="URL", help="sqlite:///FILE or postgresql://... (required)"
+    )
+    command.add_arguments(parser)
+    return parser
 
 
 class StoreCommand(NamedTuple):
-    """One subcommand; its module imports the store late, so that help is fast.
+    """One subcommand, which imports the store late, so that help is fast.
 
     Attributes:
-        name: Its name.
         summary: Its line in the help.
         add_arguments: Adds its options to a parser that has `--store`.
         run: Runs it with its options and returns the exit status.
         epilog: The end of its own help.
     """
 
-    name: str
     summary: str
     add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Namespace], int]
     epilog: str = ""
+
+
+def _opened(options: Namespace, read_only: bool = False) -> "closing[Store]":
+    from turnwise.pipeline.store.database import open_store
+
+    return closing(open_store(options.store, read_only=read_only))
+
+
+_HEAD = ("state", "day", "run", "results", "pass", "fail", "open", "lost", "cost", "versions")
+_LONGEST = 48
+
+
+def _add_runs_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--app", default="", metavar="NAME", help="only the runs of this app")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+
+
+def _list_runs(options: Namespace) -> int:
+    from turnwise.pipeline.store.pruning import listed_runs
+
+    with _opened(options, read_only=True) as store:
+        runs = store.read(lambda connection: listed_runs(connection, options.app))
+    if options.json:
+        for run in runs:
+            say(json.dumps(run._asdict(), ensure_ascii=False))
+        return 0
+    for app in sorted({run.app for run in runs}):
+        say(printable(app))
+        _print_table([run for run in runs if run.app == app])
+    say(counted(len(runs), "run"))
+    return 0
+
+
+def _print_table(runs: Sequence[Any]) -> None:
+    lines = [_HEAD, *map(_cells, runs)]
+    widths = [max(columns(line[place]) for line in lines) for place in range(len(_HEAD))]
+    for line in lines:
+        say("  " + "  ".join(padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _cells(run: Any) -> tuple[str, ...]:
+    counts = (run.results, run.passes, run.fails, run.undecided, run.lost)
+    return (
+        run.state,
+        run.day or "?",
+        clipped(printable(run.run_id), _LONGEST),
+        *(str(number) for number in counts),
+        "?" if run.cost is None else f"{run.cost:.2f}",
+        names_text([version or "draft" for version in run.app_versions]),
+    )
+
+
+_DAY_NANOS = 24 * 3600 * 10**9
+_AGE = re.compile(r"([1-9][0-9]{0,4})d")
+
+
+def _add_prune_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--older_than", required=True, metavar="DAYS",
+        help="delete runs that ended so many days ago, such as 90d (required)",
+    )  # fmt: skip
+    parser.add_argument("--dry_run", action="store_true", help=_DRY_RUN)
+
+
+def _prune(options: Namespace) -> int:
+    from turnwise.pipeline.store.pruning import count_rows_of, old_runs, prune
+    from turnwise.schemas.proto.scalars import nanos_timestamp
+
+    age = _AGE.fullmatch(options.older_than)
+    if not age:
+        raise ConfigError(f"--older_than {options.older_than}: is no number of days such as 90d")
+    now = time_ns()
+    before = now - int(age[1]) * _DAY_NANOS
+    with _opened(options, read_only=options.dry_run) as store:
+        runs = store.read(lambda connection: old_runs(connection, before, now))
+        counts = store.read(lambda connection: count_rows_of(connection, [run.name for run in runs]))
+        for run in runs:
+            say(printable(f"{nanos_timestamp(run.nanos)[:10]} {run.state:<9} {run.name}"))
+        rows = ", ".join(f"{table} {number}" for table, number in counts.items())
+        what = f"rows to delete: {rows}" if runs else "no run is that old"
+        say(f"{counted(len(runs), 'run')} before {nanos_timestamp(before)[:10]}: {what}")
+        if options.dry_run:
+            return 0
+        done = prune(store, before, now)
+        say(f"{counted(len(done), 'run')} deleted")
+        left = [f"{run.name}: was written meanwhile, and is not deleted" for run in runs if run not in done]
+        return _tell_left([*left, *_overwrite(store)])
+
+
+def _overwrite(store: "Store") -> list[str]:
+    """Overwrites what was deleted; returns where it is left, one line each."""
+    from turnwise.pipeline.store.erasure import overwrite_deleted
+    from turnwise.pipeline.store.urls import StoreError
+
+    try:
+        is_done = overwrite_deleted(store)
+    except StoreError as error:
+        return [f"what was deleted may be in free pages of the file: {error}"]
+    return [] if is_done else ["what was deleted is in the -wal file: another process reads; try again"]
+
+
+def _tell_left(left: list[str]) -> int:
+    """Prints what is left in the store; returns the exit status."""
+    for line in left:
+        complain(printable(f"left: {line}"))
+    return 1 if left else 0
 
 
 _NOT_REACHED = (
@@ -56,32 +197,28 @@ _NOT_REACHED = (
 )
 
 
-def _add_arguments_store(parser: ArgumentParser) -> None:
+def _add_delete_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("kind", choices=("run", "conversation", "user", "evaluation"), help="what ID names")
     parser.add_argument("id", metavar="ID", help="id of a run, conversation or user, or a name in the store")
     parser.add_argument("--app", default="", metavar="NAME", help="app of the run or conversation")
-    parser.add_argument(
-        "--dry_run", action="store_true", help="say what would be deleted, and change nothing"
-    )
+    parser.add_argument("--dry_run", action="store_true", help=_DRY_RUN)
 
 
-def _run_store(options: Namespace) -> int:
-    from turnwise.pipeline.store.database import open_store
-
+def _delete(options: Namespace) -> int:
     if not options.id.strip():
         raise ConfigError("ID is empty")
     if options.app and options.kind in ("user", "evaluation"):
         raise ConfigError(f"--app: is for runs and conversations; a {options.kind} is deleted in all apps")
-    with closing(open_store(options.store)) as store:
+    with _opened(options) as store:
         done, left = _deleted(store, options)
-        left += [] if options.dry_run else overwrite(store)
+        left += [] if options.dry_run else _overwrite(store)
     if not done:
         complain(printable(f"nothing of {options.kind} {options.id} was found in the store"))
     what = "would be deleted or emptied" if options.dry_run else "deleted or emptied"
     for table, number in sorted(done.items()):
         say(f"{table}: {number} {what}")
     say(_NOT_REACHED)
-    return tell_left(left) or int(not done)
+    return _tell_left(left) or int(not done)
 
 
 def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str]]:
@@ -118,171 +255,25 @@ def _deleted_run(store: "Store", options: Namespace) -> Counter[str]:
     return +Counter({"evaluation_runs": len(names), **counts})
 
 
-DELETE = StoreCommand(
-    "delete",
-    "delete a run, a conversation, a user or an evaluation",
-    _add_arguments_store,
-    _run_store,
-    "Exit status: 0, nothing that names it is left in the store; 1, something is, or nothing was found.",
-)
-
-
-# The subcommand `runs`: lists the runs of a store.
-
-_HEAD = ("state", "day", "run", "results", "pass", "fail", "open", "lost", "cost", "versions")
-_LONGEST = 48
-
-
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--app", default="", metavar="NAME", help="only the runs of this app")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-
-
-def _run(options: Namespace) -> int:
-    from turnwise.pipeline.store.database import open_store
-    from turnwise.pipeline.store.pruning import listed_runs
-
-    with closing(open_store(options.store, read_only=True)) as store:
-        runs = store.read(lambda connection: listed_runs(connection, options.app))
-    if options.json:
-        for run in runs:
-            say(json.dumps(run._asdict(), ensure_ascii=False))
-        return 0
-    for app in sorted({run.app for run in runs}):
-        say(printable(app))
-        _print_table([run for run in runs if run.app == app])
-    say(counted(len(runs), "run"))
-    return 0
-
-
-def _print_table(runs: Sequence[Any]) -> None:
-    lines = [_HEAD, *map(_cells, runs)]
-    widths = [max(columns(line[place]) for line in lines) for place in range(len(_HEAD))]
-    for line in lines:
-        say("  " + "  ".join(padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
-
-def _cells(run: Any) -> tuple[str, ...]:
-    counts = (run.results, run.passes, run.fails, run.undecided, run.lost)
-    return (
-        run.state,
-        run.day or "?",
-        clipped(printable(run.run_id), _LONGEST),
-        *(str(number) for number in counts),
-        "?" if run.cost is None else f"{run.cost:.2f}",
-        names_text([version or "draft" for version in run.app_versions]),
-    )
-
-
-RUNS = StoreCommand("runs", "list the runs", _add_arguments, _run)
-
-
-# The subcommand `prune`: deletes old runs.
-
-_DAY_NANOS = 24 * 3600 * 10**9
-_AGE = re.compile(r"([1-9][0-9]{0,4})d")
-
-
-def _add_arguments_prune(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--older_than", required=True, metavar="DAYS",
-        help="delete runs that ended so many days ago, such as 90d (required)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--dry_run", action="store_true", help="say what would be deleted, and change nothing"
-    )
-
-
-def _run_prune(options: Namespace) -> int:
-    from turnwise.pipeline.store.database import open_store
-    from turnwise.pipeline.store.pruning import count_rows_of, old_runs, prune
-    from turnwise.schemas.proto.scalars import nanos_timestamp
-
-    age = _AGE.fullmatch(options.older_than)
-    if not age:
-        raise ConfigError(f"--older_than {options.older_than}: is no number of days such as 90d")
-    now = time_ns()
-    before = now - int(age[1]) * _DAY_NANOS
-    with closing(open_store(options.store, read_only=options.dry_run)) as store:
-        runs = store.read(lambda connection: old_runs(connection, before, now))
-        counts = store.read(lambda connection: count_rows_of(connection, [run.name for run in runs]))
-        for run in runs:
-            say(printable(f"{nanos_timestamp(run.nanos)[:10]} {run.state:<9} {run.name}"))
-        rows = ", ".join(f"{table} {number}" for table, number in counts.items())
-        what = f"rows to delete: {rows}" if runs else "no run is that old"
-        say(f"{counted(len(runs), 'run')} before {nanos_timestamp(before)[:10]}: {what}")
-        if options.dry_run:
-            return 0
-        done = prune(store, before, now)
-        say(f"{counted(len(done), 'run')} deleted")
-        left = [f"{run.name}: was written meanwhile, and is not deleted" for run in runs if run not in done]
-        return tell_left([*left, *overwrite(store)])
-
-
-def overwrite(store: "Store") -> list[str]:
-    """Overwrites what was deleted; returns where it is left, one line each."""
-    from turnwise.pipeline.store.erasure import overwrite_deleted
-    from turnwise.pipeline.store.urls import StoreError
-
-    try:
-        is_done = overwrite_deleted(store)
-    except StoreError as error:
-        return [f"what was deleted may be in free pages of the file: {error}"]
-    return [] if is_done else ["what was deleted is in the -wal file: another process reads; try again"]
-
-
-def tell_left(left: list[str]) -> int:
-    """Prints what is left in the store; returns the exit status."""
-    for line in left:
-        complain(printable(f"left: {line}"))
-    return 1 if left else 0
-
-
-PRUNE = StoreCommand(
-    "prune",
-    "delete old runs",
-    _add_arguments_prune,
-    _run_prune,
-    "A run that may still be written is not deleted. Evaluations stay. "
-    "Exit status: 0, done; 1, something is left.",
-)
-
-
-# The subcommand `backup`.
-
-
-def _add_arguments_copies(parser: ArgumentParser) -> None:
+def _add_backup_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file to write; it must not exist")
 
 
-def _run_copies(options: Namespace) -> int:
-    from turnwise.pipeline.store.copies import back_up
-    from turnwise.pipeline.store.database import open_store
-    from turnwise.schemas.jsonio import is_sqlite_url
+def _back_up(options: Namespace) -> int:
+    from turnwise.pipeline.store.pruning import back_up
 
     if not is_sqlite_url(options.store):
         raise ConfigError("backup: is for SQLite; copy PostgreSQL by pg_dump")
-    with closing(open_store(options.store, read_only=True)) as store:
+    with _opened(options, read_only=True) as store:
         size = back_up(store, options.file)
     say(printable(f"{options.file}: {size} bytes, sound"))
     return 0
 
 
-BACKUP = StoreCommand("backup", "copy a SQLite store while others write", _add_arguments_copies, _run_copies)
-
-
-# The subcommand `check`: says whether a store is sound.
-
-
-def _add_arguments_check(parser: ArgumentParser) -> None:
-    del parser
-
-
-def _run_check(options: Namespace) -> int:
-    from turnwise.pipeline.store.database import open_store
+def _check(options: Namespace) -> int:
     from turnwise.pipeline.store.pruning import problems_of
 
-    with closing(open_store(options.store, read_only=True)) as store:
+    with _opened(options, read_only=True) as store:
         found = problems_of(store)
     for name, problems in found.items():
         say(f"{name}: {counted(len(problems), 'problem') if problems else 'sound'}")
@@ -291,60 +282,27 @@ def _run_check(options: Namespace) -> int:
     return 1 if any(found.values()) else 0
 
 
-CHECK = StoreCommand(
-    "check",
-    "say whether a store is sound",
-    _add_arguments_check,
-    _run_check,
-    "Exit status: 0, all was checked and is sound; 1, something is wrong, or could not be checked.",
-)
-
-
-# Implements `turnwise store`: looks after a store by its subcommands. Without Beam.
-
-_COMMANDS: tuple[StoreCommand, ...] = (RUNS, PRUNE, DELETE, BACKUP, CHECK)
-COMMANDS = {each.name: each for each in _COMMANDS}
+COMMANDS = {
+    "runs": StoreCommand("list the runs", _add_runs_arguments, _list_runs),
+    "prune": StoreCommand(
+        "delete old runs",
+        _add_prune_arguments,
+        _prune,
+        "A run that may still be written is not deleted. Evaluations stay. "
+        "Exit status: 0, done; 1, something is left.",
+    ),
+    "delete": StoreCommand(
+        "delete a run, a conversation, a user or an evaluation",
+        _add_delete_arguments,
+        _delete,
+        "Exit status: 0, nothing that names it is left in the store; 1, something is, or nothing was found.",
+    ),
+    "backup": StoreCommand("copy a SQLite store while others write", _add_backup_arguments, _back_up),
+    "check": StoreCommand(
+        "say whether a store is sound",
+        lambda parser: None,
+        _check,
+        "Exit status: 0, all was checked and is sound; 1, something is wrong, or could not be checked.",
+    ),
+}
 """Name -> subcommand, in the order of the help."""
-
-
-def look_after_store(argv: Sequence[str]) -> int:
-    """Runs a subcommand.
-
-    Returns:
-        Its exit status.
-
-    Raises:
-        ConfigError: There is no such subcommand, or an option is wrong or missing.
-    """
-    if not argv or argv[0] in ("-h", "--help"):
-        say(_usage())
-        return 0 if argv else 2
-    if argv[0] not in COMMANDS:
-        raise ConfigError(f"unknown command store {argv[0]} (commands: {', '.join(COMMANDS)})")
-    options = store_parser(argv[0]).parse_args(argv[1:])
-    if not is_store_url(options.store):
-        shown = shown_url(options.store)
-        raise ConfigError(f"--store {shown}: is no URL of a store (sqlite:///FILE, postgresql://...)")
-    check_store("--store", options.store)
-    return COMMANDS[argv[0]].run(options)
-
-
-def store_parser(name: str) -> OptionParser:
-    """Returns the parser of a subcommand."""
-    command = COMMANDS[name]
-    parser = OptionParser(
-        prog=f"turnwise store {name}",
-        description=f"{command.summary[0].upper()}{command.summary[1:]}.",
-        epilog=command.epilog,
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--store", required=True, metavar="URL", help="sqlite:///FILE or postgresql://... (required)"
-    )
-    command.add_arguments(parser)
-    return parser
-
-
-def _usage() -> str:
-    lines = "\n".join(f"  {each.name:<10} {each.summary}" for each in COMMANDS.values())
-    return f"usage: turnwise store COMMAND --store URL [options]\n\ncommands:\n{lines}"

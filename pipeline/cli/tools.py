@@ -1,4 +1,7 @@
-"""Implements `turnwise judge-check`: how stable the verdicts of a judge are. Without Beam."""
+"""Implements the commands about logs, cases and judges: judge-check, cases, tools, inspect and convert.
+
+None imports Beam, unless a path is remote.
+"""
 
 import glob
 import json
@@ -110,16 +113,14 @@ def _check(options: Namespace) -> None:
 
 def _settings(options: Namespace) -> "RunSettings":
     from turnwise.pipeline.settings.options import RawJudgeOptions
-    from turnwise.pipeline.settings.run import RunSettings, judge_settings, judged_by, read_config, run_info
-    from turnwise.transforms.formats.registry import check_log_format
-    from turnwise.transforms.scoring.config import build_criteria
+    from turnwise.pipeline.settings.run import RunSettings, judge_settings, judged_by, run_info
 
     check_log_format(options.input_format)
     config = read_config(options.config)
     criteria, run = build_criteria(config), run_info(None, config)
     stated = config.judge
     if options.judge_model:
-        criteria = tuple(_without_others(each) for each in criteria)
+        criteria = tuple(map(_without_others, criteria))
         stated = stated.model_copy(update=_ONE_MODEL)
     named = ("judge", "judge_model", "judge_concurrency", "judge_cache")
     raw = RawJudgeOptions(**{name: getattr(options, name) for name in named})
@@ -135,8 +136,7 @@ def _settings(options: Namespace) -> "RunSettings":
     )
 
 
-def _without_others(criterion: "Criterion") -> "Criterion":
-    """Returns a criterion that asks no panel and no cascade."""
+def _without_others(criterion: Criterion) -> Criterion:
     from turnwise.transforms.criteria.base import JudgedCriterion
 
     if not isinstance(criterion, JudgedCriterion):
@@ -173,7 +173,6 @@ def judge_check_parser() -> OptionParser:
         description="Asks a judge the questions of a sample of conversations several times: as they are "
         "(repeat), with what is interchangeable in another order (swap), and with the instructions in other "
         "words (paraphrase). Says of each criterion how many verdicts change.",
-        allow_abbrev=False,
     )
     add_paths(parser, "--input", "conversation logs: files, directories, globs (required)", required=True)
     add_paths(parser, "--eval_cases", "eval cases: files, directories, globs or URLs of stores")
@@ -199,8 +198,6 @@ def judge_check_parser() -> OptionParser:
     parser.add_argument("--output", metavar="DIR", help=f"directory for {_FILE}")
     return parser
 
-
-# Implements `turnwise cases`: makes eval cases of recorded conversations. Without Beam.
 
 FAILED, SAMPLE = "failed", "sample"
 _SAMPLE_SIZE: Final = 50
@@ -247,7 +244,6 @@ def cases_parser() -> OptionParser:
         description="Makes eval cases of recorded conversations: they expect the recorded answers and calls, "
         "until a person approves or corrects them. What was asked and done before is left out. "
         "Exit status 1 if something could not be read, or no case was made.",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "--from", dest="sources", nargs="+", metavar="PATH",
@@ -259,7 +255,7 @@ def cases_parser() -> OptionParser:
         "'app_version = v2 AND tool = book_*' (required)",
     )  # fmt: skip
     parser.add_argument("--to", metavar="FILE", help="the file to write; it must not exist (required)")
-    names = ", ".join(sorted(name for name, each in TARGETS.items() if each.case))
+    names = ", ".join(sorted(name for name, target in TARGETS.items() if target.case))
     parser.add_argument(
         "--format", default=_CANONICAL, metavar="FORMAT",
         help=f"form of the cases: {names} (default: {_CANONICAL})",
@@ -307,9 +303,6 @@ def _candidates(sources: Sequence[str], reader: AnyReader) -> Iterator[Candidate
     return chain(chain.from_iterable(map(run_candidates, runs)), log_candidates(logs, reader) if logs else ())
 
 
-# Implements `turnwise tools`: lists the tools of logs and cases as the config's `tools`. Without Beam.
-
-
 def list_tools(argv: Sequence[str]) -> int:
     """Prints every tool with its effect and the source of that information.
 
@@ -346,7 +339,6 @@ def _parser() -> OptionParser:
         prog="turnwise tools",
         description="Lists the tools of logs and eval cases, with their effects and the source of that "
         "information, as JSON for the config.",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "log", nargs="+", metavar="LOG", help="logs or eval cases: files, directories or globs"
@@ -430,8 +422,6 @@ def _calls_expected(case: EvalCase | None) -> Iterator[ToolCall]:
         yield from turn.tool_calls or ()
 
 
-# Implements `turnwise inspect`: what files hold, and what of it could be scored. Without Beam.
-
 _WIDTH = 120
 _NO_CALLS = (
     "it names no calls, which then count as unknown; if the agent has no tools, add tool_calls: `[]` to it"
@@ -472,7 +462,6 @@ def inspect_parser() -> OptionParser:
         description="Says of files what they hold: format, conversations, turns, calls, what could not be "
         "read and why, an example, and which criteria could score it. Exit status 1 if a file holds nothing, "
         "or something in it could not be read.",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "path", nargs="+", metavar="PATH", help="logs or eval cases: files, directories or globs"
@@ -503,7 +492,7 @@ def _collected(reads: Iterable[Read], criteria: Sequence[Criterion]) -> list[Fil
                     files[read.sources[0]].add_conversation(one)
         else:
             current.add_record(read)
-    return [each.inspection for each in files.values()]
+    return [collector.inspection for collector in files.values()]
 
 
 def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int:
@@ -520,9 +509,6 @@ def _suggest(paths: Sequence[str], reader: AnyReader, config: EvalConfig) -> int
     if not found.has_calls:
         say(_NO_CALLS, sys.stderr)
     return 0 if found.turns and not found.lost else 1
-
-
-# Implements `turnwise convert`: writes logs or eval cases in another format. Without Beam.
 
 
 def convert(argv: Sequence[str]) -> int:
@@ -568,13 +554,12 @@ def convert_parser() -> OptionParser:
         prog="turnwise convert",
         description="Writes logs or eval cases in another format, and lists what that format cannot hold: "
         "everything that is written is read back and compared. Exit status 1 if something was not converted.",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "input", nargs="+", metavar="IN", help="logs or eval cases: files, directories, globs"
     )
     parser.add_argument("output", metavar="OUT", help="the file to write; it must not exist")
-    targets = "; ".join(f"{name}: {each.help}" for name, each in sorted(TARGETS.items()))
+    targets = "; ".join(f"{name}: {target.help}" for name, target in sorted(TARGETS.items()))
     parser.add_argument("--to", metavar="FORMAT", help=f"format of OUT: {targets} (required)")
     add_reading_arguments(parser, "config that says how some records are read")
     parser.add_argument("--json", action="store_true", help="print a JSON document instead of text")

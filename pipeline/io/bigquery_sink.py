@@ -1,6 +1,7 @@
-"""Appends the changes of a stream to tables of BigQuery, by the Storage Write API.
+"""Tables of a BigQuery dataset: a batch replaces its run in them, a stream appends its changes.
 
-The default stream of a table is used: a row may be there twice, if an answer was lost. Views count it once.
+A stream appends by the Storage Write API, to the default stream of a table: a row may be there twice, if an
+answer was lost. Views count it once.
 """
 
 import os

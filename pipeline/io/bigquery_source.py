@@ -1,4 +1,4 @@
-"""Reads the rows of a query: the result is divided into parts, and every part is read in pages."""
+"""Rows of BigQuery as records: the query of an address, the parts of its result, and their pages."""
 
 from collections.abc import Iterator
 from concurrent.futures import TimeoutError as WaitError

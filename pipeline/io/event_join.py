@@ -44,11 +44,7 @@ class EventJoin:
         (self._groups if event.group else self._events).add(event)
 
     def joined(self, counts: Counter[str]) -> Iterator[JoinOutcome]:
-        """Yields every conversation, in the order of their first events; before them what belongs to none.
-
-        Args:
-            counts: Counters by name, added to in place.
-        """
+        """Yields every conversation, in the order of their first events; before them what belongs to none."""
         for group, events in self._groups.sessions():
             named = named_events(group, events, counts)
             for event in named.events:

@@ -1,4 +1,4 @@
-"""Finds and reads files. Local files need no Beam; other filesystems use Beam's."""
+"""Finds, lists and reads input files. Local files need no Beam; other filesystems use Beam's."""
 
 import os
 import re
@@ -328,12 +328,6 @@ Read: TypeAlias = OpenedFile | ReadRecord | JoinedEvents
 
 def read_files(option: str, paths: Sequence[str], reader: AnyReader, limit: int) -> Iterator[Read]:
     """Yields every file and what its records hold; at the end what events were joined into.
-
-    Args:
-        option: What the user calls the paths.
-        paths: Files, directories and globs.
-        reader: How records are read.
-        limit: A record of more bytes is a failure.
 
     Raises:
         ConfigError: A path names nothing, or cannot be read.

@@ -137,14 +137,7 @@ def _line_records(path: str, file: BinaryIO | gzip.GzipFile, limit: int) -> Iter
 
 
 def line_records(path: str, file: Lines, limit: int, position: int = 0) -> Iterator[Record | Failure]:
-    """Yields the lines of a file, without those that are empty.
-
-    Args:
-        path: The file.
-        file: Its lines, from the first that is read.
-        limit: A line of more bytes is a failure.
-        position: Number of the lines before them.
-    """
+    """Yields the lines of a file, without those that are empty."""
     longest = len(BOM) + limit + 2
     while line := file.readline(longest):
         position += 1

@@ -1,4 +1,4 @@
-"""Reads the output directory of a finished run: `run.json` and the rows of its tables."""
+"""Reads a finished run: `run.json`, the rows of its tables, and whether all of them are there."""
 
 import re
 from collections import Counter
@@ -40,14 +40,7 @@ CALIBRATION_FILE = "calibration.json"
 REPORT_DATA = "report_data"
 """Where `turnwise report` puts a report of the run, and transcripts that have no room in it."""
 _SINGLE = frozenset((RUN_FILE, CALIBRATION_FILE, "aggregated_metrics.json"))
-_TABLES = (
-    "scores",
-    "results",
-    "failures",
-    "metrics_by_app_version",
-    "metrics_by_turn",
-    "metrics_by_slice",
-)
+_TABLES = ("scores", "results", "failures", "metrics_by_app_version", "metrics_by_turn", "metrics_by_slice")
 _UNFINISHED = re.compile(r".*\.partial|progress\.sqlite.*|\.turnwise\.lock")
 
 
@@ -273,10 +266,7 @@ def table_files(directory: str, document: RunDocument) -> dict[str, list[str]]:
 
 
 def _check_named(
-    directory: str,
-    place: str,
-    files: Mapping[str, Mapping[str, RunFile]],
-    listed: Mapping[str, FolderFile],
+    directory: str, place: str, files: Mapping[str, Mapping[str, RunFile]], listed: Mapping[str, FolderFile]
 ) -> None:
     """Raises ConfigError unless every file that `run.json` names is there."""
     names = [name for own in files.values() for name in own]
@@ -347,11 +337,6 @@ def with_all_scores(
     directory: str, rows: Iterator[ScoreRow], metrics: Iterator[MetricsByAppVersionRow]
 ) -> Iterator[ScoreRow]:
     """Yields the score rows of a run.
-
-    Args:
-        directory: The output directory.
-        rows: The rows of `scores-*`.
-        metrics: The rows of `metrics_by_app_version`.
 
     Raises:
         ConfigError: There are fewer scores of turns, or of whole conversations, than the metrics count.

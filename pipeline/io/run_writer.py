@@ -1,4 +1,4 @@
-"""Manages the output directory of a run on any filesystem that Beam supports."""
+"""The output directory of a run, on any filesystem of Beam: cleared, locked, and ended by `run.json`."""
 
 import fcntl
 import json
@@ -302,10 +302,6 @@ def locked(directory: str, run: RunInfo | None = None) -> Iterator[Owner | None]
 
     On a filesystem without locks a file that only one process can create stands for one: it holds until it is
     removed, or until the process that it names has ended, if that ran on this machine.
-
-    Args:
-        directory: The output directory.
-        run: The run that writes into it.
 
     Yields:
         The process that was killed while it held the lock before; None: none was.

@@ -1,4 +1,4 @@
-"""Reads JSON records from files on any filesystem that Beam supports."""
+"""Sources of a pipeline: whole files, ranges and shards of files, and rows of BigQuery."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Writes the rows of a run to a store, in addition to files, and how the run stands."""
+"""A store as sink and source: writes the rows and the state of a run, and reads eval cases."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -170,10 +170,6 @@ def left_in_store(place: SinkPlace) -> str:
 
 def replaced_in_store(place: SinkPlace, results: int) -> int | None:
     """Returns how many of a run's results another result of the same run replaced, and writes it there.
-
-    Args:
-        place: The run and its store.
-        results: Number of the run's results.
 
     Returns:
         The number; None: unknown.

@@ -79,8 +79,6 @@ from turnwise.transforms.scoring.evaluate import (
 )
 from turnwise.transforms.scoring.selection import Selection
 
-# The keywords of `turnwise.evaluate` as the settings of a run.
-
 Config: TypeAlias = EvalConfig | Mapping[str, Any] | str | os.PathLike[str]
 
 _OPTION = re.compile(r"--(?=[a-z])")
@@ -212,8 +210,6 @@ def _json(value: Mapping[str, Any]) -> str:
         raise ConfigError(f"config: {error}") from None
 
 
-# Reads logs and eval cases as canonical objects.
-
 OnFailure: TypeAlias = Callable[[FailureRow], object]
 
 
@@ -327,9 +323,6 @@ def _report(failures: list[Failure], on_failure: OnFailure | None) -> None:
         return
     for row in rows:
         on_failure(row)
-
-
-# Scores samples; the questions of several to the judge are in flight together.
 
 
 class Receiver(Protocol):
@@ -558,8 +551,6 @@ async def _cancel_all() -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
     await asyncio.get_running_loop().shutdown_default_executor()
 
-
-# Collects the rows, sums and counts of an evaluation.
 
 _NOT_COMPARED = "\nnot compared: Python writes no files; turnwise compare reads those of turnwise run"
 

@@ -156,8 +156,6 @@ def eval_cases(inputs: Inputs[EvalCase], reader: CaseReader, limit: int, counts:
     return read_cases(chain(case_records(inputs.name, inputs.paths, limit), inputs.items), reader, counts)
 
 
-# Rows as a list that can be converted to a data frame.
-
 Row = TypeVar("Row")
 _PANDAS = {"string": "string", "long": "Int64", "double": "Float64", "boolean": "boolean"}
 
@@ -218,11 +216,7 @@ class Table(list[Row]):
 
 
 def _dtype(column: Column) -> str:
-    """Returns pandas' type of a column."""
     return "object" if column.is_json or column.is_list else _PANDAS[column.kind]
-
-
-# Result of an evaluation.
 
 
 class RunResult(Struct, frozen=True):

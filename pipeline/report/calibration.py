@@ -1,4 +1,4 @@
-"""Shows a calibration on the terminal."""
+"""Calibrations of a run: labels and scores are read, the result is shown, written and merged."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -219,9 +219,6 @@ def _interval(bounds: Bounds | None, is_rate: bool) -> str:
     return f" ({low} to {high})"
 
 
-# Writes a calibration into the directory of its run, and reads it.
-
-
 def calibration_json(found: Calibration) -> bytes:
     """Returns a calibration as indented JSON."""
     return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
@@ -241,8 +238,6 @@ def write_calibration(run: RunDirectory, found: Calibration) -> str:
     new.replace(path)
     return str(path)
 
-
-# The scores and verdicts of a run, and the rulers of its criteria.
 
 _CONVERSATIONS = "conversations"
 
@@ -274,7 +269,6 @@ def _wanted(run: RunDirectory, criteria: Collection[str]) -> Iterator[ScoreRow]:
 
 
 def _verdicts(run: RunDirectory) -> Iterator[JudgedScore]:
-    """Yields the verdicts; without the table of conversations, those of the results."""
     if run.has(_CONVERSATIONS):
         for row in last_revisions(run.rows(_CONVERSATIONS)):
             language = [f"language:{row['language']}"] if row["language"] else []
@@ -299,8 +293,6 @@ def _verdict(row: Mapping[str, object], verdict: object, slices: tuple[str, ...]
         threshold=None,
     )
 
-
-# Keeps what an earlier calibration of a run says of other criteria.
 
 _OTHER_COSTS = "it was computed with other costs of errors; calibrate the criterion again"
 
@@ -335,9 +327,6 @@ def merge_lines(earlier: Calibration | None, found: Calibration) -> Iterator[str
 def _kept(earlier: Calibration | None, found: Calibration) -> list[CriterionCalibration]:
     own = {(one.criterion, one.level) for one in found.criteria}
     return [one for one in earlier.criteria if (one.criterion, one.level) not in own] if earlier else []
-
-
-# Reads files of labels.
 
 
 def read_labels(paths: Sequence[str]) -> list[LabelLine]:

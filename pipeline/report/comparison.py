@@ -1,4 +1,4 @@
-"""Shows a comparison on the terminal."""
+"""Comparisons of runs and versions: their sides, the text, the Markdown, and why one does not pass."""
 
 import re
 from collections import Counter
@@ -75,7 +75,6 @@ def comparison_text(found: Comparison, width: int) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Returns a text in lines of at most the width, the later ones indented."""
     return wrap(printable(text), max(width, _NARROWEST), subsequent_indent="  ", break_on_hyphens=False)
 
 
@@ -133,13 +132,7 @@ def criteria_table(found: Comparison, width: int) -> list[str]:
 def _line(own: CriterionComparison) -> list[str]:
     overall = own.overall
     values = [value_text(value, own) for value in (overall.value_a, overall.value_b)]
-    return [
-        own.criterion,
-        *values,
-        difference_text_comparison(overall, own),
-        shown_p(own.p_adjusted),
-        overall.word,
-    ]
+    return [own.criterion, *values, difference_cell(overall, own), shown_p(own.p_adjusted), overall.word]
 
 
 def value_text(value: float | None, own: CriterionComparison) -> str:
@@ -157,7 +150,7 @@ def value_text(value: float | None, own: CriterionComparison) -> str:
     return f"{shown} of {overall.pairs}" if is_part else shown
 
 
-def difference_text_comparison(found: VersionDifference, own: CriterionComparison) -> str:
+def difference_cell(found: VersionDifference, own: CriterionComparison) -> str:
     """Returns a difference with its interval; a dash where there is none."""
     if found.difference is None:
         return "-"
@@ -194,7 +187,7 @@ def _slices(found: Comparison) -> list[str]:
     units = {own.criterion: own for own in found.criteria}
     lines = [
         f"slice {own.slice}: {own.criterion} "
-        f"{difference_text_comparison(own.difference, units[own.criterion])}, "
+        f"{difference_cell(own.difference, units[own.criterion])}, "
         f"q {shown_p(own.q)}, {counted(own.difference.pairs or own.difference.count_a, 'case')}"
         for own in shown[:_SLICES_SHOWN]
     ]
@@ -235,8 +228,6 @@ def _flip_text(flips: Sequence[Flip]) -> str:
     case = first.case.rsplit("/", 1)[-1]
     return f"  {first.kind.replace('_', ' ')} {case} ({names}):{place} {first.reason or 'no reason is known'}"
 
-
-# Compares the app versions of a run, or a run with its baseline, at the end of the run.
 
 MOST_CONVERSATIONS = 2_000
 """Conversations of both sides that are compared: more would take a large part of the time of the run."""
@@ -316,8 +307,6 @@ def _lines(found: Comparison, command: str, width: int) -> Iterator[str]:
     yield printable(f"more: {command}")
 
 
-# Writes a comparison as Markdown, for a pull request or the summary of a CI step.
-
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~@&])")
 _MARKDOWN_FLIPS_SHOWN = 50
 _LONGEST = 300
@@ -325,10 +314,10 @@ _LONGEST = 300
 
 def comparison_markdown(found: Comparison) -> str:
     """Returns a comparison as Markdown; all text of the runs is escaped."""
-    return "\n".join(_lines_markdown(found)) + "\n"
+    return "\n".join(_markdown_lines(found)) + "\n"
 
 
-def _lines_markdown(found: Comparison) -> Iterator[str]:
+def _markdown_lines(found: Comparison) -> Iterator[str]:
     yield f"## {_text(found.b.name)} against {_text(found.a.name)}"
     yield ""
     for line in (f"A: {side_text(found.a)}", f"B: {side_text(found.b)}", pairing_text(found)):
@@ -345,7 +334,7 @@ def _lines_markdown(found: Comparison) -> Iterator[str]:
                 own.criterion,
                 value_text(own.overall.value_a, own),
                 value_text(own.overall.value_b, own),
-                difference_text_comparison(own.overall, own),
+                difference_cell(own.overall, own),
                 shown_p(own.p_adjusted),
                 own.overall.word,
             ]
@@ -371,7 +360,7 @@ def _slices_markdown(found: Comparison) -> Iterator[str]:
                 [
                     s.slice,
                     s.criterion,
-                    difference_text_comparison(s.difference, units[s.criterion]),
+                    difference_cell(s.difference, units[s.criterion]),
                     shown_p(s.q),
                 ]
                 for s in shown
@@ -417,8 +406,6 @@ def _text(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", printable(text, _LONGEST))
 
 
-# Says why a comparison does not pass: something is worse, or was not measured.
-
 FailOn = Literal["worse", "not_noninferior"]
 _NAMES_SHOWN = 5
 
@@ -436,7 +423,6 @@ def fail_on_problems(found: Comparison, fail_on: FailOn) -> list[str]:
 
 
 def _may_be_worse(undecided: Undecided | None) -> bool:
-    """Returns whether B is worse under a reading of what is undecided."""
     if undecided is None:
         return False
     readings = (undecided.left_out, undecided.worst_for_b, undecided.best_for_b)
@@ -454,23 +440,21 @@ def _not_measured(found: Comparison) -> Iterator[str]:
             if not problem.startswith(GATE_PROBLEM):
                 yield f"{place}: {failed_text(side)}{problem}"
     if pairing.only_a:
-        names = _listed_fail_on(pairing.only_a_names, pairing.only_a)
+        names = _shortened(pairing.only_a_names, pairing.only_a)
         yield f"{counted(pairing.only_a, 'case')} of {a.name} without a conversation of {b.name}: {names}"
     if pairing.unidentified_a:
         number = counted(pairing.unidentified_a, "conversation")
         yield f"{number} of {a.name} without {pairing.by}: compared with nothing"
     if pairing.changed:
-        names = _listed_fail_on(pairing.changed_names, pairing.changed)
+        names = _shortened(pairing.changed_names, pairing.changed)
         yield f"{counted(pairing.changed, 'case')} left out, whose expectation differs: {names}"
 
 
-def _listed_fail_on(names: Sequence[str], number: int) -> str:
+def _shortened(names: Sequence[str], number: int) -> str:
     shown = names[:_NAMES_SHOWN]
     more = f" and {number - len(shown)} more" if number > len(shown) else ""
     return ", ".join(shown) + more
 
-
-# Reads the sides of a comparison from output directories.
 
 NO_VERSION = "(none)"
 """How an unknown app version is named on the command line."""
@@ -533,7 +517,10 @@ def sides_of_runs(
     directories: Sequence[FinishedRun], versions: Sequence[str]
 ) -> tuple[ComparedSide, ComparedSide]:
     """Does what `sides_of` does with runs that are open already; raises as it does."""
-    runs = [_read(directory) for directory in directories]
+    runs = [read_versions(run) for run in directories]
+    for run in runs:
+        if not run.conversations:
+            raise ConfigError(f"{run.run.directory}: holds no scored conversation")
     own, other = runs[0], runs[-1]
     if versions:
         chosen = [_find(run, version) for run, version in zip((own, other), versions, strict=True)]
@@ -552,13 +539,6 @@ def problems_of(document: RunDocument) -> list[str]:
     if document.exit_status and not document.problems:
         return [f"it ended with exit status {document.exit_status}"]
     return document.problems
-
-
-def _read(run: FinishedRun) -> VersionSides:
-    found = read_versions(run)
-    if not found.conversations:
-        raise ConfigError(f"{run.directory}: holds no scored conversation")
-    return found
 
 
 def read_versions(run: FinishedRun) -> VersionSides:
@@ -583,8 +563,7 @@ def read_versions(run: FinishedRun) -> VersionSides:
 def _noting(found: VersionSides) -> Iterator[ScoreRow]:
     """Yields the score rows, and notes which judges scored them."""
     for row in found.run.scores():
-        ruler = ruler_of(row)
-        if ruler is not None:
+        if (ruler := ruler_of(row)) is not None:
             found.rulers.setdefault(row["app_version"], {}).setdefault(row["criterion"], set()).add(ruler)
         yield row
 
@@ -630,14 +609,10 @@ def _only(runs: Sequence[VersionSides]) -> list[_Version]:
     """Returns the one version of each of two runs."""
     if len(runs) == 1:
         run = runs[0]
+        why = f"--versions names the base and the candidate (there are: {_listed(run)})"
         if len(run.conversations) == 1:
-            raise ConfigError(
-                f"{run.run.directory}: holds one app version, {_listed(run)}; name a second directory to "
-                "compare it with"
-            )
-        raise ConfigError(
-            f"{run.run.directory}: --versions names the base and the candidate (there are: {_listed(run)})"
-        )
+            why = f"holds one app version, {_listed(run)}; name a second directory to compare it with"
+        raise ConfigError(f"{run.run.directory}: {why}")
     for run in runs:
         if len(run.conversations) > 1:
             raise ConfigError(
@@ -663,8 +638,6 @@ def _names(runs: Sequence[VersionSides], versions: Sequence[_Version]) -> list[s
     short = [version.rsplit("/", 1)[-1] for version in full]
     return short if short[0] != short[1] else full
 
-
-# Says why two sides cannot be compared.
 
 _SHOWN = 5
 

@@ -1,4 +1,4 @@
-"""Writes the conversations of a finished run with their scores, in a format that holds both."""
+"""Writes logs, eval cases and finished runs in another format, and eval cases made of conversations."""
 
 import os
 from collections import Counter, defaultdict
@@ -98,8 +98,6 @@ def app_name(output: str) -> str:
     return parts[parts.index(_ADK) - 1] if _ADK in parts[1:] else "turnwise"
 
 
-# Conversions as text.
-
 _SHOWN = 5
 _LONGEST = 2_000
 
@@ -128,14 +126,10 @@ def _lines(done: Conversion, width: int) -> Iterator[str]:
 
 
 def _counts(said: str, counts: Mapping[str, int], width: int) -> Iterator[str]:
-    """Yields numbers by name, the greatest first."""
     if counts:
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         shown = ", ".join(f"{printable(name, _LONGEST)} {count}" for name, count in ordered)
         yield from wrapped(f"{said}: {shown}", width)
-
-
-# Writes a file of records as a whole: it is there when all of them are.
 
 
 class RecordFile:
@@ -228,8 +222,6 @@ def check_new_file(path: str, target: Target) -> Path:
     return place
 
 
-# Writes eval cases made of conversations.
-
 _CUT = "cut transcripts, which are refused: name the logs of the run instead"
 _NO_TURN = "without a turn"
 _CASES_REPEATED = "asked and done as in another conversation"
@@ -309,8 +301,6 @@ def _marked(name: str, candidate: Candidate, target: Target, file: RecordFile) -
     return converted(case, target)
 
 
-# Converts files.
-
 ReadItem: TypeAlias = LoggedConversation | FoundCase | Failure
 _KEPT = 20
 _REPEATED = "equal to an earlier record"
@@ -370,8 +360,6 @@ def add_lost(done: Conversion, source: str, position: int, reason: str) -> None:
     if len(done.lost) < _KEPT:
         done.lost.append(NotConverted(source, position, reason))
 
-
-# Reads the conversations of which eval cases may be made: of runs and of logs.
 
 RowKey: TypeAlias = "tuple[str, str | None]"
 

@@ -1,4 +1,4 @@
-"""Applies the rules of a gate to a finished run."""
+"""Applies the rules of a gate to a finished run, and writes the result as Markdown and as JUnit XML."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -141,7 +141,6 @@ def _against(run: RunDirectory, baseline: str | None, versions: Sequence[str]) -
 
 
 def _own_problems(run: RunDirectory) -> list[str]:
-    """Returns why a run failed, but for the rules that it missed."""
     return [line for line in problems_of(run.document) if not line.startswith(GATE_PROBLEM)]
 
 
@@ -197,8 +196,6 @@ def check_baseline(settings: RunSettings) -> None:
             raise ConfigError("--baseline: the config has no rule that compares: add `gate` to it")
         open_run(settings.baseline)
 
-
-# Puts the result of a gate together.
 
 _READING_CASES = ("read", "parse_case")
 
@@ -317,9 +314,6 @@ def _place(row: FailureRow) -> str:
     return f"{row['source']}:{row['position']}" if row["position"] else str(row["source"])
 
 
-# Makes of the rows of a run what a gate is applied to.
-
-
 def gated_versions(
     scores: Iterable[ScoreRow],
     rows: Iterable[ConversationRow],
@@ -379,8 +373,6 @@ def conversation_rows(versions: Sequence[GatedVersion]) -> list[ConversationRow]
     """Returns the rows of all versions."""
     return [row for version in versions for row in version.rows]
 
-
-# The result of a gate as Markdown for a pull request: what changed, and why.
 
 _MARKS = {"passed": "passed", "failed": "**failed**", "undecided": "**not decided**"}
 _LONGEST = 160
@@ -447,7 +439,6 @@ def _names(before: str, names: Sequence[str], others: int, width: int) -> str:
 
 
 def _changes(comparison: Comparison) -> Iterator[str]:
-    """Yields the criteria that changed, and the cases whose outcome did."""
     changed = [one for one in comparison.criteria if one.overall.difference or one.gained or one.lost]
     yield from ("", f"### Against the baseline {code(comparison.a.name)}", "")
     if not changed:
@@ -500,8 +491,6 @@ def _to_read(report: GateReport) -> Iterator[str]:
     yield from ("", "</details>")
 
 
-# Finds what a run lost before it could be scored, and the eval cases that lost records name.
-
 _READING = ("read", "parse", "parse_case", "assemble", "match")
 _CASE_NAME = re.compile(r'"eval_?[iI]d"\s*:\s*"([^"\\]+)"')
 
@@ -525,8 +514,6 @@ def _named_case(row: FailureRow) -> Sequence[str]:
     found = {str(name) for name in _CASE_NAME.findall(row["record"] or "")}
     return [*found] if len(found) == 1 else []
 
-
-# The result of a gate as JUnit XML, as GitHub, GitLab and Jenkins read it.
 
 _JUNIT_LONGEST = 4000
 _RULES, _RUN, _LOST = "gate rules", "run", "lost records"

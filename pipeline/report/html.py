@@ -1,4 +1,4 @@
-"""Writes a report: the page, and beside it the transcripts that it has no room for."""
+"""Writes a report: the page of joined modules, and beside it the transcripts that it has no room for."""
 
 import gzip
 import re
@@ -105,7 +105,6 @@ def report_page(runs: Sequence[RunRows], compared: Compared) -> str:
 
 
 def _clear(directory: Path) -> None:
-    """Removes the files of an earlier report."""
     for file in sorted(directory.glob("*")):
         if not (file.suffix == ".js" and file.stem.isdigit()):
             raise ConfigError(f"{file}: is no file of an earlier report; name another directory")
@@ -119,8 +118,6 @@ def _write(path: Path, text: str) -> None:
     new.write_text(text, encoding="utf-8")
     new.replace(path)
 
-
-# Makes the page: markup, styles, scripts and data in one file, under a content-security policy.
 
 _FRONT_END = files("turnwise.pipeline.report") / "page"
 _START = "main"
@@ -234,8 +231,6 @@ def _add(read: Callable[[str], str], name: str, done: dict[str, str], above: tup
         raise ValueError(f"{name}: {rest[0]}: is not supported")
     done[name] = f'modules["{name}"] = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n'
 
-
-# Compares the first app version of a report with the others.
 
 MOST_COMPARED = 4
 _SLICES = ("language", "tag")

@@ -1,4 +1,4 @@
-"""Inspections as text of a limited width."""
+"""Inspections as text of a limited width, and proposals of a mapping for what no format fits."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -150,9 +150,6 @@ def _criteria(files: Sequence[FileInspection], width: int) -> Iterator[str]:
 
 def _fit(text: str, width: int) -> str:
     return text if columns(text) <= width else clipped(text, width - 1) + "…"
-
-
-# Proposes a mapping for files, and tries it on them.
 
 
 class Suggestion(NamedTuple):

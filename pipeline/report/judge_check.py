@@ -1,4 +1,4 @@
-"""Checks a judge: draws, estimates, asks, computes."""
+"""Checks a judge: draws conversations, estimates, asks, computes, and shows the result."""
 
 import asyncio
 import os
@@ -103,9 +103,6 @@ def _notes(criterion: CheckedCriterion) -> Iterator[str]:
         if figure.questions < criterion.questions:
             left = criterion.questions - figure.questions
             yield f"{start} does not apply to {counted(left, 'question')}"
-
-
-# Draws conversations that judged criteria ask about.
 
 
 class Drawn(NamedTuple):
@@ -260,9 +257,6 @@ def _document(
         criteria=criteria or [],
         problems=problems,
     )
-
-
-# Asks the questions of a check, or estimates what that costs.
 
 
 def estimated_cost(questions: Sequence[CheckedQuestion], judge: JudgeSettings, number: int) -> CheckCost:

@@ -1,4 +1,4 @@
-"""Formats the report at the end of a run."""
+"""The report at the end of a run: the judge, what to read, progress, counts, the table, and its problems."""
 
 import sys
 import threading
@@ -36,8 +36,6 @@ from turnwise.transforms.scoring.config import (
 from turnwise.transforms.scoring.evaluate import GUESS, STATUS
 from turnwise.transforms.scoring.panels import STAGE
 from turnwise.transforms.text.cleaning import natural_order
-
-# Reports the usage and cost of the judge.
 
 UsageByModel = dict[str, JudgeUsage]
 
@@ -173,8 +171,6 @@ def _money_lines(word: str, usage: UsageByModel, config: JudgeConfig) -> list[st
     return [f"{word} {cost:,.2f} at the prices of the config"]
 
 
-# Text about the conversations to read first.
-
 _SHOWN = 3
 _WIDTH = 110
 _LONGEST_ID = 40
@@ -198,8 +194,6 @@ def _line(row: Mapping[str, object]) -> str:
     line = f"  {name}{shown}: {printable(str(row['why'] or ''))}"
     return line if columns(line) <= _WIDTH else f"{clipped(line, _WIDTH - 1)}{_MARK}"
 
-
-# Shows the progress of a run on a terminal.
 
 _FIRST_AFTER = 3.0
 _EVERY = 1.0
@@ -239,9 +233,6 @@ def _show_until(done: threading.Event) -> None:
 def progress_line(conversations: int, turns: int, seconds: float) -> str:
     """Returns the progress line: conversations, turns, and turns per second."""
     return f"{conversations:,} conversations, {turns:,} turns, {turns / max(seconds, 1e-9):,.0f} turns/s"
-
-
-# Reports the verdicts of judges that say `not applicable`, and what panels and cascades did.
 
 
 def joint_document(settings: RunSettings, counts: Mapping[str, int]) -> JsonObject:
@@ -321,9 +312,6 @@ def _saved_text(kind: str, number: float | None) -> str:
     return f"cost {number:,.2f}" if kind == "cost" else f"{number:,} {kind}"
 
 
-# Reports how often the verdicts of the judge flip between votes.
-
-
 def flips_by_criterion(rows: Iterable[Mapping[str, Any]]) -> dict[str, Flips]:
     """Returns the verdicts of every judged criterion, over all app versions.
 
@@ -353,8 +341,6 @@ def flips_text(rows: Iterable[Mapping[str, Any]]) -> str:
     )
     return f"judge: verdicts that flip between votes: {shown}" if found else ""
 
-
-# What a run counts, by name, and the form in which it is reported.
 
 _FAILURE, FINDING, _VERSION = "failure ", "finding ", "version "
 
@@ -509,7 +495,6 @@ def _others(
     by_key: dict[tuple[str, str, str], MetricsByAppVersionRow],
     failures: dict[str, int],
 ) -> str:
-    """Returns the line about the versions without a column."""
     rows = [row for version in versions if (row := by_key.get((version, STATUS, "conversation")))]
     conversations, passed, scored = (
         sum(row[name] for row in rows) for name in ("conversations", "pass_count", "scored")
@@ -669,9 +654,6 @@ def guesses_text(guesses: JsonObject) -> str:
     return "\n".join(lines)
 
 
-# The text about a finished run.
-
-
 class Figures(NamedTuple):
     """Figures of a run beside its metrics.
 
@@ -722,8 +704,6 @@ def summary_text(settings: RunSettings, figures: Figures, rows: Sequence[Metrics
     ]
     return "\n".join(part for part in parts if part)
 
-
-# Says whether a run failed whatever the rules of its gate say, and why.
 
 _INCOMPLETE = f": {IncompleteReadError.__name__}"
 

@@ -1,4 +1,4 @@
-"""Draws a figure over runs as SVG: a dot with its interval for each run, and a gap where there is none."""
+"""Draws a figure over runs as SVG, in HTML in which every text is escaped."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,11 +23,7 @@ _POLICY = (
     "frame-ancestors 'none'"
 )
 _VOID = ("meta",)
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-}
+HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff"}
 
 
 class Html(str):

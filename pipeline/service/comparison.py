@@ -1,4 +1,4 @@
-"""Compares the results of two app versions."""
+"""Compares two app versions or two runs of an app."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -38,11 +38,11 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
         raise invalid("candidateVersion", "is the same as baseVersion; there is nothing to compare")
     identity = ("comparison", app, base, candidate, request.evaluation_filter)
     paging = read_paging(request.page_size, request.page_token, *identity)
-    figures, display_names, verdict = _read_comparison(
+    figures, display_names, verdict = _read_versions(
         service, app, request.evaluation_filter, (base, candidate)
     )
     pairs = [
-        EvaluationPair(name, _verdicts_comparison(own, base), _verdicts_comparison(own, candidate))
+        EvaluationPair(name, _verdicts_of(own, base), _verdicts_of(own, candidate))
         for name, own in figures.items()
     ]
     return {
@@ -53,9 +53,7 @@ def compare_app_versions(service: Service, request: CompareAppVersionsRequest) -
     }
 
 
-def _read_comparison(
-    service: Service, app: str, evaluation_filter: str, versions: tuple[str, str]
-) -> _Stored:
+def _read_versions(service: Service, app: str, evaluation_filter: str, versions: tuple[str, str]) -> _Stored:
     """Returns figures and display names of the evaluations that match a filter, and what gives the verdict.
 
     Raises ServiceError if a version has no results.
@@ -78,7 +76,7 @@ def _read_comparison(
     return service.store.read(work)
 
 
-def _verdicts_comparison(own: EvaluationFigures, version: str) -> Verdicts:
+def _verdicts_of(own: EvaluationFigures, version: str) -> Verdicts:
     sums = own.versions.get(version)
     return Verdicts(sums.passes, sums.fails) if sums else Verdicts()
 
@@ -119,11 +117,7 @@ def _summary(figures: Mapping[str, EvaluationFigures], version: str) -> JsonObje
     trials = min(decided, sum(1 for f in own if f.versions[version].passes + f.versions[version].fails))
     interval = wilson_interval(passes * trials / decided, trials) if decided else None
     if interval is not None:
-        rates = {
-            "passRate": passes / decided,
-            "passRateLow": interval.low,
-            "passRateHigh": interval.high,
-        }
+        rates = {"passRate": passes / decided, "passRateLow": interval.low, "passRateHigh": interval.high}
         message |= rates
     metrics = aggregated_metrics({version: VersionSums(passes, fails, sums)})
     return message | {"metrics": metrics["metricsByAppVersion"][0]}
@@ -156,7 +150,7 @@ def compare_evaluation_runs(service: Service, request: CompareEvaluationRunsRequ
         raise invalid("candidateRun", "is the same as baseRun; there is nothing to compare")
     identity = ("runs compared", app, base, candidate, request.evaluation_filter)
     paging = read_paging(request.page_size, request.page_token, *identity)
-    found = _read(service, app, request.evaluation_filter, (base, candidate))
+    found = _read_runs(service, app, request.evaluation_filter, (base, candidate))
     return {
         "base": found.base,
         "candidate": found.candidate,
@@ -178,7 +172,7 @@ def _run_of(app: str, field: str, text: str) -> str:
     return run_key(app, text.rsplit("/", 1)[-1])
 
 
-def _read(service: Service, app: str, evaluation_filter: str, names: tuple[str, str]) -> _StoredRuns:
+def _read_runs(service: Service, app: str, evaluation_filter: str, names: tuple[str, str]) -> _StoredRuns:
     conditions = filter_conditions(app, evaluation_filter)
     of_app = select(EVALUATIONS.c.name, EVALUATIONS.c.display_name).where(
         EVALUATIONS.c.app == app, *conditions

@@ -1,4 +1,4 @@
-"""Adds computed fields to stored evaluations: times, metrics and results."""
+"""Computed fields of evaluations, limits of requests, and the paging, order and filter of lists."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -98,14 +98,7 @@ class FiguresCache:
 def with_computed_fields(
     connection: Connection, found: Collection[StoredEvaluation], cache: FiguresCache, wanted: Collection[str]
 ) -> list[JsonObject]:
-    """Returns evaluations of one app with computed fields, in canonical proto3 JSON.
-
-    Args:
-        connection: Connection to the store.
-        found: The evaluations.
-        cache: Cached figures.
-        wanted: JSON names of the computed fields to include.
-    """
+    """Returns evaluations of one app with computed fields, in canonical proto3 JSON."""
     figures: dict[str, EvaluationFigures] = {}
     if found and {"aggregatedMetrics", "evaluationRuns"} & set(wanted):
         figures = cache.read(connection, app_of(next(iter(found)).name), [one.name for one in found])

@@ -1,4 +1,4 @@
-"""Reads evaluations."""
+"""Reads, creates, updates, restores and deletes evaluations; reads results, failures and revisions."""
 
 import json
 from collections.abc import Callable, Collection

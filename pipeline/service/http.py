@@ -1,4 +1,4 @@
-"""Checks Host, Origin and token of requests before they are processed."""
+"""The HTTP server: who may talk to it, the threads that work for it, its socket and its health."""
 
 import re
 import socket
@@ -42,21 +42,8 @@ class AuthMiddleware:
     Host and Origin. Therefore only known names are accepted. IP addresses cannot be rebound.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        host: str,
-        allowed_hosts: Sequence[str],
-        tokens: Tokens,
-    ) -> None:
-        """Creates the middleware.
-
-        Args:
-            app: The application.
-            host: The address on which the server listens.
-            allowed_hosts: Other host names of the server.
-            tokens: The accepted tokens.
-        """
+    def __init__(self, app: ASGIApp, host: str, allowed_hosts: Sequence[str], tokens: Tokens) -> None:
+        """Creates the middleware."""
         self._app, self._tokens = app, tokens
         self._names = {name.lower() for name in (host, *allowed_hosts)}
         self._takes_addresses = not is_loopback(host)
@@ -149,12 +136,7 @@ class Workers:
         self._readers, self._writers = CapacityLimiter(READERS), CapacityLimiter(WRITERS)
 
     async def run(self, work: Callable[[], T], *, changes: bool) -> T:
-        """Returns the result of `work`. Converts all errors to ServiceError.
-
-        Args:
-            work: Answers a request.
-            changes: Whether it may change the store.
-        """
+        """Returns the result of `work`. Converts all errors to ServiceError."""
         return await to_thread.run_sync(answered, work, limiter=self._writers if changes else self._readers)
 
 

@@ -1,4 +1,4 @@
-"""The MCP tools for runs: lists, trends, comparisons, conversations and failures."""
+"""The MCP server: the service as tools, over stdio or streamable HTTP."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -82,8 +82,6 @@ from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.message import Message, WireError
 from turnwise.schemas.proto.schema import SchemaUse, message_schema
 
-# What an MCP tool is: function, description, messages and hints.
-
 PAGE = 20
 """Entries of a page if the caller does not say."""
 
@@ -115,9 +113,175 @@ class Tool(Struct, frozen=True):
         return " ".join((self.call.__doc__ or "").split())
 
 
+_INSTRUCTIONS = (
+    "Evaluations (test cases of an app: goldens and scenarios) and their results, as in Google's CES API. "
+    "Names: projects/P/locations/L/apps/A/evaluations/E/results/R. Lists give summaries first; ask for more "
+    "with readMask."
+)
+
+_DESCRIBED: dict[type[Message], str] = {
+    AggregatedMetrics: "get_evaluation",
+    Evaluation: "get_evaluation",
+    EvaluationResult: "get_evaluation_result",
+}
+"""Messages that many answers hold, and the tool whose schema describes them."""
+
+
+def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
+    """Returns an MCP server that lists and calls the tools."""
+
+    async def list_tools(context: Any, params: Any) -> ListToolsResult:
+        reads_only = _own(service, context).read_only
+        possible = {name: tool for name, tool in TOOLS.items() if not (reads_only and tool.changes)}
+        return ListToolsResult(tools=[listed_tool(name, tool) for name, tool in possible.items()])
+
+    async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
+        tool = TOOLS.get(params.name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
+        try:
+            work = partial(_call, _own(service, context), tool, params.arguments or {})
+            value = await workers.run(work, changes=tool.changes)
+        except ServiceError as error:
+            return CallToolResult(content=[_text(error.to_value())], is_error=True)
+        return CallToolResult(content=[_text(value)], structured_content=value)
+
+    return Server(
+        "turnwise",
+        version=version("turnwise"),
+        instructions=_INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _own(service: Service, context: Any) -> Service:
+    """Returns the service for a request; over stdio, it is this process's own."""
+    return service if context.request is None else service.of(may_write(context.request))
+
+
+def _call(service: Service, tool: Tool, arguments: JsonObject) -> JsonObject:
+    check_lists(arguments)
+    try:
+        request = tool.request.from_value(arguments)
+    except WireError as error:
+        raise message_error(error) from None
+    return tool.call(service, request)
+
+
+def _text(value: JsonObject) -> TextContent:
+    return TextContent(text=dump_json(value).decode())
+
+
+@cache
+def listed_tool(name: str, tool: Tool) -> ListedTool:
+    """Returns the MCP description of a tool."""
+    elsewhere = {kind: other for kind, other in _DESCRIBED.items() if other != name}
+    return ListedTool(
+        name=name,
+        description=tool.description,
+        input_schema=message_schema(tool.stated or tool.request, tool.use),
+        output_schema=message_schema(tool.response, elsewhere=elsewhere),
+        annotations=ToolAnnotations(
+            read_only_hint=not tool.changes,
+            destructive_hint=False,
+            idempotent_hint=tool.is_idempotent,
+            open_world_hint=False,
+        ),
+    )
+
+
+# The tools. What their docstrings say is what callers read.
+
+
 def seen(page: JsonObject, key: str, view: View) -> JsonObject:
     """Returns a page with the fields that a view selects of each entry of `key`."""
     return {**page, key: [view.select(one) for one in page[key]]} if key in page else page
+
+
+def _update_evaluation(service: Service, request: UpdateEvaluationTool) -> JsonObject:
+    """Updates an evaluation, which evaluation.name names.
+
+    Always pass updateMask: comma-separated paths of the fields to change, such as 'displayName,golden.turns'.
+    A list is replaced as a whole. A field that the mask names and evaluation leaves out is cleared. Without a
+    mask ALL fields are replaced. Pass the etag that you read as evaluation.etag to be refused (ABORTED) if
+    someone has changed the evaluation since.
+    """
+    return update_evaluation(service, request.evaluation, request.update_mask)
+
+
+def _get_result(service: Service, request: GetEvaluationResultRequest) -> JsonObject:
+    """Gets a whole evaluation result: every turn, expectation, score and explanation.
+
+    It can be large: list_evaluation_results gives summaries and, with readMask, parts.
+    """
+    return get_evaluation_result(service, request.name)
+
+
+def _get_evaluation(service: Service, request: GetEvaluationTool) -> JsonObject:
+    """Gets an evaluation: its golden or scenario, etag, metrics by app version, and its last result in short.
+
+    lastTenResults adds the last ten results in short. readMask names the fields wanted ('*' is everything);
+    its paths may lead through lists.
+    """
+    view = read_view(Evaluation, request.read_mask, without_details(Evaluation))
+    return view.select(get_evaluation(service, request.name, view.computed(request.last_ten_results)))
+
+
+def _list_evaluations(service: Service, request: ListEvaluationsTool) -> JsonObject:
+    """Lists the evaluations of an app (parent: projects/P/locations/L/apps/A) in short.
+
+    evaluationFilter: such as 'tags:slow AND display_name:refund'. evaluationRunFilter: such as
+    'app_version = v8'. orderBy: name, create_time or update_time. lastTenResults adds the last ten results in
+    short. readMask names the fields wanted of each ('*' is everything). nextPageToken, given as pageToken,
+    reads on.
+    """
+    request.page_size = request.page_size or PAGE
+    view = read_view(Evaluation, request.read_mask, SUMMARY)
+    page = list_evaluations(service, request, view.computed(request.last_ten_results))
+    return seen(page, "evaluations", view)
+
+
+def _list_results(service: Service, request: ListEvaluationResultsTool) -> JsonObject:
+    """Lists the results of an evaluation (parent: .../evaluations/E) or an app (.../evaluations/-) in short.
+
+    filter: such as 'evaluation_status = FAIL AND app_version = v8'; also name, evaluation, evaluation_run,
+    conversation, create_time, update_time. readMask names the fields wanted of each ('*' is everything); its
+    paths may lead through lists, such as 'name,goldenResult.turnReplayResults.expectationOutcome.outcome'.
+    nextPageToken, given as pageToken, reads on.
+    """
+    request.page_size = request.page_size or PAGE
+    view = read_view(EvaluationResult, request.read_mask, without_details(EvaluationResult))
+    return seen(list_evaluation_results(service, request), "evaluationResults", view)
+
+
+def _create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
+    """Creates an evaluation, a golden or a scenario, in an app (parent: projects/P/locations/L/apps/A).
+
+    displayName is unique in the app. evaluationId becomes the last part of the name.
+    """
+    return create_evaluation(service, request)
+
+
+def _list_revisions(service: Service, request: ListEvaluationRevisionsRequest) -> JsonObject:
+    """Lists the revisions of an evaluation (name: .../evaluations/E), the newest first: who changed it when.
+
+    readMask names the fields wanted of each ('*' is everything): evaluation is the whole content of a
+    revision, evaluation.golden.turns a part of it. nextPageToken, given as pageToken, reads on.
+    restore_evaluation brings a revision back.
+    """
+    request.page_size = request.page_size or PAGE
+    view = read_view(EvaluationRevision, request.read_mask, without_details(EvaluationRevision))
+    return seen(list_evaluation_revisions(service, request), "revisions", view)
+
+
+def _restore(service: Service, request: RestoreEvaluationRequest) -> JsonObject:
+    """Gives an evaluation (name: .../evaluations/E) the content of one of its revisions, as a new revision.
+
+    Nothing is lost: the revisions since then stay in the history. Pass the etag that you read to be refused
+    (ABORTED) if someone has changed the evaluation since.
+    """
+    return restore_evaluation(service, request)
 
 
 def _list_runs(service: Service, request: ListEvaluationRunsRequest) -> JsonObject:
@@ -207,191 +371,7 @@ def _conversation(service: Service, request: GetConversationRequest) -> JsonObje
     return get_conversation(service, request)
 
 
-RUN_TOOLS: dict[str, Tool] = {
-    "compare_app_versions": Tool(_compare, CompareAppVersionsRequest, CompareAppVersionsResponse),
-    "compare_evaluation_runs": Tool(
-        _compare_runs, CompareEvaluationRunsRequest, CompareEvaluationRunsResponse
-    ),
-    "list_conversations_to_read": Tool(
-        _conversations_to_read, ListConversationsToReadRequest, ListConversationsToReadResponse
-    ),
-    "get_conversation": Tool(_conversation, GetConversationRequest, RecordedConversation),
-    "list_evaluation_runs": Tool(_list_runs, ListEvaluationRunsRequest, ListRunSummariesResponse),
-    "get_criterion_trend": Tool(_trend, GetCriterionTrendRequest, GetCriterionTrendResponse),
-    "get_failures": Tool(_get_failures, GetFailuresRequest, GetFailuresResponse),
-}
-"""Tools by name."""
-
-
-# The MCP server: the service as tools, over stdio or streamable HTTP.
-
-_INSTRUCTIONS = (
-    "Evaluations (test cases of an app: goldens and scenarios) and their results, as in Google's CES API. "
-    "Names: projects/P/locations/L/apps/A/evaluations/E/results/R. Lists give summaries first; ask for more "
-    "with readMask."
-)
-
-_DESCRIBED: dict[type[Message], str] = {
-    AggregatedMetrics: "get_evaluation",
-    Evaluation: "get_evaluation",
-    EvaluationResult: "get_evaluation_result",
-}
-"""Messages that many answers hold, and the tool whose schema describes them."""
-
-
-def mcp_server(service: Service, workers: Workers) -> "Server[Any]":
-    """Returns an MCP server that lists and calls the tools."""
-
-    async def list_tools(context: Any, params: Any) -> ListToolsResult:
-        reads_only = _own(service, context).read_only
-        possible = {name: tool for name, tool in TOOLS.items() if not (reads_only and tool.changes)}
-        return ListToolsResult(tools=[listed_tool(name, tool) for name, tool in possible.items()])
-
-    async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
-        tool = TOOLS.get(params.name)
-        if tool is None:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
-        try:
-            work = partial(_call, _own(service, context), tool, params.arguments or {})
-            value = await workers.run(work, changes=tool.changes)
-        except ServiceError as error:
-            return CallToolResult(content=[_text(error.to_value())], is_error=True)
-        return CallToolResult(content=[_text(value)], structured_content=value)
-
-    return Server(
-        "turnwise",
-        version=version("turnwise"),
-        instructions=_INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-    )
-
-
-def _own(service: Service, context: Any) -> Service:
-    """Returns the service for a request; over stdio, it is this process's own."""
-    return service if context.request is None else service.of(may_write(context.request))
-
-
-def _call(service: Service, tool: Tool, arguments: JsonObject) -> JsonObject:
-    check_lists(arguments)
-    try:
-        request = tool.request.from_value(arguments)
-    except WireError as error:
-        raise message_error(error) from None
-    return tool.call(service, request)
-
-
-def _text(value: JsonObject) -> TextContent:
-    return TextContent(text=dump_json(value).decode())
-
-
-@cache
-def listed_tool(name: str, tool: Tool) -> ListedTool:
-    """Returns the MCP description of a tool."""
-    elsewhere = {kind: other for kind, other in _DESCRIBED.items() if other != name}
-    return ListedTool(
-        name=name,
-        description=tool.description,
-        input_schema=message_schema(tool.stated or tool.request, tool.use),
-        output_schema=message_schema(tool.response, elsewhere=elsewhere),
-        annotations=ToolAnnotations(
-            read_only_hint=not tool.changes,
-            destructive_hint=False,
-            idempotent_hint=tool.is_idempotent,
-            open_world_hint=False,
-        ),
-    )
-
-
-# The MCP tools for evaluations, their results and their history.
-
-
-def _update_evaluation(service: Service, request: UpdateEvaluationTool) -> JsonObject:
-    """Updates an evaluation, which evaluation.name names.
-
-    Always pass updateMask: comma-separated paths of the fields to change, such as 'displayName,golden.turns'.
-    A list is replaced as a whole. A field that the mask names and evaluation leaves out is cleared. Without a
-    mask ALL fields are replaced. Pass the etag that you read as evaluation.etag to be refused (ABORTED) if
-    someone has changed the evaluation since.
-    """
-    return update_evaluation(service, request.evaluation, request.update_mask)
-
-
-def _get_result(service: Service, request: GetEvaluationResultRequest) -> JsonObject:
-    """Gets a whole evaluation result: every turn, expectation, score and explanation.
-
-    It can be large: list_evaluation_results gives summaries and, with readMask, parts.
-    """
-    return get_evaluation_result(service, request.name)
-
-
-def _get_evaluation(service: Service, request: GetEvaluationTool) -> JsonObject:
-    """Gets an evaluation: its golden or scenario, etag, metrics by app version, and its last result in short.
-
-    lastTenResults adds the last ten results in short. readMask names the fields wanted ('*' is everything);
-    its paths may lead through lists.
-    """
-    view = read_view(Evaluation, request.read_mask, without_details(Evaluation))
-    return view.select(get_evaluation(service, request.name, view.computed(request.last_ten_results)))
-
-
-def _list_evaluations(service: Service, request: ListEvaluationsTool) -> JsonObject:
-    """Lists the evaluations of an app (parent: projects/P/locations/L/apps/A) in short.
-
-    evaluationFilter: such as 'tags:slow AND display_name:refund'. evaluationRunFilter: such as
-    'app_version = v8'. orderBy: name, create_time or update_time. lastTenResults adds the last ten results in
-    short. readMask names the fields wanted of each ('*' is everything). nextPageToken, given as pageToken,
-    reads on.
-    """
-    request.page_size = request.page_size or PAGE
-    view = read_view(Evaluation, request.read_mask, SUMMARY)
-    page = list_evaluations(service, request, view.computed(request.last_ten_results))
-    return seen(page, "evaluations", view)
-
-
-def _list_results(service: Service, request: ListEvaluationResultsTool) -> JsonObject:
-    """Lists the results of an evaluation (parent: .../evaluations/E) or an app (.../evaluations/-) in short.
-
-    filter: such as 'evaluation_status = FAIL AND app_version = v8'; also name, evaluation, evaluation_run,
-    conversation, create_time, update_time. readMask names the fields wanted of each ('*' is everything); its
-    paths may lead through lists, such as 'name,goldenResult.turnReplayResults.expectationOutcome.outcome'.
-    nextPageToken, given as pageToken, reads on.
-    """
-    request.page_size = request.page_size or PAGE
-    view = read_view(EvaluationResult, request.read_mask, without_details(EvaluationResult))
-    return seen(list_evaluation_results(service, request), "evaluationResults", view)
-
-
-def _create_evaluation(service: Service, request: CreateEvaluationRequest) -> JsonObject:
-    """Creates an evaluation, a golden or a scenario, in an app (parent: projects/P/locations/L/apps/A).
-
-    displayName is unique in the app. evaluationId becomes the last part of the name.
-    """
-    return create_evaluation(service, request)
-
-
-def _list_revisions(service: Service, request: ListEvaluationRevisionsRequest) -> JsonObject:
-    """Lists the revisions of an evaluation (name: .../evaluations/E), the newest first: who changed it when.
-
-    readMask names the fields wanted of each ('*' is everything): evaluation is the whole content of a
-    revision, evaluation.golden.turns a part of it. nextPageToken, given as pageToken, reads on.
-    restore_evaluation brings a revision back.
-    """
-    request.page_size = request.page_size or PAGE
-    view = read_view(EvaluationRevision, request.read_mask, without_details(EvaluationRevision))
-    return seen(list_evaluation_revisions(service, request), "revisions", view)
-
-
-def _restore(service: Service, request: RestoreEvaluationRequest) -> JsonObject:
-    """Gives an evaluation (name: .../evaluations/E) the content of one of its revisions, as a new revision.
-
-    Nothing is lost: the revisions since then stay in the history. Pass the etag that you read to be refused
-    (ABORTED) if someone has changed the evaluation since.
-    """
-    return restore_evaluation(service, request)
-
-
-EVALUATION_TOOLS: dict[str, Tool] = {
+TOOLS: dict[str, Tool] = {
     "update_evaluation": Tool(
         _update_evaluation,
         UpdateEvaluationTool,
@@ -414,11 +394,16 @@ EVALUATION_TOOLS: dict[str, Tool] = {
     "restore_evaluation": Tool(
         _restore, RestoreEvaluationRequest, Evaluation, changes=True, is_idempotent=False
     ),
+    "compare_app_versions": Tool(_compare, CompareAppVersionsRequest, CompareAppVersionsResponse),
+    "compare_evaluation_runs": Tool(
+        _compare_runs, CompareEvaluationRunsRequest, CompareEvaluationRunsResponse
+    ),
+    "list_conversations_to_read": Tool(
+        _conversations_to_read, ListConversationsToReadRequest, ListConversationsToReadResponse
+    ),
+    "get_conversation": Tool(_conversation, GetConversationRequest, RecordedConversation),
+    "list_evaluation_runs": Tool(_list_runs, ListEvaluationRunsRequest, ListRunSummariesResponse),
+    "get_criterion_trend": Tool(_trend, GetCriterionTrendRequest, GetCriterionTrendResponse),
+    "get_failures": Tool(_get_failures, GetFailuresRequest, GetFailuresResponse),
 }
-"""Tools by name."""
-
-
-# All MCP tools by name.
-
-TOOLS = EVALUATION_TOOLS | RUN_TOOLS
 """Tools by name."""

@@ -86,12 +86,6 @@ _FLAGS: Mapping[str, JsonValue] = {"true": True, "false": False}
 def read_request(method: RestMethod, resource: str, query: Mapping[str, str], body: bytes) -> Message:
     """Returns the request of a method.
 
-    Args:
-        method: The method.
-        resource: The name in the path.
-        query: Parameters.
-        body: Proto3 JSON.
-
     Raises:
         ServiceError: A parameter is unknown, or a value is invalid.
     """

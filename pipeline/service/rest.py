@@ -1,11 +1,10 @@
-"""Implements `turnwise serve`: starts the MCP and REST server."""
+"""`turnwise serve`: starts the server of MCP, REST and pages, and answers the requests of REST."""
 
 import gc
 import logging
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from importlib import import_module
 from urllib.parse import unquote
 
@@ -80,7 +79,9 @@ def serve(options: ServeOptions) -> int:
     leave_signals()
     log_to_terminal("turnwise: %(message)s", _in_one_line)
     tokens = read_token_file(options.token_file) if options.token_file else Tokens()
-    _load()
+    # What the first comparison would wait for; numpy.unique imports numpy.ma when it is first called.
+    CRITERIA.load()
+    import_module("numpy.ma")
     store = open_store(options.store, create=True, read_only=options.read_only)
     service = Service(store, current_user(), options.read_only)
     gc.collect()
@@ -100,12 +101,6 @@ def _in_one_line(record: logging.LogRecord) -> bool:
     record.msg, record.args = next(iter(record.getMessage().strip().splitlines()), ""), ()
     record.exc_info = record.exc_text = record.stack_info = None
     return True
-
-
-def _load() -> None:
-    """Imports what the first comparison would wait for."""
-    CRITERIA.load()
-    import_module("numpy.ma")  # numpy.unique imports it when it is first called
 
 
 async def _serve_stdio(service: Service) -> None:
@@ -198,7 +193,11 @@ class RestApi:
         if query.get("$alt") in _ALT:
             del query["$alt"]
         body = await _read_body(request, bool(method.body))
-        work = partial(_called, method, self._service.of(may_write(request)), resource, query, body)
+        service = self._service.of(may_write(request))
+
+        def work() -> JsonObject:
+            return method.call(service, read_request(method, resource, query, body))
+
         return await self._workers.run(work, changes=method.changes)
 
 
@@ -209,14 +208,9 @@ def _path(request: Request) -> str:
     return "/".join(others) if f"/{version}/" == _BELOW else ""
 
 
-def _called(
-    method: RestMethod, service: Service, resource: str, query: Mapping[str, str], body: bytes
-) -> JsonObject:
-    return method.call(service, read_request(method, resource, query, body))
-
-
 async def _read_body(request: Request, is_needed: bool) -> bytes:
-    if is_needed and _media_type(request) != _JSON:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if is_needed and media_type != _JSON:
         raise ServiceError("INVALID_ARGUMENT", f"the Content-Type must be {_JSON}")
     body = bytearray()
     try:
@@ -233,131 +227,60 @@ async def _read_body(request: Request, is_needed: bool) -> bytes:
     return bytes(body)
 
 
-def _media_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+_EVALUATION, _EVALUATIONS = "evaluations/*", in_app("parent") + "/evaluations"
 
 
-# The methods of runs.
-
-_ONE, _ALL = in_app("name", "evaluationRuns/*"), in_app("parent") + "/evaluationRuns"
-
-
-def _get(service: Service, request: GetEvaluationRunRequest) -> JsonObject:
-    return get_evaluation_run(service, request.name)
-
-
-RUNS_METHODS = (
-    RestMethod(
-        "list_evaluation_runs",
-        "GET",
-        _ALL,
-        ListEvaluationRunsRequest,
-        ListEvaluationRunsResponse,
-        list_evaluation_runs,
-    ),
-    RestMethod("get_evaluation_run", "GET", _ONE, GetEvaluationRunRequest, EvaluationRun, _get),
-)
-
-
-# The methods of results.
-
-_RESULTS_ONE, _RESULTS_ALL = (
-    in_app("name", "evaluations/*/results/*"),
-    in_app("parent", "evaluations/*") + "/results",
-)
-
-
-def _get_results(service: Service, request: GetEvaluationResultRequest) -> JsonObject:
-    return get_evaluation_result(service, request.name)
-
-
-RESULTS_METHODS = (
-    RestMethod(
-        "list_evaluation_results",
-        "GET",
-        _RESULTS_ALL,
-        ListEvaluationResultsRequest,
-        ListEvaluationResultsResponse,
-        list_evaluation_results,
-    ),
-    RestMethod(
-        "get_evaluation_result",
-        "GET",
-        _RESULTS_ONE,
-        GetEvaluationResultRequest,
-        EvaluationResult,
-        _get_results,
-    ),
-)
-
-
-# The methods of evaluations.
-
-_EVALUATIONS_ONE, _EVALUATIONS_ALL = "evaluations/*", in_app("parent") + "/evaluations"
-
-
-def _get_evaluations(service: Service, request: GetEvaluationWithResults) -> JsonObject:
+def _get_evaluation(service: Service, request: GetEvaluationWithResults) -> JsonObject:
     computed = {*COMPUTED, LAST_TEN} if request.last_ten_results else COMPUTED
     return get_evaluation(service, request.name, computed)
 
 
-def _update(service: Service, request: UpdateEvaluationRequest) -> JsonObject:
-    return update_evaluation(service, request.evaluation, request.update_mask or "")
-
-
-EVALUATIONS_METHODS = (
+METHODS = (
     RestMethod(
-        "list_evaluations",
-        "GET",
-        _EVALUATIONS_ALL,
-        ListEvaluationsRequest,
-        ListEvaluationsResponse,
-        list_evaluations,
+        *("list_evaluations", "GET", _EVALUATIONS, ListEvaluationsRequest, ListEvaluationsResponse),
+        call=list_evaluations,
     ),
     RestMethod(
-        "create_evaluation",
-        "POST",
-        _EVALUATIONS_ALL,
-        CreateEvaluationRequest,
-        Evaluation,
-        create_evaluation,
+        *("create_evaluation", "POST", _EVALUATIONS, CreateEvaluationRequest, Evaluation),
+        call=create_evaluation,
         body="evaluation",
     ),
     RestMethod(
-        "get_evaluation",
-        "GET",
-        in_app("name", _EVALUATIONS_ONE),
-        GetEvaluationWithResults,
-        Evaluation,
-        _get_evaluations,
+        *("get_evaluation", "GET", in_app("name", _EVALUATION), GetEvaluationWithResults, Evaluation),
+        call=_get_evaluation,
     ),
     RestMethod(
-        "update_evaluation",
-        "PATCH",
-        in_app("evaluation.name", _EVALUATIONS_ONE),
-        UpdateEvaluationRequest,
-        Evaluation,
-        _update,
+        *("update_evaluation", "PATCH", in_app("evaluation.name", _EVALUATION)),
+        *(UpdateEvaluationRequest, Evaluation),
+        call=lambda service, asked: update_evaluation(service, asked.evaluation, asked.update_mask or ""),
         body="evaluation",
     ),
     RestMethod(
-        "delete_evaluation",
-        "DELETE",
-        in_app("name", _EVALUATIONS_ONE),
-        DeleteEvaluationRequest,
-        Empty,
-        delete_evaluation,
+        *("delete_evaluation", "DELETE", in_app("name", _EVALUATION), DeleteEvaluationRequest, Empty),
+        call=delete_evaluation,
+    ),
+    RestMethod(
+        *("list_evaluation_results", "GET", in_app("parent", "evaluations/*") + "/results"),
+        *(ListEvaluationResultsRequest, ListEvaluationResultsResponse),
+        call=list_evaluation_results,
+    ),
+    RestMethod(
+        *("get_evaluation_result", "GET", in_app("name", "evaluations/*/results/*")),
+        *(GetEvaluationResultRequest, EvaluationResult),
+        call=lambda service, asked: get_evaluation_result(service, asked.name),
+    ),
+    RestMethod(
+        *("list_evaluation_runs", "GET", in_app("parent") + "/evaluationRuns"),
+        *(ListEvaluationRunsRequest, ListEvaluationRunsResponse),
+        call=list_evaluation_runs,
+    ),
+    RestMethod(
+        *("get_evaluation_run", "GET", in_app("name", "evaluationRuns/*")),
+        *(GetEvaluationRunRequest, EvaluationRun),
+        call=lambda service, asked: get_evaluation_run(service, asked.name),
     ),
 )
-
-
-# The methods that the service has.
-
-METHODS: tuple[RestMethod, ...] = (
-    *EVALUATIONS_METHODS,
-    *RESULTS_METHODS,
-    *RUNS_METHODS,
-)
+"""The methods that the service has."""
 
 
 def find_method(verb: str, path: str) -> tuple[RestMethod, str]:

@@ -1,4 +1,4 @@
-"""Reads evaluation runs."""
+"""Runs as the service tells them: lists, trends, conversations; and the state that all of it shares."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -280,13 +280,7 @@ def _stated(counts: JsonObject) -> JsonObject:
 
 
 def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
-    """Returns the RunSummary of runs in an app, or without one, in proto3 JSON.
-
-    Args:
-        connection: Connection to the store.
-        app: Name of the app.
-        rows: The columns `RUN_COLUMNS` of the runs.
-    """
+    """Returns the RunSummary of runs in an app, or without one, in proto3 JSON."""
     lost = lost_of_runs(connection, app, [row["name"] for row in rows])
     return [_summary(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in rows]
 
@@ -452,7 +446,7 @@ def list_conversations_to_read(service: Service, request: ListConversationsToRea
     most = min(request.page_size or MOST_READ, _MOST_LISTED)
 
     def work(connection: Connection) -> JsonObject:
-        run = _run_conversations(connection, app, request.evaluation_run)
+        run = _named_or_last_run(connection, app, request.evaluation_run)
         part = RunPart(run, key_text(version_id(request.app_version)) if request.app_version else None)
         counts = verdict_counts(connection, part)
         lost = lost_of_runs(connection, app, [run], part.version).total()
@@ -460,14 +454,14 @@ def list_conversations_to_read(service: Service, request: ListConversationsToRea
             raise not_found(f"a conversation of {run}" if part.version else run)
         found = conversations_to_read(connection, part, most)
         told = [_short(row.name, row.row, row.cluster_size) for row in found]
-        figures = {"conversationCount": sum(counts.values()), "failCount": counts.get("FAIL", 0)}
+        figures: JsonObject = {"conversationCount": sum(counts.values()), "failCount": counts.get("FAIL", 0)}
         figures |= {"undecidedCount": counts.get("", 0), "lostRecordCount": lost}
         state = run_state(connection, run)
         later = [] if request.evaluation_run else _later(connection, app, run)
         named: JsonObject = {"evaluationRun": run, "runState": state} | (
             {"unreadRuns": later} if later else {}
         )
-        return named | ({"conversations": told} if told else {}) | _stated_conversations(figures)
+        return named | ({"conversations": told} if told else {}) | _stated(figures)
 
     return service.store.read(work)
 
@@ -509,7 +503,7 @@ def _conversation(connection: Connection, request: GetConversationRequest) -> Js
 
 def _searched(connection: Connection, request: GetConversationRequest) -> str:
     """Returns which conversation was searched for, and in which run; without a named one, in the last."""
-    run = _run_conversations(connection, request.parent, request.evaluation_run)
+    run = _named_or_last_run(connection, request.parent, request.evaluation_run)
     which = "" if request.evaluation_run else ", the last run (evaluationRun names another)"
     return f"conversation {request.conversation_id[:200]} in {run}{which},"
 
@@ -517,11 +511,11 @@ def _searched(connection: Connection, request: GetConversationRequest) -> str:
 def _names(connection: Connection, request: GetConversationRequest) -> list[str]:
     with field_errors("parent"):
         app = checked_name("app", request.parent)
-    run = _run_conversations(connection, app, request.evaluation_run)
+    run = _named_or_last_run(connection, app, request.evaluation_run)
     return list(names_of(connection, app, request.conversation_id, run))
 
 
-def _run_conversations(connection: Connection, app: str, named: str) -> str:
+def _named_or_last_run(connection: Connection, app: str, named: str) -> str:
     """Returns the name of a run; raises ServiceError if none is named and there is none."""
     if named:
         return run_name(app, named.rsplit("/", 1)[-1])
@@ -550,10 +544,6 @@ def _score(score: JsonObject) -> JsonObject:
     """Returns the fields of a score; texts are cut after 1,000 characters."""
     fields = {name: score[name] for name in ConversationScore.model_fields}
     return {k: one_line(v, _MOST_TEXT) if isinstance(v, str) else v for k, v in fields.items()}
-
-
-def _stated_conversations(figures: dict[str, int]) -> JsonObject:
-    return {name: number for name, number in figures.items() if number}
 
 
 # Selects the fields of a response: by a read mask, or all except large ones.

@@ -1,4 +1,4 @@
-"""Defines the options of `turnwise serve`. Does not import the server, so that help is fast."""
+"""Options and tokens of `turnwise serve`, and errors of the service; imports no server: help is fast."""
 
 import argparse
 import logging
@@ -86,7 +86,6 @@ def parse_serve_options(
     parser = OptionParser(
         prog="turnwise serve",
         description="Serves a store over MCP (/mcp) and REST (/v1beta), or over MCP on stdio.",
-        allow_abbrev=False,
     )
     add_serve_arguments(parser)
     if "-h" in argv or "--help" in argv:

@@ -54,12 +54,6 @@ class VerdictCache:
     ) -> Callable[[], JsonObject]:
         """Reads what a verdict rests on.
 
-        Args:
-            connection: Connection to the store.
-            pair: What is compared.
-            source: Address of the store, without password.
-            summaries: The summaries of the runs of the app.
-
         Returns:
             A function that returns the verdict; it needs no connection.
 
@@ -87,11 +81,7 @@ class VerdictCache:
 
 
 def _sides(
-    connection: Connection,
-    pair: ComparedPair,
-    names: Sequence[SideName],
-    source: str,
-    summaries: Summaries,
+    connection: Connection, pair: ComparedPair, names: Sequence[SideName], source: str, summaries: Summaries
 ) -> tuple[ComparedSide, ComparedSide]:
     try:
         return read_sides(connection, pair.app, names, source, pair.evaluations, summaries)

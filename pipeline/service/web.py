@@ -1,4 +1,4 @@
-"""The page of the trends of criteria over the runs of an app."""
+"""The pages of the web view, which only read: apps, runs, trends, comparisons and reports."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -45,8 +45,50 @@ from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import JsonObject
 from turnwise.transforms.decisions.report.figures import Compared
 
-_WEB_PAGE = 30
-_WEB_HEADS = ("Run", "Day", "App version", "Pass rate", "Mean", "Scored", "Unscored", "Errors")
+_Page = Callable[[Service, Request], Response]
+
+
+def _given(request: Request, name: str) -> str:
+    return request.query_params.get(name, "")
+
+
+_PAGES: dict[str, _Page] = {
+    "": lambda service, request: apps_page(service),
+    "/runs": lambda service, request: runs_page(
+        service, _given(request, "app"), _given(request, "page_token")
+    ),
+    "/trend": lambda service, request: trend_page(
+        service, TrendQuery(*(_given(request, name) for name in TrendQuery._fields))
+    ),
+    "/compare": lambda service, request: compare_page(
+        service, *(_given(request, name) for name in ("app", "base", "candidate"))
+    ),
+    "/report": lambda service, request: stored_report(service, request.query_params.getlist("run")),
+}
+
+
+def web_routes(service: Service, workers: Workers) -> list[Route]:
+    """Returns the routes of the view."""
+    return [
+        Route(f"{PAGES}{path}", partial(_answer, service, workers, made), methods=["GET"])
+        for path, made in _PAGES.items()
+    ]
+
+
+async def _answer(service: Service, workers: Workers, made: _Page, request: Request) -> Response:
+    work = partial(made, service.of(may_write(request)), request)
+    try:
+        return await workers.run(work, changes=False)
+    except ServiceError as error:
+        return page(
+            "No page", navigation(""), el("p", str(error), class_="bad"), code=HTTP_CODES[error.status]
+        )
+
+
+# The trends of criteria over the runs of an app.
+
+_TREND_RUNS = 30
+_TREND_HEADS = ("Run", "Day", "App version", "Pass rate", "Mean", "Scored", "Unscored", "Errors")
 
 
 class _MeasuredStep(NamedTuple):
@@ -69,7 +111,7 @@ class TrendQuery(NamedTuple):
 def trend_page(service: Service, query: TrendQuery) -> Response:
     """Returns the page; raises ServiceError."""
     wanted = {"parent": query.app, "criterion": query.criterion, "appVersion": query.app_version}
-    paging = {"pageSize": _WEB_PAGE, "pageToken": query.page_token}
+    paging = {"pageSize": _TREND_RUNS, "pageToken": query.page_token}
     found = get_criterion_trend(service, GetCriterionTrendRequest.from_value({**wanted, **paging}))
     runs = list(reversed(found.get("runs", [])))
     sections = [_section(name, list(_steps(runs, *name)), query.app) for name in _measured(runs)]
@@ -110,7 +152,7 @@ def _section(name: tuple[str, str], steps: Sequence[_MeasuredStep], app: str) ->
     title = f"{criterion}{f', by {level}' if level else ''}: {'pass rate' if is_share else 'mean'}"
     heading = el("h2", link(title, "/trend", app=app, criterion=criterion))
     dots = [_dot(step, is_share) for step in steps]
-    rows = table(_WEB_HEADS, (list(_cells_web(step)) for step in reversed(steps)))
+    rows = table(_TREND_HEADS, (list(_step_cells(step)) for step in reversed(steps)))
     details = el("details", el("summary", "Figures"), rows)
     return el("section", heading, chart(title, dots, is_share=is_share), details)
 
@@ -132,7 +174,7 @@ def _version(point: JsonObject | None) -> str:
     return "" if point is None else point.get("appVersionId", "")
 
 
-def _cells_web(step: _MeasuredStep) -> Iterator[str]:
+def _step_cells(step: _MeasuredStep) -> Iterator[str]:
     yield step.run["runId"]
     yield step.run.get("day", "")
     yield _version(step.point)
@@ -146,62 +188,6 @@ def _cells_web(step: _MeasuredStep) -> Iterator[str]:
     yield str(point.get("scoredCount", 0))
     yield str(point.get("unscoredCount", 0))
     yield str(point.get("errorCount", 0))
-
-
-# The routes of the web view. All of its pages only read.
-
-_Page = Callable[[Service, Request], Response]
-
-
-def _apps(service: Service, request: Request) -> Response:
-    return apps_page(service)
-
-
-def _runs_app(service: Service, request: Request) -> Response:
-    return runs_page(service, _given(request, "app"), _given(request, "page_token"))
-
-
-def _trend(service: Service, request: Request) -> Response:
-    return trend_page(service, TrendQuery(*(_given(request, name) for name in TrendQuery._fields)))
-
-
-def _compare(service: Service, request: Request) -> Response:
-    return compare_page(service, *(_given(request, name) for name in ("app", "base", "candidate")))
-
-
-def _report(service: Service, request: Request) -> Response:
-    return stored_report(service, request.query_params.getlist("run"))
-
-
-def _given(request: Request, name: str) -> str:
-    return request.query_params.get(name, "")
-
-
-_PAGES: dict[str, _Page] = {
-    "": _apps,
-    "/runs": _runs_app,
-    "/trend": _trend,
-    "/compare": _compare,
-    "/report": _report,
-}
-
-
-def web_routes(service: Service, workers: Workers) -> list[Route]:
-    """Returns the routes of the view."""
-    return [
-        Route(f"{PAGES}{path}", partial(_answer, service, workers, made), methods=["GET"])
-        for path, made in _PAGES.items()
-    ]
-
-
-async def _answer(service: Service, workers: Workers, made: _Page, request: Request) -> Response:
-    work = partial(made, service.of(may_write(request)), request)
-    try:
-        return await workers.run(work, changes=False)
-    except ServiceError as error:
-        return page(
-            "No page", navigation(""), el("p", str(error), class_="bad"), code=HTTP_CODES[error.status]
-        )
 
 
 # The report of runs of a store: the page of `turnwise report`.
@@ -237,8 +223,8 @@ def _runs(connection: Connection, names: Sequence[str]) -> list[StoredRun]:
 
 # The pages of the apps of a store, and of the runs of an app.
 
-_PAGE = 50
-_HEADS = (
+_LISTED_RUNS = 50
+_RUN_HEADS = (
     *("Compare", "Run", "State", "Begun", "App versions", "Conversations"),
     *("Passed", "Failed", "Undecided", "Lost", "Cost", "Exit status"),
 )
@@ -257,10 +243,10 @@ def apps_page(service: Service) -> Response:
 
 def runs_page(service: Service, app: str, page_token: str) -> Response:
     """Returns a page of the runs of an app, the newest first; raises ServiceError."""
-    wanted = {"parent": app, "orderBy": "create_time", "pageSize": _PAGE, "pageToken": page_token}
+    wanted = {"parent": app, "orderBy": "create_time", "pageSize": _LISTED_RUNS, "pageToken": page_token}
     found = list_run_summaries(service, ListEvaluationRunsRequest.from_value(wanted))
     runs = found.get("evaluationRuns", [])
-    rows = table(_HEADS, (list(_cells(run)) for run in runs))
+    rows = table(_RUN_HEADS, (list(_run_cells(run)) for run in runs))
     two = el("p", el("button", "Report of the selected runs"), " (the first is compared with the others)")
     form = el("form", rows, two, method="get", action=address("/report"))
     content = form if runs else el("p", "The app has no run.")
@@ -270,17 +256,15 @@ def runs_page(service: Service, app: str, page_token: str) -> Response:
 
 def _compare_form(app: str) -> Html:
     fields = [
-        el("label", f"{text} ", el("input", type="text", name=name, required="")) for name, text in _SIDES
+        el("label", f"{text} ", el("input", type="text", name=name, required=""))
+        for name, text in (("base", "Base"), ("candidate", " Candidate"))
     ]
     hidden = el("input", type="hidden", name="app", value=app)
     form = el("form", hidden, *fields, " ", el("button", "Compare"), method="get", action=address("/compare"))
     return el("section", el("h2", "Compare two app versions"), form)
 
 
-_SIDES = (("base", "Base"), ("candidate", " Candidate"))
-
-
-def _cells(run: JsonObject) -> Iterator[str]:
+def _run_cells(run: JsonObject) -> Iterator[str]:
     is_complete = run["state"] == COMPLETED
     named = run["runId"]
     choice = el("input", type="checkbox", name="run", value=run["name"], aria_label=f"Select {named}")
@@ -304,8 +288,8 @@ def _state(run: JsonObject) -> Html:
 
 # The page of the comparison of two app versions.
 
-_COMPARE_PAGE_PAGE = 100
-_COMPARE_PAGE_SIDES = ("base", "candidate")
+_MOST_CHANGES = 100
+_SIDES = ("base", "candidate")
 _COUNTS = (
     ("Conversations compared", "ConversationCount"),
     ("Without a verdict", "UndecidedCount"),
@@ -320,7 +304,7 @@ def compare_page(service: Service, app: str, base: str, candidate: str) -> Respo
         "parent": app,
         "baseVersion": base,
         "candidateVersion": candidate,
-        "pageSize": _COMPARE_PAGE_PAGE,
+        "pageSize": _MOST_CHANGES,
     }
     found = compare_app_versions(service, CompareAppVersionsRequest.from_value(wanted))
     verdict = found.get("verdict", {})
@@ -338,13 +322,12 @@ def _verdict(verdict: JsonObject) -> Html:
 
 def _sides(found: JsonObject) -> Html:
     verdict = found.get("verdict", {})
-    sides = [found.get(side, {}) for side in _COMPARE_PAGE_SIDES]
+    sides = [found.get(side, {}) for side in _SIDES]
     rate = [between(one, "passRateLow", "passRateHigh", percent(one.get("passRate"))) for one in sides]
     rows = [["Pass rate of the results", *rate]]
     unstated = 0 if "sentence" in verdict else UNKNOWN_FIGURE
     rows += [
-        [text, *(str(verdict.get(f"{side}{name}", unstated)) for side in _COMPARE_PAGE_SIDES)]
-        for text, name in _COUNTS
+        [text, *(str(verdict.get(f"{side}{name}", unstated)) for side in _SIDES)] for text, name in _COUNTS
     ]
     names = [one.get("appVersionId", UNKNOWN_FIGURE) for one in sides]
     return joined(el("h2", "Versions"), table(("", *names), rows))
@@ -374,16 +357,14 @@ def _changes(found: JsonObject) -> Html:
         [
             one.get("displayName") or one["evaluation"],
             one.get("change", UNKNOWN_FIGURE),
-            *(f"{one.get(f'{side}PassCount', 0)} of {_decided(one, side)}" for side in _COMPARE_PAGE_SIDES),
+            *(f"{one.get(f'{side}PassCount', 0)} of {_decided(one, side)}" for side in _SIDES),
         ]
         for one in found.get("changes", ())
     ]
     if not rows:
         return Html("")
     more = (
-        el("p", f"The first {_COMPARE_PAGE_PAGE} are shown.", class_="note")
-        if found.get("nextPageToken")
-        else ""
+        el("p", f"The first {_MOST_CHANGES} are shown.", class_="note") if found.get("nextPageToken") else ""
     )
     heads = ("Evaluation", "Change", "Passed (base)", "Passed (candidate)")
     return joined(el("h2", "Evaluations that changed"), table(heads, rows), more)

@@ -101,9 +101,6 @@ def filled(option: str, place: Filled, day: date) -> Filled:
     return place if place is None else _FIELD.sub(text, place)
 
 
-# Fills the date of a run into its options, and names the run by it.
-
-
 def dated(options: RawOptions) -> RawOptions:
     """Returns the options of a run with its date in place of `{date}`, and with an id made of the date.
 
@@ -133,7 +130,6 @@ def dated(options: RawOptions) -> RawOptions:
 
 
 def _places(options: RawOptions) -> Iterator[tuple[str, str | None]]:
-    """Yields the options that may hold `{date}`."""
     yield from (("--input", with_query_text(place)) for place in options.input or ())
     yield from (("--eval_cases", place) for place in options.eval_cases or ())
     yield "--output", options.output

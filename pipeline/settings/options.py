@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from math import inf
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -92,18 +92,12 @@ def shown_address(path: str) -> str:
     return f"{start}{mark}{query[:_SHOWN]}{'...' if len(query) > _SHOWN else ''}"
 
 
-# The name of the user of this process.
-
-
 def current_user() -> str:
     """Returns the name; `unknown` if the system knows none."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
         return "unknown"
-
-
-# Checks the options of a stream and converts them to settings.
 
 
 class StreamSettings(Struct, frozen=True):
@@ -171,9 +165,6 @@ def check_stream(options: RawStreamOptions, is_streaming: bool, slots: int | Non
     return StreamSettings(StreamRules(**lengths, slots=slots), **given)
 
 
-# Options of a run as the command line gave them.
-
-
 class RawJudgeOptions(Struct, frozen=True, kw_only=True):
     """What is said of the judge beside the config."""
 
@@ -210,15 +201,15 @@ class RawOptions(RawJudgeOptions, frozen=True, kw_only=True):
     workers: int | None = None
 
 
-# A command-line parser that raises ConfigError.
-
-
 class HelpShown(SystemExit):
     """`--help` was printed, so that there is nothing left to do."""
 
 
 class OptionParser(argparse.ArgumentParser):
-    """Raises ConfigError for a wrong option instead of printing the usage."""
+    """Takes no abbreviations, and raises ConfigError for a wrong option instead of printing the usage."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(allow_abbrev=False, **named)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Ends the command after its help; `error` handles errors.
@@ -232,8 +223,6 @@ class OptionParser(argparse.ArgumentParser):
         """Raises ConfigError."""
         raise ConfigError(message)
 
-
-# Where a run writes to, and in which format.
 
 DEFAULT_OUTPUT_FORMAT = "jsonl"
 

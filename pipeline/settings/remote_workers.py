@@ -153,7 +153,6 @@ def _with_judge(settings: RunSettings, **fields: str | None) -> RunSettings:
 
 
 def _paths(settings: RunSettings) -> Iterator[tuple[str, str]]:
-    """Yields the paths and URLs that workers read and write, with their options."""
     yield "--output", settings.output
     yield from (("--input", path) for path in settings.input)
     yield from (("--eval_cases", path) for path in settings.eval_cases)
@@ -230,8 +229,6 @@ def _credentials_file(environ: Mapping[str, str]) -> str:
     usual = Path(home) / Path(_ADC_FILE).name if home else Path.home() / ".config" / _ADC_FILE
     return environ.get(_ADC) or (str(usual) if os.path.isfile(usual) else "")
 
-
-# Decides who holds the limits of a judge: one process, a place that all workers share, or each its part.
 
 _CPUS = re.compile(r"custom-(\d+)-\d+|-(\d+)$")
 _STATED_BY = {"Dataflow": "--max_num_workers and --machine_type", "Flink": "--parallelism"}

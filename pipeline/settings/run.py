@@ -258,8 +258,6 @@ def with_fail_on(config: EvalConfig, names: Sequence[str], criteria: Sequence[Cr
     return config.model_copy(update={"gate": config.gate.with_all_pass(names)})
 
 
-# Chooses the judge of a run, and its model.
-
 DEFAULT_CACHE = Path.home() / ".cache/turnwise/replies.sqlite"
 """Default file of the judge cache."""
 
@@ -302,7 +300,6 @@ def judge_settings(
 
 
 def _models_of(criteria: Sequence[Criterion]) -> list[str]:
-    """Returns the models that criteria name, without those of cascades."""
     found: list[str] = []
     for options in _options_of(criteria):
         found += options.panel or ([options.judge_model] if options.judge_model else [])
@@ -310,7 +307,6 @@ def _models_of(criteria: Sequence[Criterion]) -> list[str]:
 
 
 def _first_models(config: JudgeConfig, criteria: Sequence[Criterion]) -> list[str]:
-    """Returns the models that cascades ask first."""
     cascades = [config.cascade, *(options.cascade for options in _options_of(criteria))]
     return [cascade.model for cascade in cascades if cascade]
 
@@ -397,9 +393,6 @@ def _default_model(kind: JudgeKind, models: Sequence[str]) -> str:
     if not named:
         raise ConfigError(f"judge {kind.name}: no model is named; give --judge_model or judge.model")
     return named
-
-
-# Reads the config file.
 
 
 def read_config(path: str | None) -> EvalConfig:

@@ -101,8 +101,6 @@ def _without_comments(file: Path) -> str:
     return _COMMENT.sub("", file.read_text(encoding="utf-8", errors="replace"))
 
 
-# Tries what Beam will do to stage packages for workers, before anything is paid or removed.
-
 _ERROR = re.compile(r"ERROR:|[\w.]*(?:Error|Exception)\b")
 _OF_BEAM = "apache-beam"
 _NO_CACHE = "skip"
@@ -152,13 +150,10 @@ def _try(module: Sequence[str], what: str) -> None:
 
 
 def _reason(output: str) -> str:
-    """Returns the last error of a program's output."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if _ERROR.match(line)]
     return one_line((errors or lines or ["no reason is given"])[-1])
 
-
-# Finds how many processors this process may use.
 
 _GROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")

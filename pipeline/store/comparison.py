@@ -1,4 +1,4 @@
-"""Reads the sides of a comparison from a store: conversations with their scores, or their verdicts alone."""
+"""Reads the sides of a comparison from the rows of a store, with what their runs lost."""
 
 import json
 from collections import Counter
@@ -441,7 +441,7 @@ def read_sides(
     reader = reader or RowReader(connection, app)
     stored = read_records(connection, app, names, evaluations, reader)
     a, b = (
-        _side_comparison(connection, app, name.name, source, own, reader)
+        _compared_side(connection, app, name.name, source, own, reader)
         for name, own in zip(names, stored, strict=True)
     )
     for side, name, records in zip((a, b), names, stored, strict=True):
@@ -491,13 +491,8 @@ def _app(connection: Connection, app: str | None) -> str:
     return app
 
 
-def _side_comparison(
-    connection: Connection,
-    app: str,
-    name: str,
-    source: str,
-    stored: RecordColumns,
-    reader: SideReader,
+def _compared_side(
+    connection: Connection, app: str, name: str, source: str, stored: RecordColumns, reader: SideReader
 ) -> ComparedSide:
     rulers: dict[str, set[str]] = {}
     conversations = reader.conversations(stored, rulers)
@@ -681,12 +676,7 @@ def add_unread(
 
 
 def add_deleted(
-    connection: Connection,
-    app: str,
-    side: ComparedSide,
-    stored: RecordColumns,
-    *,
-    version: str | None,
+    connection: Connection, app: str, side: ComparedSide, stored: RecordColumns, *, version: str | None
 ) -> None:
     """Adds as problems of a side how many rows of its runs were deleted since they ended.
 

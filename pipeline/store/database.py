@@ -1,4 +1,4 @@
-"""The tables and views of a store, and how they are made and written."""
+"""A store: its tables and views, how it is opened, made and written, and the names of its rows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -537,11 +537,6 @@ def _one_line_errors(what: str) -> Iterator[None]:
 
 def open_store(url: str, *, create: bool = False, read_only: bool = False) -> Store:
     """Opens a store, and makes its tables if it is empty.
-
-    Args:
-        url: `sqlite:///FILE` or `postgresql://...`.
-        create: Create a SQLite file that does not exist.
-        read_only: Change nothing, not even the tables.
 
     Raises:
         ConfigError: The URL is wrong, the file does not exist, the driver is not installed, or the tables are

@@ -210,11 +210,7 @@ def evaluations_naming(connection: Connection, ids: frozenset[str]) -> list[str]
 
 def delete_evaluation(connection: Connection, name: str) -> Counter[str]:
     """Deletes an evaluation with its whole history; its results stay. Returns table -> number of rows."""
-    own = (
-        (TAGS, TAGS.c.evaluation),
-        (EVALUATIONS, EVALUATIONS.c.name),
-        (HISTORY, HISTORY.c.evaluation),
-    )
+    own = ((TAGS, TAGS.c.evaluation), (EVALUATIONS, EVALUATIONS.c.name), (HISTORY, HISTORY.c.evaluation))
     with unguarded_history(connection):
         return +Counter({t.name: connection.execute(delete(t).where(c == name)).rowcount for t, c in own})
 

@@ -1,4 +1,4 @@
-"""Reads and writes evaluations and their history."""
+"""Reads and writes evaluations and their history, also as records of eval cases."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Reads the records and conversations that runs lost."""
+"""Reads the records and conversations that runs lost; says which table takes which rows of a run."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -53,13 +53,7 @@ class RunLoss(NamedTuple):
 
 
 def lost_records(connection: Connection, app: str, *conditions: ColumnElement[bool]) -> Iterator[RunLoss]:
-    """Yields what the runs of an app lost; of what names no app, that of runs that are not of others alone.
-
-    Args:
-        connection: Connection to the store.
-        app: Name of the app.
-        *conditions: Which failures to consider.
-    """
+    """Yields what an app's runs lost; of what names no app, that of runs that are not of others alone."""
     columns = ("app", "evaluation_run", "conversation_id", "app_version", "update_nanos")
     query = select(*(FAILURES.c[name] for name in columns), replaced_text(FAILURES))
     is_near = or_(FAILURES.c.app.in_((app, LOCAL_APP)), FAILURES.c.evaluation_run.in_(_homes(app)))

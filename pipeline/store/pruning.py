@@ -1,9 +1,13 @@
-"""Deletes runs of a store: old ones, or one by its id."""
+"""Maintenance of a store: deletes runs, says what is wrong, lists runs, and copies a SQLite store."""
 
 import json
+import os
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, func, or_, select
@@ -113,11 +117,6 @@ def find_run(connection: Connection, run: str, app: str) -> list[str]:
 
 def delete_run(store: Store, names: Sequence[str], now: int) -> None:
     """Deletes a run with all of its rows.
-
-    Args:
-        store: The store.
-        names: What `find_run` returns.
-        now: The time it is, nanoseconds since 1970.
 
     Raises:
         ConfigError: It may still be written.
@@ -265,3 +264,47 @@ def _listed(connection: Connection, row: RowMapping, lost: int) -> ListedRun:
         update_time=nanos_timestamp(row["update_nanos"]),
         app_versions=json.loads(counts["app_versions"]),
     )
+
+
+def back_up(store: Store, path: str) -> int:
+    """Writes a copy of a store as it is at one time; the file is there when it is whole and was checked.
+
+    Returns:
+        Its size in bytes.
+
+    Raises:
+        ConfigError: The file exists, or its directory does not.
+        StoreError: The copy is damaged, or could not be made.
+    """
+    if Path(path).exists():
+        raise ConfigError(f"{path}: exists already")
+    if not Path(path).absolute().parent.is_dir():
+        raise ConfigError(f"{path}: no such directory")
+    partial = Path(f"{path}.part")
+    partial.unlink(missing_ok=True)
+    try:
+        store.read(lambda connection: _copy(connection, partial))
+        with open(partial, "rb") as file:
+            os.fsync(file.fileno())
+        # Unlike a renaming, a link does not replace what another process made meanwhile.
+        os.link(partial, path)
+    except FileExistsError:
+        raise ConfigError(f"{path}: exists already") from None
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return Path(path).stat().st_size
+
+
+def _copy(connection: Connection, partial: Path) -> None:
+    source = connection.connection.driver_connection
+    assert isinstance(source, sqlite3.Connection)
+    with closing(sqlite3.connect(partial)) as target:
+        # All pages in one step: they are of one time, whatever is written meanwhile.
+        source.backup(target)
+        # A copy in one file, without those of the write-ahead log.
+        target.execute("PRAGMA journal_mode = DELETE")
+        found = target.execute("PRAGMA integrity_check").fetchone()[0]
+    if found != "ok":
+        raise StoreError(f"the copy is damaged: {found}")

@@ -1,4 +1,4 @@
-"""Reads and writes the conversations of runs and their scores."""
+"""The rows of runs in a store, one kind after the other: their columns, and what is read of them."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -313,14 +313,7 @@ _UNKNOWN = ScoredAgainst()
 def result_columns(
     result: JsonObject, conversation_id: str, nanos: int, against: ScoredAgainst = _UNKNOWN
 ) -> JsonObject:
-    """Returns the columns of an EvaluationResult with a full name.
-
-    Args:
-        result: The result in canonical proto3 JSON.
-        conversation_id: Id of the conversation.
-        nanos: Time of writing, nanoseconds since 1970.
-        against: What it was scored against.
-    """
+    """Returns the columns of an EvaluationResult with a full name."""
     name: str = result["name"]
     texts = {column: key_text(str(result.get(field, ""))) for column, field in TEXTS.items()}
     created = result.get("createTime")
@@ -492,13 +485,7 @@ class GroupFigures(NamedTuple):
 
 
 def run_figures(connection: Connection, run: str, numbers: Mapping[str, int]) -> RunFigures:
-    """Returns the results of a run.
-
-    Args:
-        connection: Connection to the store.
-        run: Name of the run.
-        numbers: The number of every conversation id.
-    """
+    """Returns the results of a run."""
     query = select(*(RESULTS.c[name] for name in _COLUMNS)).where(RESULTS.c.evaluation_run == run)
     groups: dict[tuple[str, str], ResultGroup] = {}
     members: dict[tuple[str, str], list[int]] = {}
@@ -667,13 +654,7 @@ _SEVERAL_A_RECORD = ("parse", "parse_case")
 
 
 def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
-    """Returns the columns of a failure, with a name that is the same when its run is repeated.
-
-    Args:
-        row: The failure.
-        app: App in the store.
-        nanos: Time of writing, nanoseconds since 1970.
-    """
+    """Returns the columns of a failure, with a name that is the same when its run is repeated."""
     run = run_name(app, row["run_id"])
     place = [
         row["stage"],
@@ -696,14 +677,7 @@ def failure_columns(row: FailureRow, app: str, nanos: int) -> JsonObject:
 
 
 def write_replaced(connection: Connection, execution: Execution, number: int, nanos: int) -> None:
-    """Writes how many results of an execution others of the same one replaced.
-
-    Args:
-        connection: Connection to the store.
-        execution: The execution.
-        number: Number of replaced results, 1 or more.
-        nanos: Time of writing, nanoseconds since 1970.
-    """
+    """Writes how many results of an execution others of the same one replaced."""
     row = FailureRow(
         run_id=execution.run_id,
         stage="write",

@@ -1,15 +1,14 @@
-"""Reads how the runs of a store stand."""
+"""The runs of a store: how they stand, and how their executions write, count and delete rows."""
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Delete,
     Table,
     case,
     delete,
@@ -228,15 +227,7 @@ def begin(connection: Connection, execution: Execution, document: JsonObject, na
 def write_rows(
     connection: Connection, execution: Execution, table: Table, rows: Sequence[JsonObject], nanos: int
 ) -> None:
-    """Writes rows of an execution; each replaces one of the same name, if it wrote one.
-
-    Args:
-        connection: Connection to the store.
-        execution: The execution.
-        table: One of `RUN_TABLES`.
-        rows: The rows, without their execution.
-        nanos: Time of writing, nanoseconds since 1970.
-    """
+    """Writes rows of an execution; each replaces one of the same name, if it wrote one."""
     _add_places(connection, execution, {(row["evaluation_run"], row["app"]) for row in rows}, nanos)
     upsert(connection, table, [{**row, "execution": execution.number} for row in rows])
 
@@ -250,12 +241,6 @@ def touch(connection: Connection, execution: Execution, nanos: int) -> None:
 
 def complete(connection: Connection, execution: Execution, document: JsonObject, nanos: int) -> None:
     """Writes how an execution ended, and lets it be read instead of earlier ones, in every app of those.
-
-    Args:
-        connection: Connection to the store.
-        execution: The execution.
-        document: Its `run.json`.
-        nanos: Its end, nanoseconds since 1970.
 
     Raises:
         StoreError: A later execution of the run was complete before.
@@ -274,15 +259,7 @@ def complete(connection: Connection, execution: Execution, document: JsonObject,
 
 
 def break_off(connection: Connection, execution: Execution, state: Broken, why: str, nanos: int) -> None:
-    """Writes that an execution broke off; one that is complete stays so: it alone has rows to read.
-
-    Args:
-        connection: Connection to the store.
-        execution: The execution.
-        state: ERROR or CANCELLED.
-        why: The reason, in one line.
-        nanos: Its end, nanoseconds since 1970.
-    """
+    """Writes that an execution broke off; one that is complete stays so: it alone has rows to read."""
     is_it = *_is_own(execution), EXECUTIONS.c.state == RUNNING
     ended = {"state": state, "error": plain_text(why), "update_nanos": nanos, "end_nanos": nanos}
     connection.execute(update(EXECUTIONS).where(*is_it).values(**ended))
@@ -292,7 +269,8 @@ def delete_superseded(store: Store, execution: Execution) -> None:
     """Deletes the rows of earlier executions of a complete one, which nothing reads."""
     names = store.read(lambda connection: own_names(connection, execution))
     for name in names:
-        delete_rows(store, name, execution.number)
+        for table in DELETED_TABLES:
+            _delete_rows(store, table, name, table.c.execution < execution.number)
     old = delete(EXECUTIONS).where(EXECUTIONS.c.name.in_(names), EXECUTIONS.c.execution < execution.number)
     store.write(lambda connection: connection.execute(old))
 
@@ -333,27 +311,11 @@ def delete_forgotten(store: Store, name: str) -> None:
         _delete_rows(store, table, name, table.c.execution.not_in(known))
 
 
-def delete_rows(store: Store, name: str, before: int) -> None:
-    """Deletes rows of a run that nothing reads.
-
-    Args:
-        store: The store.
-        name: Name of the run.
-        before: Delete the rows of executions with a smaller number.
-    """
-    for table in DELETED_TABLES:
-        _delete_rows(store, table, name, table.c.execution < before)
-
-
 def _delete_rows(store: Store, table: Table, name: str, is_old: ColumnElement[bool]) -> None:
     """Deletes rows in small pieces."""
     keys = select(table.c.name, table.c.execution).where(table.c.evaluation_run == name, is_old)
     piece = tuple_(table.c.name, table.c.execution).in_(keys.limit(_PIECE))
-    _delete_all(store, delete(table).where(piece))
-
-
-def _delete_all(store: Store, piece: Delete) -> None:
-    while store.write(lambda connection: connection.execute(piece).rowcount):
+    while store.write(lambda connection: connection.execute(delete(table).where(piece)).rowcount):
         pass
 
 
@@ -416,9 +378,10 @@ def _new(execution: Execution, nanos: int) -> JsonObject:
 
 def stated_columns(document: JsonObject) -> JsonObject:
     """Returns the columns that `run.json` states, as far as it is known."""
-    judge = document["judge"]
+    judge, config = document["judge"], document["config"]
+    counted = {**config, "judge": {**config["judge"], "cache": None}}  # paths of caches do not count
     return {
-        "config_digest": _config_digest(document["config"]),
+        "config_digest": sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16],
         "judge": judge["backend"],
         "judge_model": judge.get("model"),
         "cost": judge.get("cost"),
@@ -426,15 +389,6 @@ def stated_columns(document: JsonObject) -> JsonObject:
         "exit_status": document.get("exit_status"),
         "content": dump_json(document).decode(),
     }
-
-
-def _config_digest(config: JsonObject) -> str:
-    """Returns 16 hexadecimal digits that are the same for equal configs; paths of caches do not count."""
-    counted = {**config, "judge": {**config["judge"], "cache": None}}
-    return sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:16]
-
-
-# Counts the rows of one execution of a run in a store.
 
 
 def count_run_rows(connection: Connection, execution: Execution) -> int:
@@ -565,13 +519,6 @@ def read_document(text: str | None) -> JsonObject | None:
     return found if is_sound else None
 
 
-def counted_columns(table: Table, status: str) -> tuple[str, ...]:
-    """Returns the columns of `run_executions` that count a row of a table; `status` is that of a result."""
-    if table is CONVERSATION_ROWS:
-        return ("conversations",)
-    return ("results", _BY_STATUS.get(status, "undecided")) if table is RESULT_ROWS else ()
-
-
 def removed_rows(connection: Connection, table: Table, condition: ColumnElement[bool]) -> Removed:
     """Returns what is missing in the counts of executions when the rows of a condition are deleted."""
     if table not in (CONVERSATION_ROWS, RESULT_ROWS):
@@ -581,7 +528,8 @@ def removed_rows(connection: Connection, table: Table, condition: ColumnElement[
     query = select(func.count(), *columns).where(condition).group_by(*columns)
     found: Removed = {}
     for count, run, execution, *own in connection.execute(query):
-        for column in counted_columns(table, *(own or [""])):
+        counting = ("results", _BY_STATUS.get(own[0], "undecided")) if own else ("conversations",)
+        for column in counting:
             found.setdefault(ExecutionPlace(run, execution), Counter())[column] += count
     return found
 
@@ -601,15 +549,10 @@ def note_removed(connection: Connection, removed: Removed) -> None:
         is_it = EXECUTIONS.c.name == place.run, EXECUTIONS.c.execution == place.execution
         document = read_document(connection.execute(select(EXECUTIONS.c.content).where(*is_it)).scalar())
         if document is not None:
-            changed = with_removed(document, counts)
+            total = Counter(document.get(REMOVED, {})) + counts
+            changed = {**document, REMOVED: dict(sorted(total.items()))}
             values = {"content": dump_json(changed).decode()}
             connection.execute(update(EXECUTIONS).where(*is_it).values(values))
-
-
-def with_removed(document: JsonObject, counts: Mapping[str, int]) -> JsonObject:
-    """Returns the document of an execution of which rows were deleted."""
-    total = Counter(document.get(REMOVED, {})) + Counter(counts)
-    return {**document, REMOVED: dict(sorted(total.items()))}
 
 
 # Places the rows of a run that name no app where all of its conversations are.
@@ -619,16 +562,11 @@ def place_in_only_app(connection: Connection, home: str, number: int) -> None:
     """Moves metrics and failures of an execution to the app that all of its conversations and results are of.
 
     They stay in the default app if several apps have conversations or results of it, or none has.
-
-    Args:
-        connection: Connection to the store.
-        home: Name of the run in its default app.
-        number: Number of the execution.
     """
     own = select(EXECUTIONS.c.name, EXECUTIONS.c.app)
     is_own = EXECUTIONS.c.home == home, EXECUTIONS.c.execution == number
     apps: dict[str, str] = {name: app for name, app in connection.execute(own.where(*is_own))}
-    used = [name for name in apps if _has_rows_only_app(connection, name, number)]
+    used = [name for name in apps if _wrote_rows(connection, name, number)]
     if len(used) != 1 or used == [home] or home not in apps:
         return
     (other,) = used
@@ -639,7 +577,7 @@ def place_in_only_app(connection: Connection, home: str, number: int) -> None:
         connection.execute(update(table).where(*is_here).values(moved))
 
 
-def _has_rows_only_app(connection: Connection, name: str, number: int) -> bool:
+def _wrote_rows(connection: Connection, name: str, number: int) -> bool:
     for table in (CONVERSATION_ROWS, RESULT_ROWS):
         is_of_it = table.c.evaluation_run == name, table.c.execution == number
         if connection.execute(select(table.c.name).where(*is_of_it).limit(1)).first():

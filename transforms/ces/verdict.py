@@ -25,7 +25,7 @@ from turnwise.transforms.criteria.ces_conversations import (
     UserGoalSatisfaction,
 )
 from turnwise.transforms.criteria.ces_turns import (
-    CES_TURNS_LABELS,
+    HALLUCINATION_LABELS,
     Hallucination,
     SemanticMatch,
     SemanticSimilarity,
@@ -356,4 +356,4 @@ def justification(turn: Turn, least: float) -> Score:
         return no_claim("The engine gives no score.")
     weak = [f"{name} scores {score:g}" for name, score in scores if score < least]
     explanation = f"Below {least:g}: {', '.join(weak[:10])}." if weak else f"All scores reach {least:g}."
-    return Score(float(not weak), label=CES_TURNS_LABELS[int(not weak)], explanation=explanation)
+    return Score(float(not weak), label=HALLUCINATION_LABELS[int(not weak)], explanation=explanation)

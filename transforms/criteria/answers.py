@@ -86,7 +86,7 @@ class SafetyRatings(MeasuredCriterion):
             return None if pair.actual is None or was_skipped(pair.actual) else self.not_logged(pair)
         is_refusal = pair.actual is not None and was_skipped(pair.actual)
         found = [(one, _verdict(one, self._limits(one.category), is_refusal)) for one in ratings]
-        details = listed([_details_answers(rating, verdict) for rating, verdict in found], "ratings")
+        details = listed([_rating_details(rating, verdict) for rating, verdict in found], "ratings")
         unsafe = [(rating, verdict) for rating, verdict in found if verdict not in _HARMLESS]
         if unsafe:
             rating, verdict = unsafe[0]
@@ -130,7 +130,7 @@ def _explanation(rating: SafetyRating, verdict: SafetyVerdict) -> str:
     return f"{rating.category}: {level} is above what is allowed."
 
 
-def _details_answers(rating: SafetyRating, verdict: SafetyVerdict) -> JsonObject:
+def _rating_details(rating: SafetyRating, verdict: SafetyVerdict) -> JsonObject:
     return {
         "category": rating.category,
         "probability": rating.probability,
@@ -315,7 +315,7 @@ class FailedSteps(MeasuredCriterion):
         answer = pair.actual.grounded if pair.actual else None
         if answer is None:
             return None
-        steps, details = answer.steps, listed([_details(step) for step in answer.steps], "steps")
+        steps, details = answer.steps, listed([_step_details(step) for step in answer.steps], "steps")
         if unread := answer.why_unread("steps.state"):
             return Score(None, reason=unread, details=details)
         if not steps:
@@ -331,7 +331,7 @@ class FailedSteps(MeasuredCriterion):
         return Score(failed / len(steps), explanation=text, details=details)
 
 
-def _details(step: GroundedStep) -> JsonObject:
+def _step_details(step: GroundedStep) -> JsonObject:
     return {
         "state": step.state,
         "description": step.description[:_QUOTED] if step.description else None,

@@ -45,7 +45,7 @@ from turnwise.transforms.text.cleaning import quoted
 from turnwise.transforms.text.sentences import sentences
 
 NO_CLAIM = -1
-CES_TURNS_LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim To Assess"}
+HALLUCINATION_LABELS = {1: "Justified", 0: "Not Justified", NO_CLAIM: "No Claim To Assess"}
 """CES's labels of the scores."""
 UNDECIDED = "Undecided"
 """Label of a value of the local judge that no number or negation decides, and that is not probable."""
@@ -157,7 +157,7 @@ class Hallucination(JudgedCriterion):
 def _score(reply: HallucinationReply) -> Score:
     """Returns value, label and explanation of an answer of a judge."""
     score = _SCORES[reply.verdict]
-    value, label = float(score), CES_TURNS_LABELS[score]
+    value, label = float(score), HALLUCINATION_LABELS[score]
     if isinstance(reply, LocalHallucinationReply):
         if reply.cannot_tell:
             return Score(None, reason=reply.reason)
@@ -233,7 +233,7 @@ def unjustified_text(score: Score) -> str:
 
 def no_claim(explanation: str) -> Score:
     """Returns the score of a turn without a claim."""
-    return Score(float(NO_CLAIM), label=CES_TURNS_LABELS[NO_CLAIM], explanation=explanation)
+    return Score(float(NO_CLAIM), label=HALLUCINATION_LABELS[NO_CLAIM], explanation=explanation)
 
 
 def switched_off(expected: ExpectedTurn | None) -> bool:

@@ -80,13 +80,12 @@ def _spellings(path: str) -> tuple[str, str]:
 
 def values_text(values: Iterable[CallValue]) -> str:
     """Returns the values as one text for searching; names of arguments that hold a digit are values, too."""
-    parts = ((leaf.path if _has_digit(_PLACE.sub("", leaf.path)) else "", leaf.value) for leaf in values)
+    parts = (
+        (leaf.path if any(map(str.isdecimal, _PLACE.sub("", leaf.path))) else "", leaf.value)
+        for leaf in values
+    )
     shown = (f"{path} | {plain(value)}" for path, value in parts if not isinstance(value, bool))
     return plain(" | ".join(shown))
-
-
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdecimal, text))
 
 
 def path_words(path: str) -> list[str]:

@@ -199,7 +199,7 @@ def _match_tool(
     wanted: list[ActorCall], made: list[ActorCall], compare: ArgumentComparison, matching: Matching
 ) -> None:
     is_many = _are_many(wanted, made)
-    for key in (_exact_key, _equivalence_key) if is_many else ():
+    for key in (frozen, key_of) if is_many else ():
         for by_actor in (True, False):
             partners = _partners_by_key(key, wanted, made, compare, by_actor)
             wanted, made = _take(partners, wanted, made, matching)
@@ -245,26 +245,20 @@ def _is_same_change(compare: ArgumentComparison, by_actor: bool, want: ActorCall
 
 
 def _partners_by_key(
-    key: Callable[[ToolCall], Hashable],
+    key: Callable[[JsonValue], Hashable],
     wanted: list[ActorCall],
     made: list[ActorCall],
     compare: ArgumentComparison,
     by_actor: bool,
 ) -> list[int | None]:
     """Pairs calls with equal keys, and of equal actors if `by_actor`; keeps the equivalent pairs."""
-    keys = [[(by_actor and item.actor, key(item.call)) for item in side] for side in (wanted, made)]
+    keys = [
+        [(by_actor and item.actor, key(item.call.args or {})) for item in side] for side in (wanted, made)
+    ]
     pairs = zip(wanted, equal_matches(*keys), strict=True)
     return [
         j if j is not None and _is_same_change(compare, False, want, made[j]) else None for want, j in pairs
     ]
-
-
-def _exact_key(call: ToolCall) -> Hashable:
-    return frozen(call.args or None)
-
-
-def _equivalence_key(call: ToolCall) -> Hashable:
-    return key_of(call.args or {})
 
 
 def _in_place_of(

@@ -367,10 +367,8 @@ def calls_tools(name: str) -> bool:
 
 def _is_tool_parameter(parameter: str) -> bool:
     words = words_of(parameter)
-    return bool(words) and (words == ["name"] or words[-1] in _TOOL_WORDS or _names_a_tool(words))
-
-
-def _names_a_tool(words: list[str]) -> bool:
+    if not words or words == ["name"] or words[-1] in _TOOL_WORDS:
+        return bool(words)
     return words[-1] in ("name", "id") and not _TOOL_WORDS.isdisjoint(words)
 
 

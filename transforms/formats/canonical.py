@@ -132,15 +132,12 @@ def read_recording(data: bytes) -> Conversation:
     """
     conversation = read_conversation(data)
     turns = conversation.turns
-    if turns and turns[0].agent is None and all(map(_was_not_run, turns)) and inline_case(conversation):
+    was_run = any(turn.agent is not None or turn.tool_calls or turn.agent_messages for turn in turns)
+    if turns and not was_run and inline_case(conversation):
         raise ValueError(
             "expectations without recorded answers; eval cases go to --eval_cases (in Python: cases)"
         )
     return conversation
-
-
-def _was_not_run(turn: Turn) -> bool:
-    return turn.agent is None and not turn.tool_calls and not turn.agent_messages
 
 
 def read_case(data: bytes) -> EvalCase:

@@ -11,7 +11,6 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.evaluation import (
     CaseContent,
     CaseToScore,
-    Golden,
     GoldenExpectation,
     GoldenTurn,
     Scenario,
@@ -68,7 +67,8 @@ def eval_case(data: bytes, config: CesConfig) -> canonical.EvalCase:
         etag=message.etag or None,
     )
     if message.golden is not None:
-        _add_golden(case, message.golden)
+        case.turns = [_golden_turn(turn) for turn in message.golden.turns]
+        case.evaluation_expectations = message.golden.evaluation_expectations
     elif message.scenario is not None:
         _add_scenario(case, message.scenario)
     else:
@@ -120,11 +120,6 @@ def _add_switches(case: canonical.EvalCase, message: CaseContent) -> None:
     case.similarity_enabled = similarity is None or similarity.enable_semantic_similarity_metrics
     case.tool_correctness_enabled = tools is None or tools.enable_tool_correctness_metrics
     case.step_tool_correctness_enabled = steps is None or steps.enable_tool_correctness_metrics
-
-
-def _add_golden(case: canonical.EvalCase, golden: Golden) -> None:
-    case.turns = [_golden_turn(turn) for turn in golden.turns]
-    case.evaluation_expectations = golden.evaluation_expectations
 
 
 def _golden_turn(message: GoldenTurn) -> ExpectedTurn:
@@ -572,16 +567,13 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
             turn.tool_calls = []
         else:
             unread.append(str(kind))
-    turn.expectations = [*(_expected_call(call) for call in turn.tool_calls or []), *turn.expectations]
+    calls = (Expectation(kind="tool_call", tool_call=call) for call in turn.tool_calls or [])
+    turn.expectations = [*calls, *turn.expectations]
     if turn.tool_calls == []:
         turn.expectations = [Expectation(kind="no_tool_calls"), *turn.expectations]
     turn.unread = f"the checks {', '.join(unread)} are not read" if unread else None
     tags = listed(case.get("tags"), "tags")
     return EvalCase(name, dialect="ces", display_name=name, tags=tags, turns=[turn], session_state=state)
-
-
-def _expected_call(call: ToolCall) -> Expectation:
-    return Expectation(kind="tool_call", tool_call=call)
 
 
 register_format(

@@ -7,7 +7,7 @@ from itertools import islice
 from turnwise.schemas.config import MappingConfig
 from turnwise.schemas.conversation import Conversation, Record, ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue, dump_json
-from turnwise.transforms.formats.chat import chat_conversation
+from turnwise.transforms.formats.chat import chat_conversation, join_chunks, read_messages, read_reply
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
     End,
@@ -23,7 +23,7 @@ from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import DIALECTS, Dialect, dialects_of
 from turnwise.transforms.formats.messages.streams import objects, without_nulls
-from turnwise.transforms.formats.paths import MappedRecord, join_chunks, read_messages, read_reply
+from turnwise.transforms.formats.paths import MappedRecord
 from turnwise.transforms.formats.problems import canonical
 from turnwise.transforms.formats.registry import (
     FORMATS,

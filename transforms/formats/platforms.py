@@ -34,10 +34,6 @@ def _fits(record: JsonObject) -> bool:
     return "sessionId" in part and any(kind.endswith("Trace") for kind in kinds)
 
 
-def _place_platforms(value: JsonObject) -> tuple[str, int]:
-    return str(_whole(value).get("sessionId") or ""), -1
-
-
 def _join_platforms(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [_whole(value) for value in values]
     log, is_over, inner = Dialogue(), True, 0
@@ -132,7 +128,9 @@ register_format(
         keys=("sessionId", "agentId", "eventTime", "trace"),
         rank=88,
         recognises=_fits,
-        events=EventReader(place=_place_platforms, join=_join_platforms),
+        events=EventReader(
+            place=lambda value: (str(_whole(value).get("sessionId") or ""), -1), join=_join_platforms
+        ),
         time_keys=("eventTime",),
         has_rubrics=False,
     )

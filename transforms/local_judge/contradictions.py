@@ -402,11 +402,8 @@ def _has_a_pronoun_alone(pairs: Sequence[_Pair]) -> bool:
 def _is_name(pairs: Sequence[_Pair], held: Sequence[AlignedToken]) -> bool:
     """Returns whether the evidence only names what it states after a colon, as the key of a record does."""
     last = max(pair.place for pair in pairs)
-    return any(token.kind == COLON for token in _until_a_word(held[last + 1 :]))
-
-
-def _until_a_word(tokens: Sequence[AlignedToken]) -> Iterator[AlignedToken]:
-    return takewhile(lambda token: token.kind in (BREAK, END, COLON), tokens)
+    up_to_a_word = takewhile(lambda token: token.kind in (BREAK, END, COLON), held[last + 1 :])
+    return any(token.kind == COLON for token in up_to_a_word)
 
 
 def _denial(pairs: Sequence[_Pair], claim: AlignedText, held: Sequence[AlignedToken]) -> OneDifference | None:
@@ -496,7 +493,9 @@ def is_held(
     """
     others = [other for other, token in enumerate(held) if token.value == said.value]
     if sides := _SIDES.get(said.kind):
-        beside = [token for token in _beside(claim, claim.index(said), sides) if _counts(said, token)]
+        beside = [
+            token for token in _beside(claim, claim.index(said), sides) if NUMBER in (said.kind, token.kind)
+        ]
         return any(
             not beside or any(mine.aligns(token) for mine in beside for token in _beside(held, other, sides))
             for other in others
@@ -506,10 +505,6 @@ def is_held(
 
 def _beside(tokens: Sequence[AlignedToken], place: int, sides: Sequence[int]) -> Iterator[AlignedToken]:
     return (tokens[place + side] for side in sides if 0 <= place + side < len(tokens))
-
-
-def _counts(said: AlignedToken, beside: AlignedToken) -> bool:
-    return said.kind == NUMBER or beside.kind == NUMBER
 
 
 def _sentence(tokens: Sequence[AlignedToken], place: int) -> range:

@@ -20,13 +20,13 @@ from turnwise.transforms.local_judge.named_values import (
 )
 from turnwise.transforms.text.words import Word, weigh, word_set
 
-_RECORDS_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
+_QUOTED_KEY = r'"([^"\\\n]{1,64})\\?"\s{0,4}:\s{0,4}'
 _EMPTY = r'\\?"\\?"|\[\s{0,4}\]|\{\s{0,4}\}'
 _SAID = r"(?:true|false|null|none|yes|no|0(?:\.0{1,4})?)(?![\w.])"
 _LINE = r"(?m:^[ \t]{0,16}(?:- )?([^\W\d][\w -]{0,63}):[ \t]{1,4}"
-_FLAG = re.compile(rf'{_RECORDS_KEY}(?:{_EMPTY}|(?i:\\?"{_SAID}\\?"|{_SAID}))|{_LINE}(?i:{_SAID})[ \t]*$)')
+_FLAG = re.compile(rf'{_QUOTED_KEY}(?:{_EMPTY}|(?i:\\?"{_SAID}\\?"|{_SAID}))|{_LINE}(?i:{_SAID})[ \t]*$)')
 _VALUE = re.compile(
-    rf"{_RECORDS_KEY}(\\?\"[^\"\\\n]{{1,64}}\\?\"|{_EMPTY}|[^\s,}}\]]{{1,64}})|{_LINE}(\S{{1,64}})[ \t]*$)"
+    rf"{_QUOTED_KEY}(\\?\"[^\"\\\n]{{1,64}}\\?\"|{_EMPTY}|[^\s,}}\]]{{1,64}})|{_LINE}(\S{{1,64}})[ \t]*$)"
 )
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 UNKNOWN = "null"
@@ -50,14 +50,14 @@ _MODALS = word_set(
 )
 _OPEN = re.compile(r"\b(?:to be|yet to|noch zu|ist zu|sind zu)\b", re.IGNORECASE)
 _CERTAIN = re.compile(r"\bthere (?:will|shall) be\b", re.IGNORECASE)
-_RECORDS_NEUTRAL = (
+_SAYING_LITTLE = (
     "offers provides includes included available possible gets received successful successfully already"
     " currently now also customer user guest booking order account item product room hotel reservation"
     " flight ticket bietet inklusive verfügbar möglich erhalten bereits derzeit aktuell auch kunde gast"
     " buchung bestellung konto artikel zimmer flug"
 )
 _MOST = 0.75
-_RECORDS_LITTLE = 1.5
+_MOST_UNKNOWN = 1.5
 
 Flags = Mapping[str, Set[str]]
 """Name -> its values."""
@@ -66,7 +66,7 @@ Flags = Mapping[str, Set[str]]
 @cache
 def neutral() -> Set[str]:
     """Returns the features of words that say little else than that something is so."""
-    return weigh(words(_RECORDS_NEUTRAL)).keys()
+    return weigh(words(_SAYING_LITTLE)).keys()
 
 
 class _Flag(NamedTuple):
@@ -130,7 +130,7 @@ class FlagIndex:
         negated = is_denied(claim.text)
         is_less = says_less(claim)
         unknown = [weight for key, weight in rest.items() if key not in stated and key not in self._names]
-        is_known = sum(unknown) < _RECORDS_LITTLE
+        is_known = sum(unknown) < _MOST_UNKNOWN
         for flag in self._about(claim):
             share = sum(flag.content.values()) / sum((rest | flag.content).values())
             if flag.value == UNKNOWN:
@@ -173,11 +173,9 @@ def is_open(claim: Claim) -> bool:
 
 def says_less(claim: Claim) -> bool:
     """Returns whether a claim has a negation or a word such as `only`."""
-    return is_denied(claim.text) or any(_is_less(word) for word in claim.words)
-
-
-def _is_less(word: Word) -> bool:
-    return word.lower in _LESS or not word.lower.strip("0.,")
+    return is_denied(claim.text) or any(
+        word.lower in _LESS or not word.lower.strip("0.,") for word in claim.words
+    )
 
 
 # Compares claims with the status of a record, as `"status": "shipped"` or `"orderStatus": "not_paid"`.

@@ -436,14 +436,12 @@ def arguments_match(
     if not matchers and not any(map(is_directive, wanted.values())):
         return False
     verdicts = [_one_matches(name, value, given, matchers) for name, value in wanted.items()]
-    extra = {name: value for name, value in given.items() if name not in wanted}
-    if False in verdicts or not _only_ignored(extra, matchers):
+    are_ignored = all(
+        name in wanted or (name in matchers and matchers[name].match == "ignore") for name in given
+    )
+    if False in verdicts or not are_ignored:
         return False
     return None if None in verdicts else True
-
-
-def _only_ignored(arguments: JsonObject, matchers: Mapping[str, ArgumentMatcher]) -> bool:
-    return all(name in matchers and matchers[name].match == "ignore" for name in arguments)
 
 
 def _one_matches(

@@ -196,7 +196,6 @@ class Sample:
 
 
 def _others(tags: list[str], known: list[str]) -> list[str]:
-    """Returns the tags that are not among others."""
     names = set(known)
     return [tag for tag in tags if tag not in names]
 
@@ -704,9 +703,9 @@ def case_digest(case: EvalCase | None) -> str | None:
     if case is None:
         return None
     content = _content(case)
-    if content == _CASE_DIGEST_NOTHING:
+    if content == _NOTHING_EXPECTED:
         return None
-    return blake2b(_encoded_case_digest(content), digest_size=_BYTES).hexdigest()
+    return blake2b(_json(content), digest_size=_BYTES).hexdigest()
 
 
 def _content(case: EvalCase) -> tuple[Any, ...]:
@@ -717,7 +716,7 @@ def _content(case: EvalCase) -> tuple[Any, ...]:
         _calls(case.user_actions),
         case.outputs,
         case.final_session_state,
-        case.expectations and _expectations_case_digest(case.expectations),
+        case.expectations and _stated(case.expectations),
         case.evaluation_expectations,
         case.rubrics and _rubrics(case.rubrics),
         *(case.kind, case.dialect, case.task, case.user_goal, case.user_goal_enabled, case.thresholds),
@@ -731,7 +730,7 @@ def _turn(turn: ExpectedTurn) -> tuple[Any, ...]:
         _calls(turn.tool_calls),
         turn.intermediate_responses,
         turn.scripted_transfers,
-        turn.expectations and _expectations_case_digest(turn.expectations),
+        turn.expectations and _stated(turn.expectations),
         turn.thresholds,
         turn.rubrics and _rubrics(turn.rubrics),
         turn.adk_text,
@@ -746,7 +745,7 @@ def _rubrics(rubrics: Iterable[Rubric]) -> list[Any]:
     return [(rubric.text, rubric.type) for rubric in rubrics]
 
 
-def _expectations_case_digest(expectations: Iterable[Expectation]) -> list[Any]:
+def _stated(expectations: Iterable[Expectation]) -> list[Any]:
     found = []
     for own in expectations:
         call, answer = own.tool_call, own.tool_response
@@ -757,7 +756,7 @@ def _expectations_case_digest(expectations: Iterable[Expectation]) -> list[Any]:
     return found
 
 
-def _encoded_case_digest(content: tuple[Any, ...]) -> bytes:
+def _json(content: tuple[Any, ...]) -> bytes:
     """Returns a text; that of numbers and letters that JSON has no room for is Python's."""
     try:
         return _ENCODER.encode(content)
@@ -766,4 +765,4 @@ def _encoded_case_digest(content: tuple[Any, ...]) -> bytes:
 
 
 _NO_TURN = _turn(ExpectedTurn())
-_CASE_DIGEST_NOTHING = _content(EvalCase(eval_id=""))
+_NOTHING_EXPECTED = _content(EvalCase(eval_id=""))

@@ -285,7 +285,6 @@ def without_accents(word: str) -> str:
 
 
 def _add_stem(word: str, features: Features) -> None:
-    """Adds the stem and its beginning."""
     stem = "".join(rouge_tokens(word)) if word.isascii() else without_accents(word)
     _add(features, stem, WORD_WEIGHT * (1 - _BEGINNING_SHARE))
     _add(features, stem[:_BEGINNING], WORD_WEIGHT * _BEGINNING_SHARE)
@@ -314,7 +313,6 @@ def without_korean_endings(text: str) -> str:
 
 
 def _open(syllable: str) -> str:
-    """Removes the final ㅂ of a syllable."""
     code = ord(syllable)
     return chr(code - _FINAL_B) if (code - _FIRST_SYLLABLE) % _FINALS == _FINAL_B else syllable
 

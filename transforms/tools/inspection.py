@@ -226,15 +226,11 @@ class FileCollector:
     def add_failure(self, failure: Failure) -> None:
         """Adds what could not be read."""
         place = (failure.source or self.inspection.path, failure.position or 0)
-        message = f"{failure.error_type}: {failure.message}"
+        noted = Noted(failure.error_type, failure.message, 0, *place)
         if failure.stage == "check":
-            _note(
-                self.inspection.findings,
-                failure.error_type,
-                Noted(failure.error_type, failure.message, 0, *place),
-            )
-            return
-        _note(self.inspection.not_read, message, Noted(failure.error_type, failure.message, 0, *place))
+            _note(self.inspection.findings, noted)
+        else:
+            _note(self.inspection.not_read, noted, by_message=True)
 
     def _add_case(self, case: EvalCase) -> None:
         found = self.inspection
@@ -261,7 +257,7 @@ class FileCollector:
         for turn in logged.conversation.turns:
             for problem in turn.findings:
                 message = f"turn {turn.turn_index}: {problem.message}"
-                _note(self.inspection.findings, problem.kind, Noted(problem.kind, message, 0, *place))
+                _note(self.inspection.findings, Noted(problem.kind, message, 0, *place))
 
     def _try(self, conversation: Conversation, logged: LoggedConversation) -> None:
         with_cases = self.inspection.tried < _TRIED_WITH_CASES
@@ -280,10 +276,10 @@ def add_use(uses: dict[str, CriterionUse], use: CriterionUse) -> None:
         known.conversations += use.conversations
 
 
-def _note(notes: list[Noted], key: str, first: Noted) -> None:
-    """Counts something under its message or kind."""
-    is_kind = key == first.what
-    known = next((n for n in notes if (n.what if is_kind else f"{n.what}: {n.message}") == key), None)
+def _note(notes: list[Noted], first: Noted, by_message: bool = False) -> None:
+    """Counts something under its kind, or under kind and message."""
+    alike = (n for n in notes if n.what == first.what and (not by_message or n.message == first.message))
+    known = next(alike, None)
     if known is None and len(notes) > MOST_KINDS:
         known = notes[-1]
     elif known is None:
@@ -437,11 +433,7 @@ def _conversation_example(conversation: Conversation) -> JsonObject:
     """
     lines: list[list[str]] = []
     for turn in conversation.turns[:_TURNS]:
-        if turn.user is not None:
-            lines.append(["user", value_text(turn.user)])
-        lines += _call_lines(turn.tool_calls, turn.tool_responses)
-        if turn.agent:
-            lines.append(["agent", value_text(turn.agent)])
+        lines += _turn_lines(turn.user, _call_lines(turn.tool_calls, turn.tool_responses), turn.agent)
     return {
         "kind": "conversation",
         "id": conversation.conversation_id,
@@ -454,15 +446,16 @@ def _conversation_example(conversation: Conversation) -> JsonObject:
 def _case_example(case: EvalCase) -> JsonObject:
     lines: list[list[str]] = [["task", value_text(case.task)]] if case.task else []
     for turn in case.turns[:_TURNS]:
-        if turn.user is not None:
-            lines.append(["user", value_text(turn.user)])
-        lines += _call_lines(turn.tool_calls or (), ())
-        if turn.response:
-            lines.append(["agent", value_text(turn.response)])
+        lines += _turn_lines(turn.user, _call_lines(turn.tool_calls or (), ()), turn.response)
     if not case.turns:
         lines += _call_lines(case.actions or (), ())
     lines = _ended(lines, len(case.turns))
     return {"kind": case.kind, "id": case.eval_id, "turns": len(case.turns), "lines": lines}
+
+
+def _turn_lines(user: str | None, calls: list[list[str]], answer: str | None) -> list[list[str]]:
+    asked = [] if user is None else [["user", value_text(user)]]
+    return [*asked, *calls, *([["agent", value_text(answer)]] if answer else [])]
 
 
 def _ended(lines: list[list[str]], turns: int) -> list[list[str]]:
@@ -475,11 +468,9 @@ def _call_lines(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) ->
         ["calls", call_text(call) + (f" -> {_answer(response)}" if response else "")]
         for call, response in zip(calls[:_EXAMPLE_CALLS], paired, strict=False)
     ]
-    return (
-        [*lines, [_MORE, f"{len(calls) - _EXAMPLE_CALLS} more calls"]]
-        if len(calls) > _EXAMPLE_CALLS
-        else lines
-    )
+    if len(calls) > _EXAMPLE_CALLS:
+        lines.append([_MORE, f"{len(calls) - _EXAMPLE_CALLS} more calls"])
+    return lines
 
 
 def _answer(response: ToolResponse) -> str:

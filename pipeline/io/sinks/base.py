@@ -1,4 +1,4 @@
-"""Sinks of tables and their registry."""
+"""What a sink of tables is, the registry of sinks, and what is done with a run's `--store`."""
 
 import io
 import json
@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from difflib import get_close_matches
 from hashlib import blake2b
+from importlib import import_module
 from threading import Event
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
@@ -243,6 +244,15 @@ class SinkKind(Struct, frozen=True, kw_only=True):
     left: Callable[[SinkPlace], str] = lambda place: f"{shown_url(place.url)} may hold rows of it"
     replaced: Callable[[SinkPlace, int], int | None] | None = None
     record: RunRecord | None = None
+
+
+def deferred(module: str, name: str) -> Any:
+    """Returns a function of a module of `pipeline.io`, which is imported when it is called."""
+
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(f"turnwise.pipeline.io.{module}"), name)(*arguments)
+
+    return call
 
 
 def _fault(item: object) -> str | None:

@@ -1,19 +1,17 @@
-"""Tables as JSON Lines."""
+"""Tables as files: JSON Lines and Avro."""
 
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
-from turnwise.pipeline.io.sinks.base import RunRecord, SinkKind, TableSink, register_sink
-from turnwise.pipeline.settings.extras import check_store
-from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, SinkPlace
-from turnwise.pipeline.store.urls import Broken, absolute_url
-from turnwise.schemas.jsonio import SCHEMES, JsonObject, dump_json, load_json
+from turnwise.pipeline.io.sinks.base import SinkKind, register_sink
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
+from turnwise.schemas.jsonio import JsonObject, dump_json, load_json
 from turnwise.schemas.rows import avro_schema, json_columns, score_lines, with_json_texts
 
 _BLOCK = 256 * 1024
-_RESULTS, _SCORES = "results", "scores"
+_RESULTS = "results"
 _NAME_MARK = re.compile(r" result(?:, trial \S+)? - ")
 
 
@@ -40,11 +38,10 @@ def _row_lines(rows: Sequence[JsonObject]) -> bytes:
     return b"".join([dump_json(row) + b"\n" for row in rows])
 
 
-def _result_lines(rows: Sequence[JsonObject]) -> bytes:
-    return _row_lines([row["result"] for row in rows])
-
-
-_LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {_RESULTS: _result_lines, _SCORES: score_lines}
+_LINES: dict[str, Callable[[Sequence[Any]], bytes]] = {
+    _RESULTS: lambda rows: _row_lines([row["result"] for row in rows]),
+    "scores": score_lines,
+}
 
 
 def _rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
@@ -60,63 +57,6 @@ def _result_row(result: JsonObject) -> JsonObject:
 
 
 register_sink(SinkKind(name=DEFAULT_OUTPUT_FORMAT, help="JSON Lines", writer=JsonLinesWriter, read=_rows))
-
-
-# The sink for the store of evaluations and results.
-
-
-def _open(place: SinkPlace) -> TableSink:
-    from turnwise.pipeline.io.store import open_sink
-
-    return open_sink(place)
-
-
-def _left(place: SinkPlace) -> str:
-    from turnwise.pipeline.io.store import left_in_store
-
-    return left_in_store(place)
-
-
-def _replaced(place: SinkPlace, results: int) -> int | None:
-    from turnwise.pipeline.io.store import replaced_in_store
-
-    return replaced_in_store(place, results)
-
-
-def _begin(place: SinkPlace, document: JsonObject) -> None:
-    from turnwise.pipeline.io.store import begin_run
-
-    begin_run(place, document)
-
-
-def _complete(place: SinkPlace, document: JsonObject) -> None:
-    from turnwise.pipeline.io.store import complete_run
-
-    complete_run(place, document)
-
-
-def _break_off(place: SinkPlace, state: Broken, why: str) -> None:
-    from turnwise.pipeline.io.store import break_off_run
-
-    break_off_run(place, state, why)
-
-
-register_sink(
-    SinkKind(
-        name="store",
-        help="sqlite:///FILE, postgresql://...",
-        schemes=SCHEMES,
-        open=_open,
-        check=check_store,
-        absolute=absolute_url,
-        left=_left,
-        replaced=_replaced,
-        record=RunRecord(_begin, _complete, _break_off),
-    )
-)
-
-
-# Tables as Avro files.
 
 
 class AvroWriter:
@@ -139,7 +79,7 @@ class AvroWriter:
         self._writer.flush()
 
 
-def _rows_avro(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
+def _avro_rows(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
     import fastavro
 
     columns = json_columns(table)
@@ -149,4 +89,4 @@ def _rows_avro(file: BinaryIO, table: str, mark: bytes) -> Iterator[JsonObject]:
             yield row | {name: None if text is None else json.loads(text) for name, text in texts.items()}
 
 
-register_sink(SinkKind(name="avro", help="Avro", writer=AvroWriter, read=_rows_avro))
+register_sink(SinkKind(name="avro", help="Avro", writer=AvroWriter, read=_avro_rows))

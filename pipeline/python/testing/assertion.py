@@ -89,7 +89,6 @@ def _lines(checked: Checked) -> Iterator[str]:
 
 
 def _failing(checked: Checked) -> Iterator[CriterionScores]:
-    """Yields the criteria without a threshold that count a failure, which rules of a dialect rest on."""
     for result in checked.scored.scores:
         scores = [score for _, score in result.turns] + ([result.overall] if result.overall else [])
         if any(score.outcome == "FAIL" for score in scores):

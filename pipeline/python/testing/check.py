@@ -166,8 +166,6 @@ def one_case(given: CaseInput, config: Config | None) -> EvalCase:
     return found[0]
 
 
-# The calls of a conversation beside the expected ones, for a comparison of lists.
-
 _ORDERED = ("EXACT", "IN_ORDER")
 
 

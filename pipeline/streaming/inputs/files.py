@@ -239,7 +239,7 @@ class WatchedFile:
         """Closes the file."""
 
 
-_FILES_CHUNK = 1 << 18
+_SPLIT_CHUNK = 1 << 18
 _BUDGET = 1 << 23
 _LONGEST_HEAD = 1 << 16
 _COMPARED = 256
@@ -413,7 +413,7 @@ class LineFile(WatchedFile):
         start = self._offset
         while len(self._items) < limit and self._offset < self.size and self._offset - start < _BUDGET:
             end = min(
-                [self._offset + _FILES_CHUNK, self.size, *(cut for cut in self._cuts if cut > self._offset)]
+                [self._offset + _SPLIT_CHUNK, self.size, *(cut for cut in self._cuts if cut > self._offset)]
             )
             chunk = _part(file, self._offset, end - self._offset)
             if not chunk:

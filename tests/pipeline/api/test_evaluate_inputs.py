@@ -279,3 +279,31 @@ def test_verdicts_that_say_not_applicable_are_a_figure_of_the_run():
     }
     line = "judge: not applicable: hallucination 2 of 4 verdicts (50.0%), hallucinations_v1 3 of 5 verdicts"
     assert line in result.summary
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("of_whole", [False, True])
+def test_a_criterion_that_raises_is_a_failure_and_not_decided_and_the_rest_counts(of_whole):
+    class Faulty(api.MeasuredCriterion):
+        name: ClassVar[str] = "faulty"
+        threshold: float | None = 0.0
+
+        def score(self, sample, pair):
+            if pair.index % 2 and not of_whole:
+                raise ZeroDivisionError("a fault\nof its own")
+            return api.Score(1.0)
+
+        def score_conversation(self, sample):
+            if of_whole:
+                raise ZeroDivisionError("a fault\nof its own")
+
+    rules = [{"rule": "all_pass", "criterion": "faulty"}]
+    config = {"criteria": {"faulty": {}, **ROUGE}, "gate": {"rules": rules}}
+    result = api.evaluate({**LOG, "turns": [TURN, TURN]}, config=config)
+    wholes = {row["criterion"]: row["outcome"] for row in result.scores if row["turn_index"] is None}
+    assert wholes["response_match_score"] == "PASS" and wholes.get("faulty") is None
+    (lost,) = result.failures
+    found = [lost[key] for key in ("stage", "error_type", "message", "criterion", "turn_index")]
+    assert found == ["score", "ZeroDivisionError", "a fault of its own", "faulty", None if of_whole else 1]
+    said = "gate: faulty: every conversation passes: not decided: 0 failed, 1 not decided: c1"
+    assert result.problems[0] == said and result.status is None

@@ -136,6 +136,14 @@ def test_late_files_run_a_date_again_and_nothing_else_does(nights):
     assert nights.document("2026-11-18").run_id == before[18].run_id
 
 
+def test_a_date_that_was_missed_runs(nights):
+    nights.log("2026-11-20", "missed")
+    nights.log("2026-11-21", "new")
+    done = nights.run("2026-11-21", "--lookback", "1")
+    assert done.status == 0 and "run again: there is no run: " in ends(done)[0]
+    assert nights.conversations("2026-11-20") == ["missed"]
+
+
 def test_a_date_that_stays_keeps_the_status_of_its_run(nights):
     nights.log("2026-11-18", "bad", agent="entirely different words")
     nights.log("2026-11-19")

@@ -109,14 +109,3 @@ def test_an_ordinary_folder_stays_one(agent: Path, capsys: pytest.CaptureFixture
     status, document = run(agent)
     assert document["counts"]["lost_records"] == 2 and status == 0
     capsys.readouterr()
-
-
-def test_inspect_shows_all_but_the_config(agent: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (agent / "notes.json").write_text('{"a": 1}')
-    assert main(["inspect", "--json", str(agent)]) == 1
-    files = json.loads(capsys.readouterr().out)["files"]
-    assert [Path(each["path"]).name for each in files] == [
-        "app_desk_1.0.evalset_result.json",
-        "desk.evalset.json",
-        "notes.json",
-    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from turnwise.pipeline.io.case_book import CaseBook, CasePlaces, worker_cases
+from turnwise.pipeline.io.case_book import CaseBook, CasePlaces
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import CesConfig, ConfigError
 from turnwise.schemas.conversation import Conversation
@@ -133,8 +133,3 @@ def test_failures_of_the_first_reading_are_told_once(book: Book) -> None:
     again = CaseBook(book.places)
     assert again.is_due and [failure.position for failure in again.refresh()] == [2]
     assert not again.is_due and again.refresh() == []
-
-
-def test_a_worker_has_one_book_of_a_place(book: Book) -> None:
-    first, second = worker_cases(book.places), worker_cases(book.places)
-    assert first.cases is second.cases and first.failures == []

@@ -87,20 +87,6 @@ def test_the_first_schema_of_the_database_service_is_read_without_its_pickles(tm
     assert (first.start_time, first.turns[0].latency_ms) == ("2026-01-01T10:00:00+00:00", 3000)
 
 
-def test_the_sessions_of_the_openai_agents_sdk(tmp_path):
-    connection = sqlite3.connect(tmp_path / "chat.db")
-    connection.execute(
-        "CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id TEXT, message_data TEXT)"
-    )
-    items = [{"role": "user", "content": "Hi"}, {"type": "message", "role": "assistant", "content": "Hello"}]
-    for item in items:
-        connection.execute("INSERT INTO agent_messages VALUES (NULL, 's', ?)", (json.dumps(item),))
-    connection.commit()
-    connection.close()
-    [conversation] = read_file(tmp_path / "chat.db").conversations
-    assert (conversation.conversation_id, turns(conversation)) == ("s", [("Hi", [], [], "Hello")])
-
-
 def test_another_database_is_a_failure_that_names_its_tables(tmp_path):
     connection = sqlite3.connect(tmp_path / "other.db")
     connection.execute("CREATE TABLE things (id INTEGER)")
@@ -160,9 +146,7 @@ def _store(archive, name, content, packed):
 @pytest.mark.parametrize(
     ("name", "calls", "said", "counted"),
     [
-        ("log_formats.json", [], "No", (66, 2)),
         ("log_formats.eval", [], "No", (66, 2)),
-        ("log_images_tc.json", [], "[hedgehog]", (323, 5)),
         (
             "2025-05-12T20-27-36-04-00_browser.json",
             [
@@ -183,16 +167,7 @@ def test_recorded_inspect_logs(name, calls, said, counted):
     assert [(call.name, call.args) for call in turn.tool_calls] == calls
     assert len(turn.tool_responses) == len(calls) and turn.agent.startswith(said)
     assert (tokens(conversation), conversation.ended, found.failures) == ([counted], "normally", [])
-    assert findings(conversation) == ["UnreadPart"] * ("images" in name)
-
-
-@pytest.mark.skipif(not FORMATS.exists(), reason="no recordings")
-def test_recorded_results_without_their_calls():
-    [conversation] = read_file(FORMATS / "inspect_eval_log/log_tool_call_error.json").conversations
-    [turn] = conversation.turns
-    assert (turn.user, turn.tool_calls, len(turn.tool_responses)) == (None, [], 11)
-    assert turn.tool_responses[10].error == "The tool output limit of 10 MiB was exceeded."
-    assert findings(conversation) == ["ResultWithoutCall", "NoAnswer"]
+    assert findings(conversation) == []
 
 
 def test_yaml_and_archives_hold_what_json_holds(tmp_path):
@@ -206,22 +181,21 @@ def test_yaml_and_archives_hold_what_json_holds(tmp_path):
         archive.writestr("conversations/2.json", json.dumps({"messages": [HI]}))
         archive.writestr("readme.txt", "x")
         archive.writestr("broken.yaml", "a: [")
+        archive.writestr("broken.csv", 'role,content\nuser,"Hi\n')
     found = read_file(tmp_path / "export.zip")
     assert [c.turns[0].user for c in found.conversations] == ["Hi", "Hi"]
-    assert ["not YAML" in failure.message for failure in found.failures] == [True]
+    csv, yaml = sorted(failure.message for failure in found.failures)
+    assert "not YAML" in yaml + csv and "from line 2 on" in csv + yaml
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("conversation;role;text\n1;user;hi\n", "divides its columns by ';', not by a comma"),
-        ("conversation\trole\n1\tuser\n", "divides its columns by '\\t'"),
         ("id,text,text\n1,a,b\n", "names the column 'text' twice"),
         ("id,text\n1,a,more\n", "row 1 of the CSV file has more cells than the header names"),
         ('id,text\n1,a\n2,"b\n', "from line 3 on, the CSV file cannot be read: unexpected end of data"),
-        ('id,text\n1,"a\nb"\n2,"c ""d"" e\n3,f\n', "from line 4 on"),
         ('id,text\n1,"a"b\n', "from line 2 on"),
-        ('id,"text\n1,a\n', "from line 1 on"),
     ],
 )
 def test_a_csv_file_whose_cells_would_be_lost_is_refused(text, said, tmp_path, capsys):
@@ -236,15 +210,6 @@ def test_quotes_and_line_ends_of_a_csv_file_that_are_closed_are_read(tmp_path):
     path.write_bytes(b'role,content\r\nuser,"Say ""a"",\r\nb"\r\n\r\nassistant,he said "a"\r\n')
     found = read_file(path)
     assert (turns(found.conversations[0]), found.failures) == ([('Say "a",\r\nb', [], [], 'he said "a"')], [])
-
-
-def test_a_broken_csv_file_of_an_archive_is_a_failure_and_the_others_are_read(tmp_path):
-    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
-        archive.writestr("a.csv", 'role,content\nuser,"Hi\n')
-        archive.writestr("b.csv", "role,content\nuser,Hi\n")
-    found = read_file(tmp_path / "export.zip")
-    assert [c.turns[0].user for c in found.conversations] == ["Hi"]
-    assert ["from line 2 on" in failure.message for failure in found.failures] == [True]
 
 
 BRANCHES = [("main", (1, 2, 3, 4)), ("branch_from_turn_2", (1, 2, 5, 6))]

@@ -24,11 +24,10 @@ SAID = '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "%s
     [
         (f'{{"conversation_id": "c", "turns": [], "turns": [{TURN}]}}', "turns"),
         ('{"conversation_id": "c", "turns": [{"user": "Hi", "agent": "A", "agent" : "B"}]}', "agent"),
-        (f'{{"messages": {SAID % "A"}, "messages": {SAID % "B"}}}', "messages"),
         (f'{{"resourceSpans": [], "x": {SAID % "A"}, "resourceSpans": [1]}}', "resourceSpans"),
     ],
 )
-@pytest.mark.parametrize("form", ["{}\n", "[{}]", "[{}, " + GOOD + "]", "{}"])
+@pytest.mark.parametrize("form", ["{}\n", "[{}, " + GOOD + "]", "{}"])
 def test_a_key_with_two_values_is_a_failure(tmp_path, text, key, form):
     path = tmp_path / ("log.jsonl" if form == "{}\n" else "log.json")
     path.write_text(form.replace("{}", text))
@@ -70,16 +69,11 @@ def test_a_mapping_of_yaml_may_override_what_it_merges(tmp_path):
     assert json.loads(record.data)["b"] == {"agent": "Yo", "user": "Hi"}
 
 
-LAUGHS = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
-    f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10)
-)
 ALIASES = [
-    (LAUGHS, "aliases stand for more than 100,000"),
     (f"a: &a [x, x, x, x]\nb: [*a{', *a' * 600}]\n---\n" * 20, "aliases stand for more than 100,000"),
     (f"a: &a {'x' * 60_000}\nb: [*a, *a]\n", "aliases stand for more than 100,000"),
     ("a: &a [*a]\n", "the alias *a stands in what it names"),
     ("a: &a 1\n---\na: &a [*a]\n", "the alias *a stands in what it names"),
-    ("a: *b\n", "undefined alias"),
 ]
 
 

@@ -86,22 +86,6 @@ def test_each_shard_is_taken_once_and_large_files_come_first(folder: Path) -> No
     assert failure.source == str(folder / "nowhere.jsonl")
 
 
-def test_behind_what_cannot_be_counted_a_file_is_one_shard(tmp_path: Path) -> None:
-    """The third range begins where no file is read."""
-    (tmp_path / "a.jsonl").write_bytes(lines(1000))
-    found = find_shards(FileSource([str(tmp_path)], LIMIT, "lost"), 2)
-    parts = [part for part in found.parts if isinstance(part, FileRange)]
-    broken = parts[2]._replace(start=1 << 70)
-    shards = Shards(found.files, [*parts[:2], broken, *parts[3:]])
-    with queue(shards, 1) as end:
-        taken = [one for one in take_shards(end, shards.parts) if isinstance(one, FileRange)]
-    content = (tmp_path / "a.jsonl").read_bytes()
-    assert taken == [
-        *(part._replace(lines=content[: part.start].count(b"\n")) for part in parts[:2]),
-        broken._replace(stop=len(content), lines=content[: parts[2].start].count(b"\n")),
-    ]
-
-
 FOUND: list[Any] = []
 
 

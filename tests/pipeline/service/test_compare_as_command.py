@@ -159,16 +159,6 @@ def test_what_is_undecided_and_what_only_one_version_has(put, said):
     assert answer["verdict"]["candidateUndecidedCount"] == 4 and answer["verdict"]["baseOnlyCaseCount"] == 2
 
 
-def test_a_later_run_of_a_version_replaces_an_earlier_one(put, said):
-    put("r1", logs("v1"))
-    put("r2", logs("v2", bad=range(SIZE)))
-    assert said()[0]["verdict"]["word"] == "worse"
-    put("r3", logs("v2"))
-    answer, _, document, _ = said()
-    check_same(answer["verdict"], document)
-    assert "lostCount" not in answer["verdict"] and answer["candidate"]["passCount"] == SIZE
-
-
 @pytest.fixture
 def put_lost(put, tmp_path):
     """Scores recordings whose case is unknown, so that all are lost."""
@@ -274,31 +264,15 @@ def test_deleted_results_are_told_and_do_not_pass(put, said, fails_on, tmp_path)
     assert fails_on("v1", "v2")[0] == 0
 
 
-@pytest.mark.parametrize("versions", ["'v1'", "'v2'", "'v1', 'v2'"])
-def test_results_without_scores(put, change, said, versions):
+def test_results_without_scores(put, change, said):
     """Of a version that an earlier turnwise stored there are results alone; its cases are the same ones."""
     put("r1", logs("v1"))
     put("r2", logs("v2", bad=range(2, 12)))
-    change(
-        *(
-            f"DELETE FROM {table} WHERE version_id IN ({versions})"
-            for table in ("conversation_rows", "score_rows")
-        )
-    )
+    change(*(f"DELETE FROM {table} WHERE version_id = 'v2'" for table in ("conversation_rows", "score_rows")))
     answer, _, document, _ = said()
     check_same(answer["verdict"], document)
     assert (answer["verdict"]["word"], answer["verdict"]["pairCount"]) == ("worse", SIZE)
     assert "criteria" not in answer["verdict"]
-
-
-def test_results_without_scores_beside_conversations_of_the_version(put, change, said):
-    put("r1", logs("v1"))
-    put("r2", logs("v2", bad=range(2, 12)))
-    for table in ("conversation_rows", "score_rows"):
-        change(f"DELETE FROM {table} WHERE version_id = 'v2' AND eval_id IN ('e2', 'e3', 'e4')")
-    answer, _, document, _ = said()
-    check_same(answer["verdict"], document)
-    assert answer["verdict"]["pairCount"] == SIZE and answer["verdict"]["lostCount"] == 10
 
 
 def test_results_without_a_case_are_no_runs_of_one_case(put, change, said):
@@ -336,14 +310,6 @@ def test_dropping_the_criterion_that_fails_makes_no_version_better(put, said):
     reasons = {own["criterion"]: own["reason"] for own in verdict["notCompared"]}
     assert reasons == document["not_compared"]
     assert "tool_trajectory_avg_score for B" in reasons["evaluation_status"]
-
-
-def test_nothing_in_common_is_no_word(put, said):
-    put("r1", logs("v1"), {"response_match_score": 0.8})
-    put("r2", logs("v2"), {"tool_trajectory_avg_score": 1.0})
-    answer, status, _, errors = said()
-    assert status == 2 and answer["verdict"].keys() == {"refusal"}
-    assert answer["verdict"]["refusal"] in errors
 
 
 def test_a_filter_and_versions_without_results(put, said, tmp_path):

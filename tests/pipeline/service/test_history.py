@@ -1,4 +1,4 @@
-"""The history of an evaluation is listed, and a revision of it is restored."""
+"""Evaluations are deleted; their history stays and is listed, and a revision of it is restored."""
 
 from typing import Any
 
@@ -6,12 +6,16 @@ import pytest
 
 from tests.store_history import read_history
 from turnwise.pipeline.service.evaluations import (
+    delete_evaluation,
+    get_evaluation,
+    get_evaluation_result,
     list_evaluation_revisions,
     restore_evaluation,
     update_evaluation,
 )
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.service.serve import ServiceError
+from turnwise.schemas.ces.resources import DeleteEvaluationRequest
 from turnwise.schemas.ces.results import Evaluation
 from turnwise.schemas.ces.tools import ListEvaluationRevisionsRequest, RestoreEvaluationRequest
 
@@ -80,8 +84,6 @@ def test_a_restored_evaluation_is_checked_as_an_update_is(service: Service, crea
         ("one", 0, "", ("INVALID_ARGUMENT", "revision")),
         ("one", 2, "", ("NOT_FOUND", "")),
         ("one", 1, "old", ("ABORTED", "etag")),
-        ("none", 1, "", ("NOT_FOUND", "")),
-        ("a/b", 1, "", ("INVALID_ARGUMENT", "name")),
     ],
 )
 def test_what_cannot_be_restored(
@@ -94,11 +96,51 @@ def test_what_cannot_be_restored(
     assert len(service.store.read(lambda c: read_history(c, name.replace(f"/{last}", "/one")))) == 1
 
 
-def test_there_is_no_history_without_an_evaluation(service: Service, create: Any) -> None:
-    name = create("one")["name"]
+def remove(service: Service, name: str, **fields: Any) -> Any:
+    return delete_evaluation(service, DeleteEvaluationRequest(name=name, **fields))
+
+
+def status(call: Any, *arguments: Any, **named: Any) -> str:
     with pytest.raises(ServiceError) as caught:
-        revisions(service, name.replace("/one", "/none"))
-    assert caught.value.status == "NOT_FOUND"
-    with pytest.raises(ServiceError) as caught:
-        revisions(service, name, pageToken="x")
-    assert caught.value.field == "pageToken"
+        call(*arguments, **named)
+    return caught.value.status
+
+
+def test_a_deleted_evaluation_keeps_its_history_and_results(
+    service: Service, create: Any, put_result: Any
+) -> None:
+    made = create(tags=["slow"])
+    result = put_result(1)
+    service.actor = "remover"
+    assert status(remove, service, made["name"], etag="x") == "ABORTED"
+    assert remove(service, made["name"], etag=made["etag"]) == {}
+    assert status(get_evaluation, service, made["name"]) == "NOT_FOUND"
+    assert status(remove, service, made["name"]) == "NOT_FOUND"
+    assert get_evaluation_result(service, result["name"]) == result
+    request = ListEvaluationRevisionsRequest(name=made["name"])
+    last, first = list_evaluation_revisions(service, request)["revisions"]
+    assert (last["deleted"], last["changedBy"], last["revision"]) == (True, "remover", 2)
+    assert "deleted" not in first and last["evaluation"] == first["evaluation"]
+
+
+def test_a_deleted_evaluation_is_restored_and_goes_on_with_its_history(service: Service, create: Any) -> None:
+    made = create(description="kept")
+    remove(service, made["name"])
+    deletion = service.store.read(lambda c: read_history(c, made["name"]))[-1]
+    assert status(restore, service, made["name"], 1, made["etag"]) == "ABORTED"
+    again = restore(service, made["name"], 1, deletion.etag)
+    assert (again["description"], again["displayName"]) == ("kept", made["displayName"])
+    history = service.store.read(lambda c: read_history(c, made["name"]))
+    assert [(one.revision, one.is_deletion) for one in history] == [(1, None), (2, 1), (3, None)]
+    assert len({one.etag for one in history}) == 3
+
+
+def test_a_name_can_be_used_again_after_its_deletion(service: Service, create: Any) -> None:
+    name = create(description="old")["name"]
+    remove(service, name)
+    assert create(description="new")["description"] == "new"
+    assert restore(service, name, 1)["description"] == "old"
+    other = create("other", displayName="Case two")
+    remove(service, other["name"])
+    create("two", displayName="Case two")
+    assert status(restore, service, other["name"], 1) == "ALREADY_EXISTS"

@@ -21,37 +21,24 @@ from turnwise.pipeline.service.mcp import mcp_server
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import FAILURE_ROWS, RESULT_ROWS, open_store
 from turnwise.pipeline.store.rows import failure_columns, result_columns
-from turnwise.schemas.ces.resources import GetEvaluationResultRequest, UpdateEvaluationRequest
-from turnwise.schemas.ces.results import Evaluation, EvaluationResult
-from turnwise.schemas.proto.schema import message_schema
 from turnwise.schemas.score import Failure
 from turnwise.transforms.metrics.rows import failure_rows
 
-SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 ROOT = Path(__file__).parents[3]
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
 GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
-DOCUMENTED = {
-    "update_evaluation": (UpdateEvaluationRequest, Evaluation, ["evaluation"]),
-    "get_evaluation_result": (GetEvaluationResultRequest, EvaluationResult, ["name"]),
-}
+READING, CHANGING = (True, False, True, False), (False, False, False, False)
+"""Hints of a tool: read only, destructive, idempotent, open world."""
 HINTS = {
-    # read only, destructive, idempotent, open world
-    "update_evaluation": (False, False, False, False),
-    "get_evaluation_result": (True, False, True, False),
-    "get_evaluation": (True, False, True, False),
-    "list_evaluations": (True, False, True, False),
-    "list_evaluation_results": (True, False, True, False),
-    "create_evaluation": (False, False, False, False),
-    "list_evaluation_revisions": (True, False, True, False),
-    "restore_evaluation": (False, False, False, False),
-    "compare_app_versions": (True, False, True, False),
-    "compare_evaluation_runs": (True, False, True, False),
-    "list_conversations_to_read": (True, False, True, False),
-    "get_conversation": (True, False, True, False),
-    "list_evaluation_runs": (True, False, True, False),
-    "get_criterion_trend": (True, False, True, False),
-    "get_failures": (True, False, True, False),
+    **{"update_evaluation": CHANGING, "get_evaluation_result": READING, "get_evaluation": READING},
+    **{"list_evaluations": READING, "list_evaluation_results": READING, "create_evaluation": CHANGING},
+    **{"list_evaluation_revisions": READING, "restore_evaluation": CHANGING, "compare_app_versions": READING},
+    **{
+        "compare_evaluation_runs": READING,
+        "list_conversations_to_read": READING,
+        "get_conversation": READING,
+    },
+    **{"list_evaluation_runs": READING, "get_criterion_trend": READING, "get_failures": READING},
 }
 
 
@@ -118,47 +105,29 @@ class Tools:
 
 
 async def a_whole_session(tools: Tools) -> None:
+    """Calls each tool once; what they answer in detail is tested elsewhere."""
     evaluation = {"displayName": "One", "golden": GOLDEN, "tags": ["slow"], "description": "words"}
     made = await tools("create_evaluation", parent=APP, evaluationId="one", evaluation=evaluation)
     name = made["name"]
     changed = {"name": name, "displayName": "New", "etag": made["etag"]}
     after = await tools("update_evaluation", evaluation=changed, updateMask="displayName,description")
     assert after["displayName"] == "New" and "description" not in after and after["golden"] == GOLDEN
-    assert after["lastCompletedResult"] == result(27, version="v8") and "aggregatedMetrics" in after
-    assert await tools.refused("update_evaluation", evaluation=changed, updateMask="displayName") == (
-        "ABORTED",
-        "evaluation.etag",
-    )
-    assert await tools.refused("update_evaluation", evaluation={"name": name}, updateMask="dispayName") == (
-        "INVALID_ARGUMENT",
-        "updateMask",
-    )
-    revisions = (await tools("list_evaluation_revisions", name=name))["revisions"]
-    assert [one["updateMask"] for one in revisions[:1]] == ["displayName,description"]
-    assert [one["etag"] for one in revisions] == [after["etag"], made["etag"]]
+    stale = await tools.refused("update_evaluation", evaluation=changed, updateMask="displayName")
+    assert stale == ("ABORTED", "evaluation.etag")
     parts = await tools("list_evaluation_revisions", name=name, readMask="evaluation.displayName")
-    assert [one["evaluation"] for one in parts["revisions"]] == [
-        {"displayName": "New"},
-        {"displayName": "One"},
-    ]
+    told = [one["evaluation"] for one in parts["revisions"]]
+    assert told == [{"displayName": "New"}, {"displayName": "One"}]
     restored = await tools("restore_evaluation", name=name, revision=1, etag=after["etag"])
     assert restored["displayName"] == "One" and restored["description"] == "words"
-    await tools("restore_evaluation", name=name, revision=2)
     read = await tools("get_evaluation", name=name)
     assert [v["appVersionId"] for v in read["aggregatedMetrics"]["metricsByAppVersion"]] == ["v7", "v8"]
-    assert read["lastCompletedResult"]["evaluationStatus"] == "PASS"
-    whole = await tools("get_evaluation_result", name=f"{name}/results/r-03")
-    assert whole == result(3)
-    assert await tools.refused("get_evaluation_result", name=f"{name}/results/none") == ("NOT_FOUND", "")
+    assert await tools("get_evaluation_result", name=f"{name}/results/r-03") == result(3)
     listed = await tools("list_evaluations", parent=APP, evaluationFilter="tags:slow")
-    assert [one["displayName"] for one in listed["evaluations"]] == ["New"]
-    found, token = [], ""
-    while True:
-        page = await tools("list_evaluation_results", parent=name, pageToken=token, orderBy="create_time")
-        found += [one["name"] for one in page["evaluationResults"]]
-        token = page.get("nextPageToken", "")
-        if not token:
-            break
+    assert [one["displayName"] for one in listed["evaluations"]] == ["One"]
+    page = await tools("list_evaluation_results", parent=name, orderBy="create_time")
+    token = page["nextPageToken"]
+    rest = await tools("list_evaluation_results", parent=name, orderBy="create_time", pageToken=token)
+    found = [one["name"] for one in page["evaluationResults"] + rest["evaluationResults"]]
     assert found == [result(n)["name"] for n in range(27, -1, -1)]
     compared = await tools("compare_app_versions", parent=APP, baseVersion="v7", candidateVersion="v8")
     assert compared["changes"][0]["change"] == "IMPROVED" and compared["candidate"]["passRate"] == 1
@@ -168,8 +137,7 @@ async def a_whole_session(tools: Tools) -> None:
         await tools.client.call_tool("delete_evaluation", {})
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("transport", ["http", "stdio"])
+@pytest.mark.parametrize(("transport", "mode"), [("http", "legacy"), ("stdio", "auto")])
 def test_a_client_of_the_sdk(start: Any, sqlite_url: str, transport: str, mode: str) -> None:
     server = start(store_url=sqlite_url)
     fill(server.store, 3)
@@ -201,57 +169,34 @@ def listed(service: Service) -> dict[str, Any]:
     return {tool.name: tool for tool in found.tools}
 
 
-@pytest.mark.parametrize("name", HINTS)
-def test_hints_are_the_documented_ones(service: Service, name: str) -> None:
-    hints = listed(service)[name].annotations
-    found = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
-    assert found == HINTS[name]
-
-
-@pytest.mark.parametrize("name", DOCUMENTED)
-def test_the_fields_are_the_documented_ones(service: Service, name: str) -> None:
-    request, response, required = DOCUMENTED[name]
-    tool = listed(service)[name]
-    for schema, message in ((tool.input_schema, request), (tool.output_schema, response)):
-        assert schema["properties"].keys() == message_schema(message)["properties"].keys()
-    assert tool.input_schema["required"] == required
-
-
 def fields_of(schema: Any) -> Iterator[tuple[str, Any]]:
     """All fields of a tool's schema, but those that an alternative only names."""
     for kind in (schema, *schema.get("$defs", {}).values()):
         yield from kind.get("properties", {}).items()
 
 
-@pytest.mark.parametrize("name", HINTS)
-def test_every_field_of_every_tool_is_described(service: Service, name: str) -> None:
-    tool = listed(service)[name]
-    for schema in (tool.input_schema, tool.output_schema):
-        jsonschema.Draft202012Validator.check_schema(schema)
-        found = dict(fields_of(schema))
-        assert found and all(3 < len(field["description"]) < 200 for field in found.values())
-        references = set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(schema)))
-        assert references == set(schema.get("$defs", {}))
-
-
-@pytest.mark.parametrize("name", HINTS)
-def test_a_tool_is_told_in_at_most_40_kb(service: Service, name: str) -> None:
-    told = listed(service)[name].model_dump_json(by_alias=True, exclude_none=True)
-    assert len(told.encode()) <= 40_000
-
-
-def test_every_tool_says_what_it_does(service: Service) -> None:
+def test_every_tool_says_in_few_words_what_it_and_each_of_its_fields_does(service: Service) -> None:
     for name, tool in listed(service).items():
-        assert 40 < len(tool.description) < 900, name
+        hints = tool.annotations
+        found = hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint
+        assert found == HINTS[name]
+        assert 40 < len(tool.description) < 900 and "\n" not in tool.description
         assert set(tool.input_schema.get("required", ())) <= set(tool.input_schema["properties"])
-        assert "\n" not in tool.description
+        assert len(tool.model_dump_json(by_alias=True, exclude_none=True).encode()) <= 40_000
+        for schema in (tool.input_schema, tool.output_schema):
+            jsonschema.Draft202012Validator.check_schema(schema)
+            fields = dict(fields_of(schema))
+            assert fields and all(3 < len(field["description"]) < 200 for field in fields.values())
+            references = set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(schema)))
+            assert references == set(schema.get("$defs", {}))
+    assert listed(service)["update_evaluation"].input_schema["required"] == ["evaluation"]
     assert "Always pass updateMask" in listed(service)["update_evaluation"].description
 
 
 def test_a_read_only_server_offers_no_changes(store: Any) -> None:
     service = Service(store, "tester", read_only=True)
     assert not {"update_evaluation", "create_evaluation", "restore_evaluation"} & listed(service).keys()
-    evaluation = {"displayName": "x", "golden": SCRIPT}
+    evaluation = {"displayName": "x", "golden": GOLDEN}
 
     async def work(tools: Tools) -> Any:
         return [
@@ -312,35 +257,16 @@ def test_summaries_come_first_and_parts_on_request(service: Service, create: Any
     inside(service, work)
 
 
-def test_records_of_failures_on_request(service: Service) -> None:
-    fill(service.store, 25)
-
-    async def work(tools: Tools) -> None:
-        page = await tools("get_failures", parent=APP)
-        assert len(page["failures"]) == 20 and "record" not in page["failures"][0]
-        rest = await tools("get_failures", parent=APP, pageToken=page["nextPageToken"], readMask="*")
-        assert len(rest["failures"]) == 5 and rest["failures"][0]["record"] == "r" * 500
-
-    inside(service, work)
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "refusal"),
     [
-        ("get_evaluation_result", {}, ("INVALID_ARGUMENT", "name")),
         ("get_evaluation_result", {"name": 1}, ("INVALID_ARGUMENT", "name")),
         ("get_evaluation_result", {"name": "x", "readMask": "y"}, ("INVALID_ARGUMENT", "readMask")),
-        ("get_evaluation_result", {"name": "\ud800"}, ("INVALID_ARGUMENT", "name")),
-        ("update_evaluation", {}, ("INVALID_ARGUMENT", "evaluation")),
         ("update_evaluation", {"evaluation": {}}, ("INVALID_ARGUMENT", "evaluation.name")),
-        ("update_evaluation", {"evaluation": []}, ("INVALID_ARGUMENT", "evaluation")),
         ("update_evaluation", {"evaluation": {"tag": []}}, ("INVALID_ARGUMENT", "evaluation.tag")),
         ("update_evaluation", {"evaluation": {}, "updateMask": ["tags"]}, ("INVALID_ARGUMENT", "updateMask")),
-        ("list_evaluations", {}, ("INVALID_ARGUMENT", "parent")),
         ("list_evaluations", {"parent": APP, "pageSize": "many"}, ("INVALID_ARGUMENT", "pageSize")),
-        ("compare_app_versions", {"parent": APP}, ("INVALID_ARGUMENT", "baseVersion")),
         ("get_failures", {"parent": APP, "filter": "x"}, ("INVALID_ARGUMENT", "filter")),
-        ("create_evaluation", {"parent": APP}, ("INVALID_ARGUMENT", "evaluation")),
     ],
 )
 def test_wrong_arguments(service: Service, tool: str, arguments: Any, refusal: Any) -> None:
@@ -363,10 +289,7 @@ def test_the_call_as_it_is_documented(server: Any, sample: Any) -> None:
     assert (updated["displayName"], updated["tags"], updated["golden"]) == ("N", ["t"], document["golden"])
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [(b"{", 400), (b"[" * 100_000, 400), (b'{"jsonrpc": "2.0", "id": 1}', 400)],
-)
+@pytest.mark.parametrize(("body", "code"), [(b"[" * 100_000, 400), (b'{"jsonrpc": "2.0", "id": 1}', 400)])
 def test_malformed_messages(server: Any, body: bytes, code: int) -> None:
     found, answer = server.call("POST", "/mcp", body, Accept="application/json, text/event-stream")
     assert found == code and "Traceback" not in str(answer)
@@ -381,8 +304,3 @@ def test_large_messages_are_not_even_read(server: Any) -> None:
     connection.endheaders()
     assert connection.getresponse().status == 413
     connection.close()
-
-
-def test_only_posts_are_answered(server: Any) -> None:
-    assert server.call("GET", "/mcp", Accept="text/event-stream")[0] == 405
-    assert server.call("GET", "/")[0] == 404

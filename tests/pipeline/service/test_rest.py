@@ -3,7 +3,6 @@
 import json
 import urllib.request
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from google.api_core import exceptions
@@ -101,19 +100,6 @@ def test_the_real_client_reads_results_and_pages(client: Any, server: Any) -> No
     assert {entry.name for entry in of_one} == {result(n, "paged-1")["name"] for n in (1, 3, 5)}
 
 
-def test_the_real_client_lists_evaluations(client: Any, server: Any) -> None:
-    for number in range(5):
-        body = {"displayName": f"L{number}", "scenario": SCENARIO, "tags": ["listed"]}
-        assert server.call("POST", f"{BASE}?evaluationId=listed-{number}", body)[0] == 200
-    put(server, result(3, "listed-3"))
-    request = ces_v1beta.ListEvaluationsRequest(
-        parent=APP, page_size=2, evaluation_filter="tags:listed", order_by="name", last_ten_results=True
-    )
-    found = list(client.list_evaluations(request=request))
-    assert [one.name[-1] for one in found] == list("01234")
-    assert [len(one.last_ten_results) for one in found] == [0, 0, 0, 1, 0]
-
-
 def test_the_real_client_sees_the_errors_of_the_api(client: Any) -> None:
     script = {"turns": [{"steps": [{"user_input": {"text": "hi"}}]}]}
     with pytest.raises(exceptions.NotFound, match="none"):
@@ -154,22 +140,6 @@ def one(server: Any) -> str:
     return f"{BASE}/one"
 
 
-def test_a_mask_may_be_spelled_either_way(server: Any, one: str) -> None:
-    for mask in ("displayName", "display_name"):
-        code, value = server.call("PATCH", f"{one}?updateMask={mask}", {"displayName": mask, "tags": ["z"]})
-        assert (code, value["displayName"], value["tags"]) == (200, mask, ["a"])
-    code, value = server.call("PATCH", f"{one}?update_mask=scenario.maxTurns", {"scenario": {"max_turns": 3}})
-    assert (code, value["scenario"]) == (200, {**SCENARIO, "maxTurns": 3})
-
-
-def test_last_ten_results_are_there_where_they_are_asked_for(server: Any, one: str) -> None:
-    put(server, *(result(number, "one") for number in range(12)))
-    assert "lastTenResults" not in server.call("GET", one)[1]
-    assert len(server.call("GET", f"{one}?lastTenResults=true")[1]["lastTenResults"]) == 10
-    page = server.call("GET", f"{BASE}?lastTenResults=true&evaluationFilter={quote('name = one')}")[1]
-    assert len(page["evaluations"][0]["lastTenResults"]) == 10
-
-
 def refused(answer: tuple[int, Any]) -> tuple[int, str, str]:
     code, value = answer
     error = value["error"]
@@ -185,32 +155,21 @@ GOLDEN = {"displayName": "x", "golden": SCRIPT}
     ("method", "path", "body", "answer"),
     [
         ("GET", f"{BASE}/none", None, (404, "NOT_FOUND", "")),
-        ("GET", f"{BASE}/-", None, (400, "INVALID_ARGUMENT", "name")),
         ("GET", f"{BASE}/a%20b", None, (400, "INVALID_ARGUMENT", "name")),
         ("GET", f"{BASE}/one/results/none", None, (404, "NOT_FOUND", "")),
         ("GET", f"{BASE}/none/results", None, (404, "NOT_FOUND", "")),
-        ("GET", "/v1beta/projects/p", None, (404, "NOT_FOUND", "")),
-        ("GET", f"{BASE}/one/", None, (404, "NOT_FOUND", "")),
         ("GET", f"{BASE}/one/../one", None, (404, "NOT_FOUND", "")),
         ("POST", f"{BASE}/one", {}, (404, "NOT_FOUND", "")),
-        ("PATCH", BASE, {}, (404, "NOT_FOUND", "")),
         ("GET", f"{BASE}/one%2Fresults", None, (400, "INVALID_ARGUMENT", "name")),
         ("GET", f"{BASE}/one", {}, (400, "INVALID_ARGUMENT", "")),
         ("GET", f"{BASE}?pageSize=x", None, (400, "INVALID_ARGUMENT", "pageSize")),
-        ("GET", f"{BASE}?pageSize=-1", None, (400, "INVALID_ARGUMENT", "pageSize")),
         ("GET", f"{BASE}?pageSize=1&page_size=2", None, (400, "INVALID_ARGUMENT", "page_size")),
         ("GET", f"{BASE}?pageSize=1&pageSize=2", None, (400, "INVALID_ARGUMENT", "")),
         ("GET", f"{BASE}?lastTenResults=yes", None, (400, "INVALID_ARGUMENT", "lastTenResults")),
-        ("GET", f"{BASE}?evaluationFilter=x", None, (400, "INVALID_ARGUMENT", "evaluationFilter")),
-        ("GET", f"{BASE}?pageToken=x", None, (400, "INVALID_ARGUMENT", "pageToken")),
         ("GET", f"{BASE}/-/results?filter=x%3D1", None, (400, "INVALID_ARGUMENT", "filter")),
-        ("GET", f"{BASE}/-/results?orderBy=x", None, (400, "INVALID_ARGUMENT", "orderBy")),
         ("POST", BASE, b"", (400, "INVALID_ARGUMENT", "evaluation")),
-        ("POST", BASE, b"[]", (400, "INVALID_ARGUMENT", "evaluation")),
-        ("POST", BASE, b"{", (400, "INVALID_ARGUMENT", "evaluation")),
         ("POST", BASE, b"\xff\xff", (400, "INVALID_ARGUMENT", "evaluation")),
         ("POST", BASE, b"[" * 100_000, (400, "INVALID_ARGUMENT", "evaluation")),
-        ("POST", BASE, b'{"golden":' + b'{"turns":[' * 50_000, (400, "INVALID_ARGUMENT", "evaluation")),
         ("POST", BASE, {"displayNam": "x"}, (400, "INVALID_ARGUMENT", "evaluation.displayNam")),
         (
             "POST",
@@ -219,14 +178,10 @@ GOLDEN = {"displayName": "x", "golden": SCRIPT}
             (400, "INVALID_ARGUMENT", "evaluation.golden.turns[0].steps"),
         ),
         ("POST", BASE, b'{"displayName": "a", "displayName": "b"}', (400, "INVALID_ARGUMENT", "evaluation")),
-        ("POST", BASE, {**GOLDEN, "scenario": {}}, (400, "INVALID_ARGUMENT", "evaluation")),
         ("POST", f"{BASE}?evaluationId=a/b", GOLDEN, (400, "INVALID_ARGUMENT", "evaluationId")),
-        ("PATCH", f"{BASE}/none", GOLDEN, (404, "NOT_FOUND", "")),
         ("PATCH", f"{BASE}/one", {**GOLDEN, "name": "x"}, (400, "INVALID_ARGUMENT", "evaluation.name")),
-        ("PATCH", f"{BASE}/one?updateMask=x", {}, (400, "INVALID_ARGUMENT", "updateMask")),
         ("PATCH", f"{BASE}/one?updateMask=tags&x=1", {}, (400, "INVALID_ARGUMENT", "x")),
         ("PATCH", f"{BASE}/one?updateMask=tags", {"etag": "x"}, (409, "ABORTED", "evaluation.etag")),
-        ("PATCH", f"{BASE}/one", {}, (400, "INVALID_ARGUMENT", "evaluation.displayName")),
     ],
 )
 def test_wrong_requests(server: Any, one: str, method: str, path: str, body: Any, answer: Any) -> None:
@@ -261,9 +216,7 @@ def test_answers_are_json_that_no_one_keeps(server: Any, one: str) -> None:
         json.load(response)
 
 
-@pytest.mark.parametrize(
-    ("path", "code"), [("/one", 200), ("", 200), ("/none", 404), ("/one/results", 200), ("/one?x=1", 400)]
-)
+@pytest.mark.parametrize(("path", "code"), [("/one", 200), ("/none", 404)])
 def test_head_answers_as_get_without_a_body(server: Any, one: str, path: str, code: int) -> None:
     answers = []
     for verb in ("GET", "HEAD"):
@@ -278,7 +231,7 @@ def test_head_answers_as_get_without_a_body(server: Any, one: str, path: str, co
     assert len(text) == int(length) and json.loads(text)
 
 
-@pytest.mark.parametrize("query", ["alt=json", "$alt=media", "fields=tags", "access_token=x", "key=x"])
+@pytest.mark.parametrize("query", ["alt=json", "access_token=x"])
 def test_parameters_of_the_platform_are_refused(server: Any, one: str, query: str) -> None:
     assert refused(server.call("GET", f"{one}?{query}")) == (400, "INVALID_ARGUMENT", query.split("=")[0])
     assert server.call("GET", f"{one}?$alt=json;enum-encoding=int") == server.call("GET", one)

@@ -3,13 +3,9 @@
 import asyncio
 import contextlib
 import json
-import shutil
-import sqlite3
 import threading
-from pathlib import Path
 from typing import Any
 
-import pytest
 from mcp import Client
 from sqlalchemy import select
 
@@ -22,33 +18,6 @@ APP = "projects/p/locations/l/apps/a"
 BASE = f"/v1beta/{APP}/evaluations"
 NAME = f"{APP}/evaluations/one"
 CLIENTS, STEPS = 8, 5
-
-
-def test_eight_clients_of_rest_lose_no_update(start: Any, store_url: str) -> None:
-    server = start(store_url=store_url)
-    server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": SCRIPT})
-    aborted: list[int] = []
-
-    def work(client: int) -> None:
-        for step in range(STEPS):
-            while True:
-                read = server.call("GET", f"{BASE}/one")[1]
-                body = {"tags": [*read.get("tags", []), f"{client}.{step}"], "etag": read["etag"]}
-                code, _ = server.call("PATCH", f"{BASE}/one?updateMask=tags", body)
-                if code == 200:
-                    break
-                aborted.append(code)
-
-    threads = [threading.Thread(target=work, args=(client,)) for client in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    wanted = sorted(f"{client}.{step}" for client in range(CLIENTS) for step in range(STEPS))
-    assert sorted(server.call("GET", f"{BASE}/one")[1]["tags"]) == wanted
-    assert set(aborted) <= {409}
-    history = server.store.read(lambda c: read_history(c, NAME))
-    assert [len(entry.content.get("tags", [])) for entry in history] == list(range(CLIENTS * STEPS + 1))
 
 
 def test_eight_clients_of_both_faces_lose_no_update(start: Any, sqlite_url: str) -> None:
@@ -84,8 +53,7 @@ def test_eight_clients_of_both_faces_lose_no_update(start: Any, sqlite_url: str)
     assert server.stop() == ""
 
 
-@pytest.mark.parametrize("round_", range(3))
-def test_a_killed_server_leaves_nothing_half_written(start: Any, store_url: str, round_: int) -> None:
+def test_a_killed_server_leaves_nothing_half_written(start: Any, store_url: str) -> None:
     server = start(store_url=store_url)
     server.call("POST", f"{BASE}?evaluationId=one", {"displayName": "One", "golden": SCRIPT, "tags": ["0"]})
     acknowledged: list[int] = []
@@ -99,7 +67,7 @@ def test_a_killed_server_leaves_nothing_half_written(start: Any, store_url: str,
                 code, value = server.call("PATCH", f"{BASE}/one?updateMask=tags,description", body)
                 if code == 200:
                     acknowledged.append(int(value["tags"][0]))
-                if len(acknowledged) > 20 + 15 * round_:
+                if len(acknowledged) > 30:
                     ready.set()
 
     threads = [threading.Thread(target=work, args=(client,)) for client in range(CLIENTS)]
@@ -126,15 +94,3 @@ def test_a_killed_server_leaves_nothing_half_written(start: Any, store_url: str,
     store.close()
     again = start(store_url=store_url)
     assert again.call("PATCH", f"{BASE}/one?updateMask=tags", {"tags": ["x"]})[1]["tags"] == ["x"]
-
-
-def test_the_file_alone_holds_what_a_server_wrote_that_was_told_to_end(start: Any, tmp_path: Path) -> None:
-    server = start()
-    evaluation = {"displayName": "x", "scenario": {"task": "x", "rubrics": ["y"]}}
-    assert server.call("POST", f"{BASE}?evaluationId=one", evaluation)[0] == 200
-    server.process.terminate()
-    server.process.communicate()
-    copy = tmp_path / "copy.db"
-    shutil.copy(server.store.url.removeprefix("sqlite:///"), copy)
-    with contextlib.closing(sqlite3.connect(copy)) as connection:
-        assert connection.execute("SELECT display_name FROM evaluations").fetchall() == [("x",)]

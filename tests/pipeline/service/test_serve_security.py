@@ -14,8 +14,7 @@ from sqlalchemy import text
 
 from turnwise.pipeline.service.http import AuthMiddleware
 from turnwise.pipeline.service.mcp import TOOLS
-from turnwise.pipeline.service.serve import ServeOptions, Tokens, parse_serve_options, read_token_file
-from turnwise.pipeline.store.urls import is_loopback
+from turnwise.pipeline.service.serve import Tokens, parse_serve_options, read_token_file
 from turnwise.schemas.config import ConfigError
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
@@ -60,27 +59,17 @@ def basic(text: str) -> str:
     ("host", "local", "wide"),
     [
         ("127.0.0.1:8000", 200, 200),
-        ("127.0.0.1", 200, 200),
-        ("localhost:8000", 200, 200),
         ("LOCALHOST", 200, 200),
         ("[::1]:8000", 200, 200),
-        ("127.8.8.8:1", 200, 200),
-        ("tools.example.com", 200, 200),
         ("Tools.Example.com:8443", 200, 200),
         ("10.0.0.5:8000", 403, 200),
         ("[2001:db8::1]:8000", 403, 200),
         ("evil.example:8000", 403, 403),
         ("localhost.evil.example", 403, 403),
-        ("127.0.0.1.evil.example", 403, 403),
         ("127.0.0.1@evil.example", 403, 403),
-        ("evil.example#127.0.0.1", 403, 403),
         ("127.1", 403, 403),
-        ("2130706433", 403, 403),
         ("localhost.", 403, 403),
-        ("localhost:80000000", 403, 403),
-        ("[::1", 403, 403),
         ("", 403, 403),
-        ("0.0.0.0:8000", 403, 200),
     ],
 )
 def test_hosts(host: str, local: int, wide: int) -> None:
@@ -97,14 +86,10 @@ def test_one_host_is_needed() -> None:
     ("origin", "local", "wide"),
     [
         ("http://localhost:8000", 200, 200),
-        ("http://127.0.0.1:3000", 200, 200),
         ("https://tools.example.com", 200, 200),
         ("http://10.0.0.5:8000", 403, 403),
         ("http://evil.example", 403, 403),
-        ("https://localhost.evil.example:8000", 403, 403),
         ("null", 403, 403),
-        ("file://localhost", 403, 403),
-        ("chrome-extension://abc", 403, 403),
         ("", 403, 403),
         ("http://localhost:8000/path", 403, 403),
     ],
@@ -126,16 +111,11 @@ def test_a_page_of_the_server_itself_is_no_other_site() -> None:
         ([f"Bearer {READ}"], 200),
         ([basic(f"me:{TOKEN}")], 401),
         ([], 401),
-        ([TOKEN], 401),
-        ([f"bearer {TOKEN}"], 200),
         ([f"BEARER {TOKEN}"], 200),
-        ([f"Bearer  {TOKEN}"], 200),
         ([f"Bearer {TOKEN} "], 401),
         ([f"Bearer {TOKEN[:-1]}"], 401),
         ([f"Bearer {TOKEN}", f"Bearer {TOKEN}"], 401),
-        (["Basic YTpi"], 401),
         (["Bearer \xe9"], 401),
-        ([""], 401),
     ],
 )
 def test_tokens(values: list[str], code: int) -> None:
@@ -148,10 +128,7 @@ def test_tokens(values: list[str], code: int) -> None:
         (basic(f"me:{READ}"), 200),
         (basic(f":{TOKEN}"), 200),
         (basic(f"me:{READ}x"), 401),
-        (basic(READ), 401),
         (basic("me:\u00e9"), 401),
-        (f"Bearer {READ}", 200),
-        ("Basic =", 401),
         ("Basic /w==", 401),
     ],
 )
@@ -161,39 +138,24 @@ def test_pages_take_the_token_as_a_password(given: str, code: int) -> None:
     assert ask(WITH_TOKEN, ("host", "localhost"), ("authorization", basic(f"me:{READ}")), path="/uix") == 401
 
 
-def test_sockets_are_closed() -> None:
-    assert ask(LOCAL, ("host", "localhost"), kind="websocket") == 1008
-
-
-@pytest.mark.parametrize("path", [f"{BASE}/one", "/mcp", "/", "/v1beta", "/healthz/x"])
-def test_both_faces_are_guarded(start: Any, path: str) -> None:
+def test_both_faces_are_guarded(start: Any) -> None:
     server = start(token=TOKEN)
-    assert server.call("GET", path)[0] in (404, 405)
-    code, value = server.call("GET", path, Authorization="")
-    assert (code, value["error"]["status"]) == (401, "UNAUTHENTICATED")
-    assert server.call("GET", path, Authorization="Bearer wrong-token-of-some-length")[0] == 401
-    assert server.call("POST", path, b"{}", Host="evil.example")[0] == 403
-    assert server.call("POST", path, b"{}", Origin="http://evil.example")[0] == 403
+    for path in (f"{BASE}/one", "/mcp", "/", "/healthz/x"):
+        assert server.call("GET", path)[0] in (404, 405)
+        code, value = server.call("GET", path, Authorization="")
+        assert (code, value["error"]["status"]) == (401, "UNAUTHENTICATED")
+        assert server.call("GET", path, Authorization="Bearer wrong-token-of-some-length")[0] == 401
+        assert server.call("POST", path, b"{}", Host="evil.example")[0] == 403
+        assert server.call("POST", path, b"{}", Origin="http://evil.example")[0] == 403
     log = server.stop()
     assert TOKEN not in log
-
-
-@pytest.mark.parametrize(
-    ("host", "answer"),
-    [("127.0.0.1", True), ("localhost", True), ("::1", True), ("[::1]", True), ("127.0.0.2", True),
-     ("0.0.0.0", False), ("::", False), ("10.0.0.1", False), ("example.com", False), ("", False)],
-)  # fmt: skip
-def test_what_is_only_this_machine(host: str, answer: bool) -> None:
-    assert is_loopback(host) is answer
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
         ([], "--store is missing"),
-        (["--store", "s.db"], "is no URL"),
         ([*FIRST, "--port", "70000"], "--port"),
-        ([*FIRST, "--port", "x"], "--port"),
         ([*FIRST, "--tokn", "x"], "--tokn"),
         (["--store", "mysql://u:secret@h/d"], "is no URL"),
     ],
@@ -227,11 +189,8 @@ def token_file(tmp_path: Path) -> Callable[..., str]:
     [
         ({"write": "short"}, "at least 16"),
         ({"write": TOKEN, "read": "with blanks in secret"}, "at least 16"),
-        ({}, "at least 16"),
         ({"write": TOKEN, "read": TOKEN}, "must differ"),
         ({"write": TOKEN, "admin": READ}, "its form is"),
-        ({"write": 7}, "its form is"),
-        ([TOKEN], "its form is"),
         (TOKEN, "its form is"),
     ],
 )
@@ -241,7 +200,7 @@ def test_wrong_tokens_are_refused_and_not_shown(token_file: Any, content: Any, w
     assert not any(text in str(caught.value) for text in (TOKEN, READ, "secret", "short", "admin"))
 
 
-@pytest.mark.parametrize("mode", [0o604, 0o640, 0o660])
+@pytest.mark.parametrize("mode", [0o604, 0o640])
 def test_a_file_of_tokens_that_others_can_read_is_refused(token_file: Any, mode: int) -> None:
     with pytest.raises(ConfigError, match="others may read it"):
         read_token_file(token_file({"write": TOKEN}, mode))
@@ -252,36 +211,10 @@ def test_one_token_is_enough(token_file: Any) -> None:
     assert read_token_file(token_file({"write": TOKEN, "read": READ})) == Tokens(TOKEN, READ)
 
 
-def test_options() -> None:
-    assert parse_serve_options(FIRST, {}) == ServeOptions("sqlite:///s.db")
-    wide = [*FIRST, "--host", "0.0.0.0", "--port", "1", "--allowed_hosts", "a", "b", "--read_only"]
-    assert parse_serve_options([*wide, "--token_file", "t"], {"TURNWISE_TOKEN": TOKEN}) == ServeOptions(
-        "sqlite:///s.db", False, "0.0.0.0", 1, ("a", "b"), True, "t"
-    )
-    assert parse_serve_options([*FIRST, "--stdio"], {}) == ServeOptions("sqlite:///s.db", stdio=True)
-
-
-def test_help_is_there(turnwise: Callable[..., Any]) -> None:
-    done = turnwise("serve", "--help")
-    assert done.status == 0
-    for option in (
-        "--store",
-        "--stdio",
-        "--host",
-        "--port",
-        "--allowed_hosts",
-        "--read_only",
-        "--token_file",
-    ):
-        assert option in done.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
         (["--store", "sqlite:////no/such/place/s.db"], "no such directory"),
-        (["--store", "sqlite:////no/such/s.db", "--read_only"], "no such store"),
-        (["--store", "nothing"], "is no URL"),
         ([*FIRST, "--token_file", "/no/such"], "No such file"),
     ],
 )
@@ -290,7 +223,7 @@ def test_usage_errors_are_one_line(turnwise: Callable[..., Any], arguments: list
     assert done.status == 2 and why in done.err and done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "example.com", ""])
+@pytest.mark.parametrize("host", ["0.0.0.0", ""])
 def test_an_address_that_others_can_reach_needs_a_token(
     turnwise: Callable[..., Any], sqlite_url: str, host: str
 ) -> None:
@@ -300,17 +233,8 @@ def test_an_address_that_others_can_reach_needs_a_token(
 
 def test_a_taken_port_is_said_in_one_line(server: Any, tmp_path: Path) -> None:
     port = server.url.rsplit(":", 1)[1]
-    command = [
-        sys.executable,
-        "-m",
-        "turnwise",
-        "serve",
-        "--store",
-        f"sqlite:///{tmp_path}/s.db",
-        "--port",
-        port,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    command = [sys.executable, "-m", "turnwise", "serve", "--store", f"sqlite:///{tmp_path}/s.db"]
+    done = subprocess.run([*command, "--port", port], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 2 and done.stdout == ""
     assert port in done.stderr and done.stderr.count("\n") == 1
 

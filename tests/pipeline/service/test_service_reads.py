@@ -26,7 +26,7 @@ from turnwise.schemas.ces.resources import (
     ListEvaluationResultsRequest,
     ListEvaluationsRequest,
 )
-from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.results import Evaluation
 from turnwise.schemas.ces.tools import (
     CompareAppVersionsRequest,
     CompareAppVersionsResponse,
@@ -105,40 +105,6 @@ def test_only_completed_results_count(service: Any, create: Any, put_result: Any
     assert version["passCount"] == 1
 
 
-def test_only_the_computed_fields_that_are_wanted(service: Any, create: Any, put_result: Any) -> None:
-    name = create("one")["name"]
-    put_result(1)
-    for wanted in (set(), {"evaluationRuns"}, {"aggregatedMetrics"}, {"lastCompletedResult"}):
-        read = get_evaluation(service, name, wanted)
-        assert read.keys() & {*COMPUTED, "lastTenResults"} == wanted
-
-
-def test_there_are_ten_last_results_at_most(service: Any, app: str, create: Any, put_result: Any) -> None:
-    create("one")
-    for number in range(12):
-        put_result(number)
-    (read,) = evaluations(service, app, lastTenResults=True)["evaluations"]
-    assert short(read["lastTenResults"]) == [f"r-{n:04}" for n in range(11, 1, -1)]
-    assert "lastTenResults" not in evaluations(service, app)["evaluations"][0]
-
-
-@pytest.mark.parametrize("order", ["", "name", "create_time", "updateTime desc", "name asc"])
-def test_pages_of_results_are_the_whole_list(service: Any, app: str, put_result: Any, order: str) -> None:
-    wanted = [put_result(number, evaluation=f"e{number % 3}")["name"] for number in range(11)]
-    found, token = [], ""
-    while True:
-        page = results(service, f"{app}/evaluations/-", pageSize=4, pageToken=token, orderBy=order)
-        found += [one["name"] for one in page["evaluationResults"]]
-        token = page.get("nextPageToken", "")
-        if not token:
-            break
-    assert sorted(found) == sorted(wanted)
-    if "Time" in order or "time" in order:
-        assert found == wanted[::-1]
-    else:
-        assert found == sorted(wanted)
-
-
 def test_no_page_misses_what_was_there_while_others_write(
     service: Any, app: str, put_result: Any, create: Any
 ) -> None:
@@ -197,7 +163,6 @@ def test_page_tokens_are_of_one_list(service: Any, app: str, put_result: Any, cr
     ("text", "found"),
     [
         ("evaluation_status = FAIL", [1, 3]),
-        ("evaluationStatus = FAIL", [1, 3]),
         ("evaluation_status != FAIL", [0, 2, 4]),
         ("evaluation_status = OUTCOME_UNSPECIFIED", [4]),
         ("app_version = v8", [2, 3]),
@@ -207,35 +172,18 @@ def test_page_tokens_are_of_one_list(service: Any, app: str, put_result: Any, cr
         ("NOT app_version = v8", [0, 1, 4]),
         ('create_time >= "2026-11-01T00:00:03Z"', [3, 4]),
         ('create_time < "2026-11-01T01:00:01+01:00"', [0]),
-        ('create_time < "9999-01-01T00:00:00Z"', [0, 1, 2, 3, 4]),
         ("conversation = conversation-2", [2]),
         ("display_name : RESULT", [0, 1, 2, 3, 4]),
-        ("display_name : 4", [4]),
         ('display_name : "%"', []),
-        ("evaluation_run = nightly", [0, 1, 2, 3, 4]),
-        ("evaluation_run = other", []),
         ("name : r-0003", [3]),
-        ("execution_state = COMPLETED", [0, 1, 2, 3, 4]),
         ("evaluation = two", []),
         ("display_name = \"' OR '1'='1\"", []),
-        ("app_version = v*", [0, 1, 2, 3, 4]),
-        ("app_version = *8", [2, 3]),
         ("app_version != *8", [0, 1, 4]),
-        ("app_version = */apps/travel-desk/versions/*", [0, 1, 2, 3, 4]),
-        ('display_name = "result*"', [0, 1, 2, 3, 4]),
         ('display_name = "RESULT*"', []),
-        ('display_name : "RESULT*"', [0, 1, 2, 3, 4]),
         ('display_name = "*sult 4*"', [4]),
-        ('display_name = "*%*"', []),
-        ("display_name = *", [0, 1, 2, 3, 4]),
         ("app_version_display_name = *", []),
-        ("name = r-0003", [3]),
         ("name = r-000*", [0, 1, 2, 3, 4]),
-        ("name = *2", [2]),
-        ("name = projects/acme-cx/*", [0, 1, 2, 3, 4]),
         ("evaluation_run = night*", [0, 1, 2, 3, 4]),
-        ("evaluation_run = day*", []),
-        ("evaluation = *one", [0, 1, 2, 3, 4]),
     ],
 )
 def test_results_are_filtered(service: Any, app: str, put_result: Any, text: str, found: list[int]) -> None:
@@ -252,14 +200,9 @@ def test_results_are_filtered(service: Any, app: str, put_result: Any, text: str
     [
         ("tags:slow", ["a", "b"]),
         ("tags = slow AND NOT tags:new", ["a"]),
-        ('display_name = "Case b"', ["b"]),
         ("display_name:CASE", ["a", "b", "c"]),
-        ("name = c", ["c"]),
         ("tags:sl*", ["a", "b"]),
-        ("tags = *ew", ["b"]),
         ("NOT tags:*", ["c"]),
-        ("name = *", ["a", "b", "c"]),
-        ('update_time > "2020-01-01T00:00:00Z"', ["a", "b", "c"]),
         ("created_by = tester", ["a", "b", "c"]),
     ],
 )
@@ -289,25 +232,16 @@ def test_evaluations_are_filtered_by_their_runs(service: Any, app: str, create: 
 WRONG_LISTS = [
     ({"pageSize": -1}, "pageSize"),
     ({"orderBy": "size"}, "orderBy"),
-    ({"orderBy": "name desc"}, "orderBy"),
-    ({"orderBy": "name; DROP TABLE results"}, "orderBy"),
     ({"filter": "nothing = 1"}, "filter"),
     ({"filter": "evaluation_status = FAILED"}, "filter"),
     ({"filter": "create_time > yesterday"}, "filter"),
     ({"filter": "evaluation_status < PASS"}, "filter"),
     ({"filter": "name = "}, "filter"),
-    ({"filter": "name = results/r-1"}, "filter"),
-    ({"filter": "evaluation_run = evaluationRuns/nightly"}, "filter"),
     ({"filter": "display_name = a*b"}, "filter"),
     ({"filter": f"display_name = {'a' * 161}*"}, "filter"),
-    ({"filter": "evaluation_status = FA*"}, "filter"),
-    ({"filter": 'create_time > "2026*"'}, "filter"),
     ({"parent": ""}, "parent"),
-    ({"parent": "evaluations/one"}, "parent"),
-    ({"parent": "projects/p/locations/l/apps/a"}, "parent"),
     ({"parent": "projects/p/locations/l/apps/a/evaluations/one/"}, "parent"),
     ({"parent": "projects/p/locations/l/apps/a/evaluations/one' OR '1'='1"}, "parent"),
-    ({"parent": "projects/p/locations/l/apps/a/evaluations/../one"}, "parent"),
     ({"parent": "projects/p/locations/-/apps/a/evaluations/-"}, "parent"),
 ]
 
@@ -331,9 +265,7 @@ def test_what_is_not_there(service: Any, app: str, put_result: Any, create: Any)
     assert len(results(service, f"{app}/evaluations/three")["evaluationResults"]) == 1
 
 
-@pytest.mark.parametrize(
-    "name", ["", "x", "projects/p/locations/l/apps/a/evaluations/-", "projects/\0", "é" * 999]
-)
+@pytest.mark.parametrize("name", ["", "projects/p/locations/l/apps/a/evaluations/-", "projects/\0"])
 def test_malformed_names(service: Any, name: str) -> None:
     assert refusal(get_evaluation, service, name) == ("INVALID_ARGUMENT", "name")
     assert refusal(get_evaluation_result, service, name) == ("INVALID_ARGUMENT", "name")
@@ -481,8 +413,3 @@ def test_failures_are_listed(service: Any, app: str) -> None:
     assert len(first["failures"]) == 2
     assert len(failures(pageSize=2, pageToken=first["nextPageToken"])["failures"]) == 1
     assert refusal(lambda: failures(filter="record=x")) == ("INVALID_ARGUMENT", "filter")
-
-
-def test_a_stored_result_is_a_message_of_the_api(put_result: Any) -> None:
-    result = put_result(1)
-    assert EvaluationResult.from_value(result).to_value() == result

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from tests.store_rows import DOCUMENT
-from turnwise.pipeline.store.database import CONVERSATION_ROWS, FAILURE_ROWS, METRIC_ROWS, Store, app_of_row
+from turnwise.pipeline.store.database import CONVERSATION_ROWS, FAILURE_ROWS, METRIC_ROWS, Store
 from turnwise.pipeline.store.lost import lost_of_runs
 from turnwise.pipeline.store.pruning import listed_runs
 from turnwise.pipeline.store.runs import Execution, begin, complete, write_rows
@@ -50,13 +50,10 @@ def test_what_names_no_app_is_where_all_conversations_are(
     store: Store, conversations: list[str], app: str
 ) -> None:
     put(store, *conversations)
-    assert places(store) == [
-        (app, f"{app}/evaluationRuns/r1/metrics/m-1"),
-        (app, f"{app}/failures/f-1"),
-    ]
+    assert places(store) == [(app, f"{app}/evaluationRuns/r1/metrics/m-1"), (app, f"{app}/failures/f-1")]
 
 
-@pytest.mark.parametrize("conversations", [[DESK], [DESK, FRONT], [HOME]])
+@pytest.mark.parametrize("conversations", [[DESK], [DESK, FRONT]])
 def test_what_a_run_lost_is_seen_in_each_of_its_apps(store: Store, conversations: list[str]) -> None:
     put(store, *conversations)
     for app in conversations:
@@ -64,10 +61,3 @@ def test_what_a_run_lost_is_seen_in_each_of_its_apps(store: Store, conversations
         assert found == {"r1": 1}, app
         (run,) = store.read(lambda c, app=app: listed_runs(c, app))
         assert run.lost == 1, "`turnwise store runs` says the same"
-
-
-def test_the_case_decides_the_app_before_the_conversation() -> None:
-    row: Any = {"conversation_id": f"{FRONT}/conversations/c", "app_version": "v1"}
-    assert app_of_row(row, HOME) == FRONT
-    assert app_of_row({**row, "eval_id": f"{DESK}/evaluations/e"}, HOME) == DESK
-    assert app_of_row({**row, "eval_id": "short", "conversation_id": None}, HOME) == HOME

@@ -11,10 +11,10 @@ from tests.forked import Fork
 from turnwise.pipeline.store.database import SCHEMA_VERSION, Store, open_store, stored_version
 from turnwise.pipeline.store.urls import StoreError, driver_url
 from turnwise.schemas.config import ConfigError
-from turnwise.schemas.jsonio import is_store_url, shown_url
+from turnwise.schemas.jsonio import shown_url
 
 
-@pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+@pytest.mark.parametrize("version", [1, SCHEMA_VERSION + 1])
 def test_a_store_of_another_version_is_refused_and_left_as_it_is(
     store: Store, store_url: str, turnwise: Callable[..., Any], tmp_path: Path, version: int
 ) -> None:
@@ -65,24 +65,6 @@ def test_the_history_cannot_be_changed(store: Store, event: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "columns", ["evaluation, revision", "rowid, evaluation, revision"], ids=["by key", "by place"]
-)
-def test_the_history_cannot_be_replaced_in_sqlite(tmp_path: Path, columns: str) -> None:
-    store = open_store(f"sqlite:///{tmp_path}/store.db", create=True)
-    store.write(lambda connection: connection.execute(text(REVISION)))
-    place = "'n', 1" if columns == "evaluation, revision" else "1, 'm', 7"
-    other = (
-        f"INSERT OR REPLACE INTO evaluation_history ({columns}, etag, nanos, actor, content) "
-        f"VALUES ({place}, 'e', 0, 'x', '')"
-    )
-    with pytest.raises(StoreError, match="append-only"):
-        store.write(lambda connection: connection.execute(text(other)))
-    actors = store.read(lambda c: c.execute(text("SELECT actor FROM evaluation_history")).scalars().all())
-    store.close()
-    assert actors == ["me"]
-
-
 def test_a_read_only_store_refuses_every_change(store: Store, store_url: str) -> None:
     reader = open_store(store_url, read_only=True)
     with pytest.raises(StoreError, match=r"(?i)read.?only"):
@@ -120,11 +102,8 @@ def test_eight_processes_may_make_a_store_at_once(store_url: str, tmp_path: Path
     ("url", "why"),
     [
         ("sqlite://", "in memory"),
-        ("sqlite:///:memory:", "in memory"),
-        ("sqlite:////no/such/place/store.db", "no such directory"),
         ("sqlite:////tmp/a.db?mode=ro", "must name a file"),
         ("sqlite://host/a.db", "must name a file"),
-        ("postgresql:/h/d", "no URL"),
         ("postgresql://u:secret@h:port/d", "no URL"),
     ],
 )
@@ -152,32 +131,11 @@ def test_errors_are_one_line_without_the_password(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_url"),
-    [
-        ("sqlite:///a.db", True),
-        ("SQLITE:///a.db", True),
-        ("postgres://h/d", True),
-        ("postgresql+psycopg:///d?host=/tmp", True),
-        ("gs://bucket/x", False),
-        ("cases/", False),
-        ("sqlite", False),
-        ("postgresql", False),
-        ("sqlite:old", False),
-    ],
-)
-def test_what_is_a_store(text: str, is_url: bool) -> None:
-    assert is_store_url(text) is is_url
-
-
-@pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("postgresql://u:p@h/d", "postgresql://u:***@h/d"),
         ("postgresql://u:p/w:x@y@h/d", "postgresql://u:***@h/d"),
         ("postgresql://:p@h/d", "postgresql://:***@h/d"),
-        ("postgresql://u@h:5432/d", "postgresql://u@h:5432/d"),
         ("postgresql://h/d?user=u&password=p&x=y", "postgresql://h/d?user=u&password=***&x=y"),
-        ("sqlite:////tmp/a.db", "sqlite:////tmp/a.db"),
     ],
 )
 def test_passwords_are_not_shown(url: str, shown: str) -> None:

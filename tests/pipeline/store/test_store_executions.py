@@ -92,13 +92,6 @@ def test_rows_of_an_execution_that_begins_after_the_deletion_stay(store: Store) 
     assert read(store, RESULT_ROWS.c.name) == read(store, RESULTS.c.name) == [(row(2)["name"],)]
 
 
-def test_the_first_execution_is_read_while_it_runs(store: Store) -> None:
-    execution = started(store, 1, row(1))
-    assert shown(store) == ["PASS"] and state(store) == [("nightly", "RUNNING", None)]
-    end(store, execution)
-    assert shown(store) == ["PASS"] and state(store) == [("nightly", "COMPLETED", 1)]
-
-
 def test_a_repeated_run_is_replaced_at_once_when_it_is_complete(store: Store) -> None:
     end(store, started(store, 1, row(1), row(2)))
     again = started(store, 2, row(2, status="FAIL"), row(3, status="FAIL"))
@@ -109,30 +102,12 @@ def test_a_repeated_run_is_replaced_at_once_when_it_is_complete(store: Store) ->
     assert shown(store) == ["FAIL", "FAIL"] and read(store, RESULT_ROWS.c.execution) == [(2,), (2,)]
 
 
-def test_an_execution_that_is_killed_leaves_the_earlier_one(store: Store) -> None:
-    end(store, started(store, 1, row(1)))
-    started(store, 2, row(1, status="FAIL"), row(2, status="FAIL"))
-    assert shown(store) == ["PASS"]
-    end(store, started(store, 3, row(4), row(5), row(6)))
-    assert len(shown(store)) == 3 and {*read(store, RESULT_ROWS.c.execution)} == {(3,)}
-
-
 def test_an_execution_that_began_earlier_replaces_no_later_one(store: Store) -> None:
     first, second = started(store, 1, row(1)), started(store, 2, row(2, status="FAIL"))
     end(store, second)
     with pytest.raises(StoreError, match="started again later"):
         end(store, first)
     assert shown(store) == ["FAIL"]
-
-
-def test_a_run_is_replaced_in_every_app_that_its_execution_writes_rows_of(store: Store) -> None:
-    other = {**row(7), "app": "b", "evaluation_run": "b/evaluationRuns/nightly", "evaluation": "b/e"}
-    end(store, started(store, 1, row(1), other))
-    again = started(store, 2, row(1, status="FAIL"), {**other, "evaluation_status": "FAIL"})
-    assert shown(store) == ["PASS", "PASS"]
-    end(store, again)
-    assert shown(store) == ["FAIL", "FAIL"]
-    assert read(store, RUNS.c.app, RUNS.c.results) == [("b", 1), (APP, 1)]
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["complete", "killed"])
@@ -164,14 +139,7 @@ def test_a_repeat_that_parses_no_record_leaves_no_earlier_row(
     assert shown(store) == []
 
 
-def test_runs_of_one_id_in_two_apps_leave_each_other(store: Store) -> None:
-    put_rows(store, RESULT_ROWS, [row(1)])
-    other = {**row(7), "app": "b", "evaluation_run": "b/evaluationRuns/nightly"}
-    end(store, put_rows(store, RESULT_ROWS, [other], 5))
-    assert len(shown(store)) == 2
-
-
-@pytest.mark.parametrize("broken", ["RUNNING", "ERROR", "CANCELLED"])
+@pytest.mark.parametrize("broken", ["RUNNING", "ERROR"])
 def test_figures_and_comparisons_speak_of_runs_that_have_ended(
     store: Store, store_url: str, broken: str
 ) -> None:
@@ -321,13 +289,3 @@ def test_all_rows_of_an_earlier_execution_are_deleted(
     for table in RUN_TABLES:
         assert len({*read(store, table.c.execution)}) == 1
     store.close()
-
-
-def test_rows_of_a_run_that_no_one_began_are_kept(store: Store) -> None:
-    execution = Execution("template", 5, APP, "2026-11-01")
-    store.write(lambda c: write_rows(c, execution, RESULT_ROWS, [row(1, "template")], 6))
-    assert state(store) == [("template", "RUNNING", None)] and shown(store) == ["PASS"]
-    end(store, execution)
-    assert state(store) == [("template", "COMPLETED", 1)]
-    store.write(lambda c: begin(c, execution, DOCUMENT, 7))
-    assert state(store) == [("template", "RUNNING", None)]

@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
 from functools import cache
 from itertools import count
@@ -18,7 +16,7 @@ from tests import forked
 from tests.postgres_server import created
 from tests.tables import files_of
 from turnwise.pipeline.service.comparison import compare_app_versions
-from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation, list_evaluation_results
+from turnwise.pipeline.service.evaluations import create_evaluation, get_evaluation
 from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import (
     CONVERSATIONS,
@@ -31,7 +29,7 @@ from turnwise.pipeline.store.database import (
 )
 from turnwise.pipeline.store.lost import last_run
 from turnwise.pipeline.store.rows import RunPart, conversations_to_read, names_of, scores_of, verdict_counts
-from turnwise.schemas.ces.resources import CreateEvaluationRequest, ListEvaluationResultsRequest
+from turnwise.schemas.ces.resources import CreateEvaluationRequest
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 from turnwise.transforms.review.problems import cluster_sizes, to_read
@@ -39,10 +37,7 @@ from turnwise.transforms.review.problems import cluster_sizes, to_read
 ROOT = Path(__file__).parents[3]
 PLAIN = ("--judge", "none")
 NUMBERS = count()
-LOADED_LATE = (
-    *("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg"),
-    *("jmespath", "turnwise.schemas.discovery_engine", "turnwise.schemas.ces.results"),
-)
+LOADED_LATE = (*("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg"), *("turnwise.schemas.ces.results",))
 
 
 def stored(store: Store, table: Any) -> dict[str, Any]:
@@ -164,42 +159,9 @@ def _key(row: dict[str, Any]) -> str:
     return f"{row['conversation_id']} {row['app_version']}"
 
 
-def test_a_repeated_run_replaces_the_scores_of_its_conversations(
-    turnwise: Callable[..., Any], few: list[str], store_url: str, tmp_path: Path
-) -> None:
-    config = tmp_path / "config.json"
-    for number, name in enumerate(("tool_trajectory_avg_score", "response_match_score")):
-        config.write_text(json.dumps({"criteria": {name: {}}}))
-        options = ("--store", store_url, "--run_id", "nightly", "--config", config)
-        assert turnwise(*few, *options, output=tmp_path / str(number)).status == 0
-    store = open_store(store_url)
-    criteria = store.read(lambda c: set(c.execute(select(SCORES.c.criterion)).scalars()))
-    assert criteria == {"response_match_score"} and len(stored(store, CONVERSATIONS)) == 2
-    store.close()
-
-
 def unmarked(name: str) -> str:
     """Returns the last part of a stored name without the mark of its run and app version."""
     return name.rpartition("/")[2].rpartition("-")[0]
-
-
-def test_every_run_keeps_its_results_and_failures(
-    turnwise: Callable[..., Any], few: list[str], store_url: str, tmp_path: Path
-) -> None:
-    found = []
-    for number, run_id in enumerate(("run-1", "run-2", "run-1")):
-        done = turnwise(*few, "--store", store_url, "--run_id", run_id, output=tmp_path / str(number))
-        assert done.status == 0
-        store = open_store(store_url)
-        found.append((stored(store, RESULTS), stored(store, FAILURES)))
-        store.close()
-    (first, first_failures), (both, both_failures), (again, failures) = found
-    assert len(first) == len(first_failures) == 2
-    assert first.items() < both.items() and first_failures.items() < both_failures.items()
-    assert len(both) == 2 * len(first) and len(both_failures) == 2 * len(first_failures)
-    assert both.keys() == again.keys() and both_failures.keys() == failures.keys()
-    runs = [result["evaluationRun"].rsplit("/", 1)[-1] for result in again.values()]
-    assert runs.count("run-1") == runs.count("run-2") == len(first)
 
 
 @pytest.mark.parametrize("copies", [1, 3])
@@ -216,35 +178,6 @@ def test_results_that_replace_others_of_their_run_are_counted(
         assert done.document("run.json")["replaced_in_store"] == copies - 1
         assert (f"store: {copies - 1} results were replaced" in done.out) == (copies > 1)
         assert "not counted" not in done.out
-
-
-def test_one_conversation_in_two_versions_has_two_results(
-    turnwise: Callable[..., Any], sqlite_url: str, tmp_path: Path
-) -> None:
-    said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
-    logs = tmp_path / "logs.jsonl"
-    records = [
-        {"conversation_id": "c", "turns": [said], **version}
-        for version in ({"app_version": "v1"}, {"app_version": "v2"}, {})
-    ]
-    logs.write_text("".join(json.dumps(record) + "\n" for record in records))
-    run = ("run", "--input", logs, *PLAIN, "--store", sqlite_url)
-    for number in ("1", "2"):
-        assert turnwise(*run, "--run_id", number, output=tmp_path / number).status == 0
-    store = open_store(sqlite_url)
-    results = stored(store, RESULTS)
-    assert (
-        sorted(str(one.get("appVersion")) for one in results.values())
-        == ["None"] * 2 + ["v1"] * 2 + ["v2"] * 2
-    )
-    service, name = Service(store, "tester"), next(iter(results))
-    request = {"parent": name.partition("/results/")[0], "filter": "app_version = v2"}
-    page = list_evaluation_results(service, ListEvaluationResultsRequest.from_value(request))
-    assert sorted(one["evaluationRun"][-1] for one in page["evaluationResults"]) == ["1", "2"]
-    asked = {"parent": LOCAL_APP, "baseVersion": "v1", "candidateVersion": "v2"}
-    compared = compare_app_versions(service, CompareAppVersionsRequest.from_value(asked))
-    assert compared["base"]["passCount"] == compared["candidate"]["passCount"] == 1
-    store.close()
 
 
 def fill_with_cases(store: Store, sample: Path) -> int:
@@ -283,23 +216,6 @@ def test_cases_of_a_store_are_those_of_files(
     assert set(map(unmarked, stored(store, RESULTS))) == {
         result["name"].rpartition("/")[2] for result in files.rows("results")
     }
-
-
-def test_display_names_are_unique_within_an_evaluation(
-    turnwise: Callable[..., Any], store: Store, store_url: str, tmp_path: Path
-) -> None:
-    said = [{"user": "hi", "agent": "hello"}]
-    logs, cases = tmp_path / "log.jsonl", tmp_path / "cases.json"
-    records = [
-        {"conversation_id": "c", "eval_id": "e", "app_version": f"v{i}", "turns": said} for i in (1, 2)
-    ]
-    logs.write_text("".join(json.dumps(record) + "\n" for record in records))
-    cases.write_text(json.dumps({"eval_id": "e", "turns": [{"user": "hi", "response": "hello"}]}))
-    for place in ("first", "second"):
-        arguments = ("run", "--input", logs, "--eval_cases", cases, *PLAIN, "--store", store_url)
-        assert turnwise(*arguments, output=tmp_path / place).status == 0
-    names = {result["displayName"] for result in stored(store, RESULTS).values()}
-    assert len(names) == 4 and all(name.startswith("e result - c (run-") for name in names)
 
 
 def test_metrics_that_are_read_back_are_those_of_the_run(
@@ -357,51 +273,13 @@ def test_many_workers_write_at_once(sample: Path, postgres_url: str, tmp_path: P
     store.close()
 
 
-def test_a_server_reads_while_a_run_writes(sample: Path, store_url: str, tmp_path: Path) -> None:
-    store = open_store(store_url, create=True)
-    fill_with_cases(store, sample)
-    service = Service(store, "tester", read_only=True)
-    logs = copies(sample, tmp_path / "logs", 6)
-    run = ["run", "--input", logs, "--eval_cases", store_url, *PLAIN, "--output", tmp_path / "out"]
-    process = forked.Process([*run, "--store", store_url], ROOT)
-    app = "projects/kettenblau-care/locations/eu/apps/front-desk"
-    seen, errors = [], []
-
-    def read() -> None:
-        request = ListEvaluationResultsRequest.from_value({"parent": f"{app}/evaluations/-", "pageSize": 200})
-        try:
-            while process.poll() is None:
-                time.sleep(0.05)
-                page = list_evaluation_results(service, request)
-                found = page.get("evaluationResults", [])
-                seen.append(len(found))
-                for result in found[:3]:
-                    name = result["name"].partition("/results/")[0]
-                    if not name.endswith("/unassigned"):
-                        get_evaluation(service, name)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=read) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert process.wait() == 0 and errors == []
-    assert 0 in seen and len(stored(store, RESULTS)) > 120
-    store.close()
-
-
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--store", "store.db"), "is no store"),
-        (("--store", "mysql://u:secret@h/d"), "is no store"),
         (("--store", "sqlite:////no/such/place/x.db"), "no such directory"),
         (("--store", "postgresql://u:secret@127.0.0.1:1/d"), "--store"),
         (("--eval_cases", "sqlite:////no/such/place/x.db"), "no such store"),
         (("--eval_cases", f"sqlite:///{__file__}"), "not a database"),
-        (("--store", "sqlite:///:memory:"), "in memory"),
         (("--store_app", "app"), "--store_app app"),
     ],
 )
@@ -424,24 +302,6 @@ def test_a_store_that_fails_fails_the_run_in_one_line(
     assert done.status == 1
     assert done.err.count("\n") == 1 and "it is full" in done.err
     assert stored(store, RESULTS) == {}
-    store.close()
-
-
-def test_short_names_go_into_the_app_that_is_named(
-    turnwise: Callable[..., Any], sqlite_url: str, tmp_path: Path
-) -> None:
-    app = "projects/p/locations/l/apps/a"
-    logs = tmp_path / "logs.jsonl"
-    said = {"user": "hi", "agent": "hello", "expected": {"response": "hello"}}
-    logs.write_text(json.dumps({"conversation_id": "c", "app_version": "v1", "turns": [said]}))
-    run = ("run", "--input", logs, *PLAIN, "--store", sqlite_url)
-    assert turnwise(*run, "--store_app", app, output=tmp_path / "1").status == 0
-    store = open_store(sqlite_url)
-    first = stored(store, RESULTS)
-    assert first and all(name.startswith(f"{app}/evaluations/") for name in first)
-    assert turnwise(*run, output=tmp_path / "2").status == 0
-    others = stored(store, RESULTS).keys() - first.keys()
-    assert len(others) == len(first) and all(name.startswith(f"{LOCAL_APP}/") for name in others)
     store.close()
 
 

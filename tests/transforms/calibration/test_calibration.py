@@ -203,6 +203,12 @@ def test_means_lose_the_bias():
     assert own.numbers.bias.interval.low > 0 and own.numbers.correlation.value > 0.9
 
 
+def test_equal_numbers_give_no_interval_of_width_nothing():
+    scores = [judged(f"c{i}", 0.5, None) for i in range(60)]
+    (own,) = calibrated(lines_of({f"c{i}": 0.5 for i in range(40)}, 40, 60), scores).criteria
+    assert "the error is unknown" in own.not_corrected and own.numbers.alpha.value is None
+
+
 def test_a_criterion_without_a_threshold_has_no_pass_rate_but_gets_a_threshold():
     generator = np.random.default_rng(3)
     values = generator.random(200)

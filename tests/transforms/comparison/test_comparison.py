@@ -271,6 +271,20 @@ def test_what_pairs_is_the_id_that_pairs_most():
     assert found.criteria[0].unpaired.count_b == 6
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "pairs", "changed"),
+    [("x", "x", 1, 0), ("x", "y", 0, 1), ("x", "", 0, 1), ("x", None, 1, 0), (None, "y", 1, 0)],
+)
+def test_a_case_whose_expectation_changed_is_no_pair(before, after, pairs, changed):
+    """An expectation that is not known (None) may be the same."""
+    a, b = (
+        [conversation(1, side, {STATUS: P}, case_digest=digest)]
+        for side, digest in (("v1", before), ("v2", after))
+    )
+    found = compare(*sides(a, b), CompareOptions(by="eval_id")).pairing
+    assert (found.pairs, found.changed) == (pairs, changed)
+
+
 def test_conversations_without_ids_are_two_groups():
     def group(side, passes, fails):
         outcomes = [P] * passes + [F] * fails

@@ -128,7 +128,6 @@ DURATIONS = [
     (Turn(latency_ms=3000, model_ms=1200, tool_ms=300), 1.2, 0.3, 1.5),
     (Turn(latency_ms=1000, model_ms=1200, tool_ms=300), 1.2, 0.3, 0.0),
     (Turn(latency_ms=10_000), None, None, None),
-    (Turn(latency_ms=1000, model_ms=0), 0.0, None, None),
     (Turn(latency_ms=1000, tool_ms=0), None, 0.0, None),
     (Turn(latency_ms=1000.4567, model_ms=0, tool_ms=0), 0.0, 0.0, 1.0),
 ]
@@ -247,9 +246,7 @@ TOKENS = [
     ([Turn(usage=REPORTED), Turn()], False, [(0, 47.0)], 47.0),
     ([Turn(usage=REPORTED), Turn()], True, [(0, 47.0)], 23.5),
     ([Turn(usage=REPORTED), Turn(), Turn(usage=Usage())], True, [(0, 47.0)], 47.0 / 3),
-    ([Turn(), Turn()], True, [], None),
     ([Turn(usage=Usage(input_tokens=3))], False, [(0, 3.0)], 3.0),
-    ([Turn(usage=Usage(output_tokens=3))], False, [(0, 3.0)], 3.0),
     ([Turn(usage=Usage(input_tokens=0, output_tokens=0))], False, [(0, 0.0)], 0.0),
     ([Turn(usage=Usage())], False, [], None),
 ]

@@ -5,93 +5,58 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.transforms.effects.equivalence import equivalent, key_of, pair_equivalent
+from turnwise.schemas.conversation import ToolCall
+from turnwise.transforms.effects.equivalence import ArgumentComparison, equivalent, key_of, pair_equivalent
 from turnwise.transforms.effects.prose import is_prose
+from turnwise.transforms.matching.calls import ArgumentMatcher
 from turnwise.transforms.text.dates import read_dates, same_date
 
 LONG = "The user wants to cancel the whole order at once."
 ALIKE = [
+    ("2024-05-20T12:00:00+02:00", 1716199200000),
+    (1716199200, "2024-05-20T10:00:00Z"),
     ("+49 30 1234567", "+49301234567"),
-    ("+1 (415) 555-0100", "+14155550100"),
     ("4111 1111 1111 1111", "4111-1111-1111-1111"),
-    ("DE89 3704 0044 0532 0130 00", "DE89370400440532013000"),
-    ("LH 400", "lh400"),
     ("SW1A 1AA", "SW1A1AA"),
-    (5, 5.0),
     ("5.00", "5"),
     ("$5", 5),
-    ("USD 5", "5 usd"),
     ("€1,234.50", 1234.5),
     ("$-5.0", "-$5"),
-    (0.1 + 0.2, 0.3),
     (".5", 0.5),
-    (12345678901234567890, "12345678901234567890"),
-    (" Foo  Bar\n", "foo bar"),
     ("ＡＢＣ", "abc"),
-    ("Straße", "STRASSE"),
     ("yes", True),
     ("no", False),
-    ({}, ""),
     ("no", None),
     ({"a": 1}, {"a": "1", "more": 5}),
-    ("2024-05-20", "May 20, 2024"),
     ("2024-05-20T10:00:00Z", "2024-05-20T12:00:00+02:00"),
-    (1716199200, "2024-05-20T10:00:00Z"),
-    ("2024-05-20T12:00:00+02:00", 1716199200000),
     ("20240520", "2024-05-20"),
-    (["a", "b", "a"], ["a", "a", "b"]),
-    ("5. Mai", "05.05."),
     ("5. Mai", "May 5"),
-    ("5 May", "the 5th of May"),
     ("5/5", "May 5th"),
     ("05/06", "June 5"),
-    ("Mon 5 May", "Monday, May 5"),
     ("5 mai", "5 de mayo"),
-    ("5月5日", "5월 5일"),
-    ("5 maggio", "5 de maio"),
     ("5 mei", "5. Mai"),
-    ("2026-05-05", "05.05.26"),
-    ("5. Mai um 15 Uhr", "May 5 at 3 pm"),
     ("in progress", "in-progress"),
 ]
 DIFFERENT = [
     ("1 2", "12"),
-    ("5-10", "510"),
     ("LH 400", "LH 4000"),
-    ("2026-1-15", "2026-11-5"),
-    ("192.168.1.10", "192.168.11.0"),
     ("seats 1 2 3 4 5 6 7", "seats 1234567"),
-    ("5. Mai", "6. Mai"),
     ("5. Mai", "05.06."),
     ("May 5", "May 15"),
-    ("5/6", "6/5"),
     ("Monday, May 5", "Tuesday, May 5"),
     ("2026-05-05", "May 6"),
-    ("May 5 at 3 pm", "May 5 at 4 pm"),
     ("05.05.26", "05.05.2027"),
-    ("5", 6),
-    ("007", 7),
     ("01234", "1234"),
-    ("a", "b"),
     (True, 1),
     (0, False),
-    ("x", None),
     ("5 USD", "5 EUR"),
     ("SEA 12", 12),
-    ("1e5", 100000),
     (12345678901234567890, "12345678901234567891"),
-    ({"a": 1}, {"b": 1}),
-    ({"a": 1}, "a"),
     ("2024-05-20", "2024-05-21"),
-    ("10:00", "10 pm"),
-    (1716199201, "2024-05-20T10:00:00Z"),
     (5, "2024-05-20"),
-    (LONG, 5),
     (LONG, "something else"),
     ("", LONG),
-    ("4521 Maple Grove Ave Apt 12, Portland OR", "4521 Maple Grove Ave Apt 13, Portland OR"),
     ("nan", "nan1"),
-    (["a", "b", "b"], ["a", "a", "b"]),
 ]
 
 
@@ -161,18 +126,12 @@ def test_prose(text, wanted):
 
 MOMENTS = [
     ("2024-05-20", "2024/05/20"),
-    ("2024-05-20", "20.05.2024"),
     ("2024-05-20", "05/20/2024"),
-    ("2024-05-20", "20240520"),
-    ("2024-05-20", "20th of May 2024"),
     ("2024-05-20", "20-May-2024"),
-    ("2024-05-20", "2024년 5월 20일"),
     ("2024-05-20 10:00", "Monday, May 20, 2024 at 10am"),
     ("2024-05-20T23:30:00-01:00", "2024-05-21T00:30:00Z"),
-    ("2024-05-20 10:00", "2024-05-20T10:00:00Z"),
     ("10:00", "10:00:00"),
     ("22:00", "10 PM"),
-    ("12:30 am", "0:30"),
 ]
 
 
@@ -181,16 +140,7 @@ def test_dates_and_times_in_other_words(left, right):
     assert same_date(read_dates(left), read_dates(right))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "5",
-        "2024",
-        "May 2024",
-        "",
-        "99/99/2024",
-    ],
-)
+@pytest.mark.parametrize("text", ["5", "2024", "May 2024", "", "99/99/2024"])
 def test_what_is_no_moment(text):
     assert read_dates(text) == ()
 
@@ -216,3 +166,62 @@ def test_lists_in_lists(depth):
 @pytest.mark.parametrize(("text", "value"), [("[1, 2]", [2, 1]), ('{"a": "5"}', {"a": 5.0, "b": None})])
 def test_a_json_text_has_the_key_of_what_it_spells(text, value):
     assert key_of(text) == key_of(value)
+
+
+def differing(expected, actual, compare=None, **fields):
+    found = (compare or ArgumentComparison()).differences(
+        ToolCall("t", expected, **fields), ToolCall("t", actual)
+    )
+    return [difference.parameter for difference in found]
+
+
+CASES = [
+    (None, {"a": 1}, ["a"]),
+    ({"a": 1, "b": None, "c": False, "d": "", "e": []}, {"a": "1"}, []),
+    ({"a": [1, 2]}, {"a": [2, 1]}, []),
+    ({"seats": [1, 2], "new_seats": [3, 4]}, {"seats": [2, 1], "new_seats": [4, 3]}, []),
+    (
+        {"seats": [1, 2], "new_seats": [3, 4]},
+        {"seats": [1, 2], "new_seats": [4, 3]},
+        ["seats with new_seats"],
+    ),
+    ({"a": {"$matchType": "semantic", "$matchValue": "b"}}, {"a": "c"}, ["a"]),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "wanted"), CASES)
+def test_arguments(expected, actual, wanted):
+    assert differing(expected, actual) == wanted
+
+
+def test_lists_that_are_declared_ordered():
+    ordered = ArgumentComparison(ordered={"*": ["a"], "t": ["b"]})
+    assert differing({"a": [1, 2], "c": [1, 2]}, {"a": ["1", 2.0], "c": [2, 1]}, ordered) == []
+    assert differing({"a": [1, 2], "b": [1, 2]}, {"a": [2, 1], "b": [2, 1]}, ordered) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("matcher", "expected", "actual", "wanted"),
+    [
+        ("ignore", 1, 2, []),
+        ("exact", "A", "a", ["p"]),
+        ({"match": "number", "tolerance": 0.5}, 1, 1.4, []),
+        ({"match": "regexp", "pattern": "^a"}, "x", "abc", []),
+    ],
+)
+def test_matchers_of_the_config(matcher, expected, actual, wanted):
+    for tool in ("t", "*"):
+        compare = ArgumentComparison(matchers={tool: {"p": ArgumentMatcher.model_validate(matcher)}})
+        assert differing({"p": expected}, {"p": actual}, compare) == wanted
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"), [(None, ["a", "b", "c"]), ([], []), (["a"], ["a"]), (["d"], [])]
+)
+def test_an_expected_call_may_say_which_arguments_matter(names, wanted):
+    assert differing({"a": 1, "b": 1}, {"a": 2, "b": 2, "c": 2}, compare_args=names) == wanted
+
+
+def test_what_only_a_judge_can_compare_counts_as_it_is_told():
+    vague = {"a": {"$matchType": "semantic", "$matchValue": "b"}}
+    assert differing(vague, {"a": "c"}, ArgumentComparison(undecided=True)) == []

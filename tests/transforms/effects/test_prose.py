@@ -13,12 +13,6 @@ TEXTS = [
     ("note", "fix the login bug in version 2.1", "fix the login bug in version 2.10", "FAIL"),
     ("text", "用户不能登录应用程序了", "用户能登录应用程序了", "FAIL"),
     ("message", "会議は3月5日の午後2時から始まります。", "会議は3月8日の午後2時から始まります。", "FAIL"),
-    (
-        "body",
-        "please transfer the money to Alice before the end of the day",
-        "please transfer the money to Bob before the end of the day",
-        "FAIL",
-    ),
     ("script", "for f in *.txt; do rm $f; done", "for f in *; do rm $f; done", "FAIL"),
     ("path", "/home/user/My Documents/report.txt", "/home/user/my documents/report.txt", "FAIL"),
     ("message", "订单号 12345 的退款将在三天内到账", "订单号 12345 的退款将在七天内到账", "FAIL"),
@@ -30,14 +24,6 @@ TEXTS = [
     ("reason", "change of plans", "plans have changed", None),
     ("reason", "고객이 여행 계획을 변경했습니다", "고객의 여행 일정이 바뀌었어요", None),
     ("reason", "お客様のご都合により予約を取り消します", "都合が悪くなったので予約をキャンセルする", None),
-]
-OTHER_VALUES = [
-    (
-        "note",
-        "take 500 mg of the medicine every day at noon",
-        "take 500 g of the medicine every day at noon",
-        "FAIL",
-    ),
     ("note", "식사 후에 두 알을 물과 함께 복용하세요", "식사 후에 스무 알을 물과 함께 복용하세요", "FAIL"),
     ("note", "계좌로 10만 원을 보내 주시기 바랍니다", "계좌로 100만 원을 보내 주시기 바랍니다", "FAIL"),
     ("note", "口座に一万円を振り込んでください", "口座に百万円を振り込んでください", "FAIL"),
@@ -60,8 +46,6 @@ OTHER_VALUES = [
     ("note", "예약을 취소하지 마세요 부탁드립니다", "예약을 취소하세요 부탁드립니다", "FAIL"),
     ("command", "sudo systemctl stop nginx", "sudo systemctl start nginx", "FAIL"),
     ("cmd", "ls", "rm", "FAIL"),
-]
-NEVER_THE_SAME = [
     ("note", "call my son about the bill tomorrow", "call about the bill tomorrow", None),
     ("note", "let the plant in the office die", "let the plant in the office", None),
     ("note", "rename user_name in the file", "rename user name in the file", None),
@@ -70,8 +54,6 @@ NEVER_THE_SAME = [
     ("note", "the patient takes aspirin in the morning", "the patient takes morphine in the morning", None),
     ("query", "SELECT a FROM t WHERE b = 'x'", "SELECT a FROM t WHERE b = 'X'", "FAIL"),
     ("code", "if a:\n    b()\nc()", "if a:\n    b()\n    c()", None),
-]
-SAME = [
     ("date", "05/20/2024", "2024-05-20", "PASS"),
     ("note", "N/A", "n/a", "PASS"),
     ("note", "take twenty-one drops with the water", "take 21 drops with the water", "PASS"),
@@ -85,16 +67,8 @@ SAME = [
     ("city", "São Paulo", "são paulo", "PASS"),
     ("amount", "1,000", "1000", "PASS"),
     ("path", "/home/user/a.txt", " /home/user/a.txt", "PASS"),
-]
-OTHER_WORDS = [
     ("command", "turn on the light in the kitchen", "switch the kitchen light on", None),
     ("note", "the device does not work", "the device is defective and must be replaced", None),
-    (
-        "note",
-        "the customer lives in the United States now",
-        "the customer now lives in the USA with family",
-        None,
-    ),
     ("note", "order ORD-12345 arrived with a broken screen", "the screen of order 12345 was broken", None),
     ("note", "물건이 도착하지 않았습니다", "배송된 상품을 아직 받지 못했어요", None),
     ("note", "the customer wants to cancel the order", "der Kunde möchte die Bestellung stornieren", None),
@@ -102,12 +76,6 @@ OTHER_WORDS = [
     ("query", "select a from t where b=5", "SELECT a FROM t WHERE b = 5", None),
     ("note", "delivery was two days late", "delivery came 48 hours late", None),
     ("note", "the user said 'cancel it' and hung up/left", "caller asked to cancel and hung up", None),
-    (
-        "note",
-        "5-star hotel near the beach for a week",
-        "a hotel with five stars close to the beach, one week",
-        None,
-    ),
     ("note", "the bill isn't correct", "the bill is wrong", None),
     ("note", "배송이 너무 늦어서 취소합니다", "배송 지연으로 인한 취소 요청", None),
     ("note", "find a cheaper flight (if possible)", "look for a flight that costs less", None),
@@ -128,9 +96,7 @@ def held_against(tool, expected, made, judge="none", **fields):
     return turnwise.evaluate(log, criteria={"tool_effects_v1": fields}, judge=judge)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected", "made", "status"), [*TEXTS, *OTHER_VALUES, *NEVER_THE_SAME, *SAME, *OTHER_WORDS]
-)
+@pytest.mark.parametrize(("name", "expected", "made", "status"), TEXTS)
 def test_a_text_is_the_same_different_or_unclear(name, expected, made, status):
     result = held_against("send_update", {name: expected, "to": "U1"}, {name: made, "to": "U1"})
     assert result.status == status
@@ -165,16 +131,6 @@ def test_what_else_fails_a_conversation_fails_it_although_a_wording_is_unclear()
     result = held_against("cancel_reservation", expected, made)
     assert result.status == "FAIL"
     assert "id is R2 instead of R1. Wording not compared: reason of" in result.scores[0]["explanation"]
-
-
-def test_what_else_fails_a_turn_fails_it_although_a_wording_is_unclear():
-    calls = [
-        [{"name": "send_update", "args": {"id": key, "body": text}}]
-        for key, text in (("R1", NOTE), ("R2", OTHER))
-    ]
-    turn = {"user": "u", "agent": "a", "tool_calls": calls[1], "expected": {"tool_calls": calls[0]}}
-    log = {"conversation_id": "c1", "turns": [turn]}
-    assert turnwise.evaluate(log, criteria={"tool_effects_v1": {}}).status == "FAIL"
 
 
 def test_wording_is_ignored_where_the_config_says_so_and_named():
@@ -278,8 +234,7 @@ def test_a_judge_that_only_has_credentials_gets_no_texts(config, named, status):
 
 
 @pytest.mark.parametrize(
-    ("expected", "made"),
-    [(NOTE, NOTE), ("pay 5 EUR to the shop today", "pay 9 EUR to the shop today")],
+    ("expected", "made"), [(NOTE, NOTE), ("pay 5 EUR to the shop today", "pay 9 EUR to the shop today")]
 )
 def test_a_judge_is_not_asked_about_what_is_certain(expected, made):
     asked = []

@@ -1,7 +1,6 @@
 import pytest
 
-from turnwise.schemas.conversation import ToolCall
-from turnwise.transforms.formats.adk_cases import legacy_cases, legacy_eval_case
+from turnwise.transforms.formats.adk_cases import legacy_cases
 
 ROW = {
     "query": "turn it off",
@@ -9,22 +8,6 @@ ROW = {
     "expected_intermediate_agent_responses": [{"author": "a", "text": "One moment"}],
     "reference": "It is off.",
 }
-
-
-def test_rows_are_turns_of_one_case():
-    [case] = legacy_cases([ROW, {"query": "thanks"}], "lamp")
-    assert (case.eval_id, case.dialect, len(case.turns)) == ("lamp", "adk", 2)
-    first, second = case.turns
-    assert (first.user, first.response) == ("turn it off", "It is off.")
-    assert first.tool_calls == [ToolCall(name="off", args={"id": 1})]
-    assert first.intermediate_responses == ["One moment"]
-    assert (second.response, second.tool_calls) == (None, [])
-
-
-def test_old_eval_set_entry():
-    session = {"app_name": "a", "user_id": "u", "state": {"city": "Rome"}}
-    case = legacy_eval_case({"name": "n", "data": [ROW], "initial_session": session})
-    assert (case.eval_id, len(case.turns), case.session_state) == ("n", 1, {"city": "Rome"})
 
 
 @pytest.mark.parametrize(

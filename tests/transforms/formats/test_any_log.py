@@ -7,17 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.readings import read_value
-from tests.transforms.formats.messages import test_coding_agents as agents
 from tests.transforms.formats.messages.test_any_values import changed
+from tests.transforms.formats.test_readings import READINGS
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.reading import CaseReader
 
-STREAM = {
-    "messages": [
-        {"direction": "recv", "message": agents.entry("assistant", message={"content": [agents.use("a")]})}
-    ]
+SESSIONS = [
+    READINGS[f"messages/agents: {name}"]["records"][0]
+    for name in ("results of parallel calls are no other branch", "a session of codex")
+]
+ASKS = {
+    "type": "assistant",
+    "session_id": "s",
+    "message": {"content": [{"type": "tool_use", "id": "a", "name": "Read", "input": {}}]},
 }
+STREAM = {"messages": [{"direction": "recv", "message": ASKS}]}
 INSPECT = {
     "eval": {"run_id": "r"},
     "samples": [{"id": 1, "messages": [{"role": "user", "content": "a"}], "scores": {"x": {"value": 1}}}],
@@ -33,7 +38,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", [agents.PARALLEL, agents.CODEX, STREAM, INSPECT])
+@pytest.mark.parametrize("value", [*SESSIONS, STREAM, INSPECT])
 @given(data=st.data())
 def test_logs(value, data):
     found = read_value(data.draw(changed(value)))

@@ -1,7 +1,6 @@
 """How conversations ended: what every format says of it."""
 
 import json
-import re
 
 import pytest
 from hypothesis import given
@@ -13,10 +12,9 @@ from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.adk_formats import eval_result_conversations
 from turnwise.transforms.formats.adk_sessions import session_conversation
 from turnwise.transforms.formats.answers import answer_conversation
-from turnwise.transforms.formats.endings import UNKNOWN, End, error_end, finished_end, stated_end
+from turnwise.transforms.formats.endings import UNKNOWN, End, stated_end
 from turnwise.transforms.formats.events import join_events
 from turnwise.transforms.formats.reading import LogReader
-from turnwise.transforms.formats.traces.messages import read_messages
 
 WORDS = {
     "normally": ["normally", "Normal", "completed", "user_stop", "agent_stop"],
@@ -34,24 +32,6 @@ def test_words(ended, word):
     assert stated_end(word, " the log's\nown words ") == End(ended, "the log's own words")
 
 
-@pytest.mark.parametrize(
-    ("word", "detail", "end"),
-    [
-        (None, None, UNKNOWN),
-        ("", None, UNKNOWN),
-        (True, None, UNKNOWN),
-        (False, "", UNKNOWN),
-        ("exploded", None, End(None, "exploded")),
-        ("exploded", "at noon", End(None, "exploded: at noon")),
-        (None, "at noon", End(None, "at noon")),
-        (17, None, End(None, "17")),
-        ({"how": "badly"}, None, End(None, '{"how": "badly"}')),
-    ],
-)
-def test_what_is_not_known_is_no_end(word, detail, end):
-    assert stated_end(word, detail) == end
-
-
 KNOWN = {word.replace(" ", "_").replace("-", "_").lower() for words in WORDS.values() for word in words}
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=4)
 
@@ -59,63 +39,6 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.li
 @given(JSON)
 def test_nothing_unknown_ends_normally(word):
     assert str(word).lower() in KNOWN or stated_end(word).ended != "normally"
-
-
-@pytest.mark.parametrize(
-    ("reason", "ended"),
-    [
-        ("stop", "normally"),
-        ("STOP", "normally"),
-        ("FinishReason.STOP", "normally"),
-        ("end_turn", "normally"),
-        ("length", "limit"),
-        ("MAX_TOKENS", "limit"),
-        ("content_filter", "agent_error"),
-        ("content-filter", "agent_error"),
-        ("SAFETY", "agent_error"),
-        ("MALFORMED_FUNCTION_CALL", "agent_error"),
-        ("MALFORMED_RESPONSE", "agent_error"),
-    ],
-)
-def test_finish_reasons(reason, ended):
-    assert finished_end(reason) == End(ended, reason)
-
-
-@pytest.mark.parametrize("reason", ["a word of next year", "abort", "OTHER", "tool_calls", "1", {"a": 1}])
-def test_a_finish_reason_that_is_not_known_is_kept_as_the_detail(reason):
-    assert finished_end(reason) == End(None, reason if isinstance(reason, str) else '{"a": 1}')
-
-
-@pytest.mark.parametrize("reason", [None, "", False, True, "FINISH_REASON_UNSPECIFIED"])
-def test_no_finish_reason_is_no_end(reason):
-    assert finished_end(reason) == UNKNOWN
-
-
-def test_that_the_model_calls_tools_is_no_end_of_a_call():
-    assert finished_end("tool_calls", is_call=True) == UNKNOWN
-    assert finished_end("abort", is_call=True) == End(None, "abort")
-
-
-@pytest.mark.parametrize(
-    ("said", "end"),
-    [
-        (("429", "RESOURCE_EXHAUSTED"), End("agent_error", "429: RESOURCE_EXHAUSTED")),
-        (("MAX_TOKENS", None), End("limit", "MAX_TOKENS")),
-        (
-            ("LlmCallsLimitExceededError", "Max number of llm calls limit of `5` exceeded"),
-            End("limit", "LlmCallsLimitExceededError: Max number of llm calls limit of `5` exceeded"),
-        ),
-        (
-            ("Max number of llm calls limit of `5` exceeded",),
-            End("limit", "Max number of llm calls limit of `5` exceeded"),
-        ),
-        ((504, "Deadline expired"), End("limit", "504: Deadline expired")),
-        (({"code": 500},), End("agent_error", '{"code": 500}')),
-        (("x" * 2000,), End("agent_error", "x" * 500)),
-    ],
-)
-def test_errors(said, end):
-    assert error_end(*said) == end
 
 
 def read(record, input_format="auto"):
@@ -139,72 +62,33 @@ ANSWERED = {"role": "assistant", "content": "hello"}
     ("record", "end"),
     [
         (canonical(), UNKNOWN),
-        (canonical(ended=None, ended_detail=None), UNKNOWN),
         (canonical(ended="limit"), End("limit")),
-        (canonical(ended="limit", ended_detail="90 steps"), End("limit", "90 steps")),
-        (canonical(ended="Agent error"), End("agent_error", "Agent error")),
         (canonical(ended="exploded"), End(None, "exploded")),
         (canonical(ended=3), End(None, "3")),
-        (canonical(ended=True), UNKNOWN),
-        (canonical(meta={"termination_reason": "max_steps"}), End("limit", "max_steps")),
         (canonical(meta={"termination_reason": "user_stop"}), End("normally", "user_stop")),
-        (canonical(meta={"termination_reason": "meteorite"}), End(None, "meteorite")),
-        (canonical(meta={"termination_reason": None}), UNKNOWN),
         (canonical(termination_reason="too_many_errors"), End("agent_error", "too_many_errors")),
         (
             canonical(ended="normally", meta={"termination_reason": "max_steps"}),
             End(None, "normally, and also limit: max_steps"),
         ),
-        (
-            canonical(ended="normally", termination_reason="agent_error"),
-            End(None, "normally, and also agent_error"),
-        ),
-        (canonical(ended="normally", error="boom"), End(None, "normally, and also agent_error: boom")),
-        (canonical(ended="normally", termination_reason="abort"), End(None, "normally, and also abort")),
-        (canonical(ended="normally", termination_reason="user_stop", error=None), End("normally")),
         (canonical(ended="limit", error="boom"), End("limit")),
-        (canonical(ended="hand_off", status="completed"), End("hand_off")),
-        (canonical(error="agent crashed"), End("agent_error", "agent crashed")),
         (canonical(error=False), UNKNOWN),
         (canonical(status="failed"), End("agent_error", "failed")),
-        (canonical(status="incomplete"), End(None, "incomplete")),
         (canonical(status="completed"), UNKNOWN),
-        (canonical(status=3), UNKNOWN),
-        (canonical(terminationReason="max_steps"), End("limit", "max_steps")),
         (canonical(metadata={"termination_reason": "max_steps"}), End("limit", "max_steps")),
-        (canonical(turns=[{"user": "a", "error": "boom"}]), End("agent_error", "boom")),
-        (canonical(turns=[{"user": "a", "agent": "b", "status": "failed"}]), End("agent_error", "failed")),
         (canonical(turns=[{"user": "a", "error": "boom"}, {"user": "a", "agent": "b"}]), UNKNOWN),
-        (chat(ANSWERED), UNKNOWN),
         (chat(ANSWERED, termination_reason="max_steps"), End("limit", "max_steps")),
-        (chat(ANSWERED, meta={"termination_reason": "user_error"}), End("environment_error", "user_error")),
-        (chat(ANSWERED, ended="hand-off"), End("hand_off", "hand-off")),
-        (chat({**ANSWERED, "finish_reason": "length"}), End("limit", "length")),
-        (chat({**ANSWERED, "finish_reason": "stop"}), End("normally", "stop")),
         (chat({**ANSWERED, "finish_reason": "length"}, {"role": "user"}, ANSWERED), UNKNOWN),
-        (chat({**ANSWERED, "stop_reason": "max_tokens"}), End("limit", "max_tokens")),
-        (chat({**ANSWERED, "finishReason": "length"}), End("limit", "length")),
         (chat({**ANSWERED, "finish_reason": "abort"}), End(None, "abort")),
         (chat({**ANSWERED, "finish_reason": "tool_calls"}), End(None, "tool_calls")),
-        (chat({"role": "assistant", "content": "", "finish_reason": "stop"}), UNKNOWN),
-        (
-            chat({"role": "assistant", "content": None, "error": "Overloaded"}),
-            End("agent_error", "Overloaded"),
-        ),
         (chat({"role": "assistant", "content": "", "status": "error"}), End("agent_error", "error")),
         (chat({"role": "assistant", "error": "retry"}, ANSWERED), UNKNOWN),
         (chat(finish_reason="stop"), UNKNOWN),
-        (chat(ANSWERED, {"role": "user", "content": "bye ###STOP###"}), End("normally", "###STOP###")),
         (chat(ANSWERED, {"role": "user", "content": "###TRANSFER###"}), End("hand_off", "###TRANSFER###")),
-        (chat(ANSWERED, {"role": "user", "content": "what is ###X###"}), UNKNOWN),
         (chat(ANSWERED, metadata={"termination_reason": "max_steps"}), End("limit", "max_steps")),
         (chat(ANSWERED, info={"termination_reason": "agent_error"}), End("agent_error")),
-        (chat(ANSWERED, terminationReason="max_steps"), End("limit", "max_steps")),
-        (chat(ANSWERED, status="error"), End("agent_error", "error")),
-        (chat(ANSWERED, finish_reason="content_filter"), End("agent_error", "content_filter")),
         (chat(ANSWERED, error={"code": 500}), End("agent_error", '{"code": 500}')),
         (chat(ANSWERED, error=None), UNKNOWN),
-        (chat(ANSWERED, error=False, info={"task": None}), UNKNOWN),
         (
             {"task_id": 3, "trial": 0, "reward": 0.0, "traj": [], "info": {"error": "boom"}},
             End("agent_error", "boom"),
@@ -219,125 +103,9 @@ def test_canonical_records_and_chats(record, end):
     assert read(record) == end
 
 
-def in_anthropic(last, **fields):
-    call = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
-    result = {"type": "tool_result", "tool_use_id": "1", "content": "ok"}
-    said = {"role": "assistant", "content": [{"type": "text", "text": "hello"}], **last}
-    before = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-    return chat(*before, said, **fields)
-
-
-def in_bedrock(last, **fields):
-    call = {"toolUse": {"toolUseId": "1", "name": "f", "input": {}}}
-    result = {"toolResult": {"toolUseId": "1", "content": [{"text": "ok"}]}}
-    before = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-    asked = {"role": "user", "content": [{"text": "hi"}]}
-    return {
-        "messages": [asked, *before, {"role": "assistant", "content": [{"text": "hello"}], **last}],
-        **fields,
-    }
-
-
-def in_gemini(last, **fields):
-    said = {"role": "model", "parts": [{"text": "hello"}], **last}
-    return {"contents": [{"role": "user", "parts": [{"text": "hi"}]}, said], **fields}
-
-
-def in_vercel(last, **fields):
-    part = {"type": "tool-f", "toolCallId": "1", "state": "output-available", "input": {}, "output": "ok"}
-    parts = [part, {"type": "text", "text": "hello"}]
-    asked = {"role": "user", "parts": [{"type": "text", "text": "hi"}]}
-    return {"messages": [asked, {"role": "assistant", "parts": parts, **last}], **fields}
-
-
-def in_langchain(last, **fields):
-    said = {"type": "ai", "content": "hello", **last}
-    return {"messages": [{"type": "human", "content": "hi"}, said], **fields}
-
-
-def in_opentelemetry(last, **fields):
-    asked = {"role": "user", "parts": [{"type": "text", "content": "hi"}]}
-    said = {"role": "assistant", "parts": [{"type": "text", "content": "hello"}], **last}
-    return {"messages": [asked, said], **fields}
-
-
 def in_responses(last, **fields):
     said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hello"}]}
     return {"items": [{"role": "user", "content": "hi"}, {**said, **last}], **fields}
-
-
-def in_turns(last, **fields):
-    return canonical(turns=[{"user": "hi", "agent": "hello", **last}], **fields)
-
-
-def in_chat(last, **fields):
-    return chat({**ANSWERED, **last}, **fields)
-
-
-FORMS = [
-    in_anthropic,
-    in_bedrock,
-    in_gemini,
-    in_vercel,
-    in_langchain,
-    in_opentelemetry,
-    in_responses,
-    in_turns,
-]
-
-
-@pytest.mark.parametrize("make", [*FORMS, in_chat])
-@pytest.mark.parametrize(
-    ("last", "fields", "end"),
-    [
-        ({}, {}, UNKNOWN),
-        ({"status": "completed"}, {}, UNKNOWN),
-        ({"finish_reason": "stop"}, {}, End("normally", "stop")),
-        ({"finish_reason": "length"}, {}, End("limit", "length")),
-        ({"stop_reason": "max_tokens"}, {}, End("limit", "max_tokens")),
-        ({"stopReason": "guardrail_intervened"}, {}, End("agent_error", "guardrail_intervened")),
-        ({"finishReason": "SAFETY"}, {}, End("agent_error", "SAFETY")),
-        ({"finish_reason": "abort"}, {}, End(None, "abort")),
-        ({"status": "failed"}, {}, End("agent_error", "failed")),
-        ({"status": "incomplete"}, {}, End(None, "incomplete")),
-        ({"error": "boom"}, {}, End("agent_error", "boom")),
-        ({"error": "boom", "finish_reason": "stop"}, {}, End("agent_error", "boom")),
-        ({}, {"finish_reason": "stop"}, End("normally", "stop")),
-        ({}, {"finish_reason": "content-filter"}, End("agent_error", "content-filter")),
-        ({}, {"stop_reason": "refusal"}, End("agent_error", "refusal")),
-        ({}, {"stopReason": "max_tokens"}, End("limit", "max_tokens")),
-        ({}, {"finishReason": "MAX_TOKENS"}, End("limit", "MAX_TOKENS")),
-        (
-            {"finish_reason": "stop"},
-            {"finish_reason": "length"},
-            End(None, "normally, and also limit: length"),
-        ),
-        ({"error": "boom"}, {"ended": "normally"}, End(None, "normally, and also agent_error: boom")),
-    ],
-)
-def test_every_list_of_messages_states_its_end_alike(make, last, fields, end):
-    assert read(make(last, **fields)) == end
-
-
-@pytest.mark.parametrize(
-    ("make", "more"),
-    [
-        (in_anthropic, [{"role": "user", "content": "and?"}, {"role": "assistant", "content": "more"}]),
-        (in_langchain, [{"type": "human", "content": "and?"}, {"type": "ai", "content": "more"}]),
-    ],
-)
-@pytest.mark.parametrize("last", [{"error": "boom"}, {"status": "failed"}, {"finish_reason": "length"}])
-def test_an_earlier_message_is_no_end(make, more, last):
-    record = make(last)
-    assert read({"messages": [*record["messages"], *more]}) == UNKNOWN
-
-
-def test_what_a_langchain_record_says_against_the_metadata_of_its_last_message():
-    last = {"response_metadata": {"finish_reason": "stop"}}
-    assert read(in_langchain(last)) == End("normally", "stop")
-    end = End(None, "normally, and also limit: length")
-    assert read(in_langchain(last, finish_reason="length")) == end
-    assert read(in_langchain({**last, "finish_reason": "length"})) == end
 
 
 @pytest.mark.parametrize(
@@ -345,9 +113,6 @@ def test_what_a_langchain_record_says_against_the_metadata_of_its_last_message()
     [
         ("completed", "completed", End("normally", "stop")),
         ("completed", "incomplete", End(None, "incomplete")),
-        ("in_progress", "completed", End(None, "in_progress")),
-        ("queued", None, End(None, "queued")),
-        ("incomplete", "incomplete", End(None, "incomplete")),
         ("incomplete", "completed", End("limit", "max_tokens")),
         ("failed", "completed", End("agent_error", "failed")),
         (None, "completed", UNKNOWN),
@@ -359,53 +124,11 @@ def test_replies_of_the_responses_api(status, item_status, end):
     assert read_exchange({"model": "m", "input": "hi"}, reply) == end
 
 
-def test_the_messages_of_a_request_state_its_end_where_there_is_no_reply():
-    assert read_exchange({"model": "m", **in_chat({"error": "boom"})}, None) == End("agent_error", "boom")
-
-
 def read_exchange(request, reply):
     value = {"request": request, "response": reply}
     events = LogReader().read(Record("log.jsonl", 1, json.dumps(value).encode()))
     found = join_events("c", events)
     return End(found.ended, found.ended_detail)
-
-
-GEMINI, LANGGRAPH = "google-gemini-2025-08-01", "langgraph-python-2025-08-22"
-
-
-@pytest.mark.parametrize(
-    ("name", "stated", "reason", "end"),
-    [
-        (GEMINI, "STOP", "STOP", End("normally", "STOP")),
-        (GEMINI, "STOP", "MAX_TOKENS", End("limit", "MAX_TOKENS")),
-        (GEMINI, "STOP", "SAFETY", End("agent_error", "SAFETY")),
-        (LANGGRAPH, "stop", "stop", End("normally", "stop")),
-        (LANGGRAPH, "stop", "length", End("limit", "length")),
-    ],
-)
-def test_the_finish_reason_in_a_reply_of_a_trace(name, stated, reason, end):
-    recorded = (FORMATS / f"langfuse_trace/{name}.trace.json").read_text()
-    trace = re.sub(rf"(finish_reason\W{{1,20}}){stated}\b", rf"\g<1>{reason}", recorded)
-    found = one(json.loads(trace))
-    assert (found.ended, found.ended_detail) == end
-
-
-@pytest.mark.parametrize(
-    ("reply", "finish"),
-    [
-        ({"content": {"role": "model", "parts": [{"text": "hi"}]}, "finishReason": "SAFETY"}, "SAFETY"),
-        ({"role": "assistant", "content": "hi", "stop_reason": "max_tokens"}, "max_tokens"),
-        ({"output": {"message": {"role": "assistant", "content": "hi"}}, "stopReason": "x"}, "x"),
-        ({"type": "ai", "content": "hi", "response_metadata": {"finish_reason": "length"}}, "length"),
-        ({"generations": [[{"text": "hi", "generation_info": {"finish_reason": "stop"},
-                            "message": {"type": "ai", "content": "hi"}}]]}, "stop"),
-        ({"messages": [{"role": "assistant", "content": "hi"}], "finish_reason": "stop"}, None),
-        ({"role": "assistant", "content": "hi"}, None),
-    ],
-)  # fmt: skip
-def test_where_a_reply_of_a_span_holds_its_finish_reason(reply, finish):
-    [message] = read_messages(reply, "assistant")
-    assert (message.text, message.finish) == ("hi", finish)
 
 
 PENDING = {"status": "pending", "end_time": None}
@@ -454,37 +177,25 @@ NO_ANSWER = End("agent_error", "the user's last message has no answer")
     ("events", "end"),
     [
         ([], UNKNOWN),
-        ([STATE], UNKNOWN),
         ([ASKED, SAID], UNKNOWN),
         ([ASKED, CALLED, RESPONDED, SAID, STATE], UNKNOWN),
-        ([ASKED, {**SAID, "finish_reason": "STOP"}], End("normally", "STOP")),
         ([ASKED, {**SAID, "finishReason": "STOP"}, STATE], End("normally", "STOP")),
         ([ASKED, {**SAID, "finish_reason": "MAX_TOKENS"}], End("limit", "MAX_TOKENS")),
         ([ASKED, {**SAID, "finish_reason": "SAFETY"}], End("agent_error", "SAFETY")),
-        ([ASKED, {**SAID, "finishReason": "OTHER"}], End(None, "OTHER")),
         ([ASKED, event("agent", finish_reason="OTHER")], End(None, "OTHER")),
-        ([ASKED, {**SAID, "finishReason": "MALFORMED_RESPONSE"}], End("agent_error", "MALFORMED_RESPONSE")),
         ([ASKED, {**SAID, "turnComplete": False}], End(None, UNFINISHED)),
         ([ASKED, {**SAID, "turnComplete": False}, event("agent", turn_complete=True)], UNKNOWN),
-        ([ASKED, {**SAID, "turnComplete": True, "finish_reason": "STOP"}], End("normally", "STOP")),
-        ([ASKED, {**SAID, "finish_reason": "MAX_TOKENS"}, event("user", "more"), SAID], UNKNOWN),
         ([ASKED, event("agent", finish_reason="STOP")], UNKNOWN),
         ([ASKED], NO_ANSWER),
         ([ASKED, SAID, event("user", "and?"), STATE], NO_ANSWER),
         ([ASKED, {**SAID, "partial": True}], NO_ANSWER),
-        ([ASKED, CALLED], End("agent_error", "pay never responded")),
         ([ASKED, CALLED, RESPONDED], End("agent_error", "no answer followed the last tool response")),
         ([ASKED, CALLED, {**RESPONDED, "actions": {"skip_summarization": True}}], UNKNOWN),
-        ([ASKED, CALLED, {**RESPONDED, "actions": {"escalate": True}}], UNKNOWN),
         ([ASKED, {**CALLED, "long_running_tool_ids": ["1"]}], UNKNOWN),
         ([ASKED, CALLED, event("agent", error_code="MAX_TOKENS")], End("limit", "MAX_TOKENS")),
         (
             [ASKED, event("agent", errorCode="MALFORMED_FUNCTION_CALL", errorMessage="bad\ncall")],
             End("agent_error", "MALFORMED_FUNCTION_CALL: bad call"),
-        ),
-        (
-            [ASKED, event("agent", error_code=429, error_message={"a": 1})],
-            End("agent_error", '429: {"a": 1}'),
         ),
         ([ASKED, event("agent", error_code="503"), ASKED, SAID], UNKNOWN),
         (
@@ -525,16 +236,11 @@ RAISED = "final_eval_status is FAILED and no invocation was recorded: the agent 
     ("result", "ended", "detail"),
     [
         (case_result(SCRIPTED), "normally", None),
-        (case_result(SCRIPTED, status=1), "normally", None),
         (case_result(SCRIPTED, SILENT, status=1), None, None),
         (case_result(SIMULATED, status=1), None, None),
         (case_result(), "agent_error", RAISED),
         (case_result(session_details={"state": {}, "events": None}), "agent_error", RAISED),
-        (case_result(metrics=[{"metric_name": "m", "score": 0.0, "eval_status": 2}]), None, None),
         (case_result(metrics=[{"metric_name": "m", "eval_status": 3}]), "agent_error", RAISED),
-        (case_result(metrics=[{"metric_name": "m", "eval_status": 2}]), None, None),
-        (case_result(status=3), None, None),
-        (case_result(status=1), None, None),
         (
             case_result(session_details={"id": "s", "events": [ASKED, CALLED]}),
             "agent_error",
@@ -584,7 +290,6 @@ BROKEN = {"name": "Agent", "attributes": {"error": "deadline exceeded"}}
     [
         ([ces_turn({"text": "hello"})], UNKNOWN),
         ([ended_by_call()], End("normally")),
-        ([ended_by_call(reason="done", session_escalated=False)], End("normally", "done")),
         ([ended_by_call(reason="wants a person", session_escalated=True)], End("hand_off", "wants a person")),
         ([ended_by_call(), ces_turn({"text": "still here"})], UNKNOWN),
         ([ces_turn({"text": ""}, rootSpan=BROKEN)], End("limit", "deadline exceeded")),
@@ -630,22 +335,13 @@ ADK_TURN = {"session_id": "c", "event": ASKED}
             End("limit", "max_steps"),
             True,
         ),
-        ([TURN, {"conversation_id": "c", "error": "boom", "end": True}], End("agent_error", "boom"), True),
-        (
-            [TURN, {"conversation_id": "c", "end": True, "terminationReason": "max_steps"}],
-            End("limit", "max_steps"),
-            True,
-        ),
         ([TURN, {"conversation_id": "c", "end": True, "ended": "exploded"}], End(None, "exploded"), True),
-        ([ADK_TURN], NO_ANSWER, False),
         ([ADK_TURN, {"session_id": "c", "event": SAID}], UNKNOWN, False),
-        ([ADK_TURN, {"session_id": "c", "end": True, "ended": "limit"}], End("limit"), True),
         (
             [ADK_TURN, {"session_id": "c", "end": True, "ended": "limit", "ended_detail": "5 calls"}],
             End("limit", "5 calls"),
             True,
         ),
-        ([ADK_TURN, {"session_id": "c", "ended": "limit"}], End("limit"), True),
         ([entry(text="hello")], UNKNOWN, False),
         ([entry(text="hello"), entry(endSession={})], End("normally"), True),
         (
@@ -668,13 +364,10 @@ ANSWER = {"name": "projects/p/locations/l/collections/c/engines/e/sessions/s/ans
 @pytest.mark.parametrize(
     ("states", "end"),
     [
-        ([None], UNKNOWN),
         (["SUCCEEDED"], UNKNOWN),
-        (["IN_PROGRESS"], UNKNOWN),
         (["FAILED"], End("agent_error", "the state of the last answer is FAILED")),
         (["FAILED", "SUCCEEDED"], UNKNOWN),
         (["CANCELLED"], End(None, "the state of an answer is CANCELLED")),
-        (["CANCELLED", "SUCCEEDED"], End(None, "the state of an answer is CANCELLED")),
     ],
 )
 def test_answers(states, end):

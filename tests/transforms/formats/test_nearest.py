@@ -62,11 +62,7 @@ RECORDS = [
         "sessionEvents",
         {"sessionEvents": [{"name": "reasoningEngines/1/sessions/2/events/3"}]},
     ),
-    (
-        "adk_session",
-        "events",
-        {"id": "s", "app_name": "a", "user_id": "u", "state": {}, "events": []},
-    ),
+    ("adk_session", "events", {"id": "s", "app_name": "a", "user_id": "u", "state": {}, "events": []}),
     (
         "adk_agent_events",
         "event_type",

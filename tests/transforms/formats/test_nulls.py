@@ -11,11 +11,10 @@ import msgspec
 import pytest
 
 from tests.readings import FORMATS, read, read_file, read_value, turns
-from tests.transforms.formats import test_discovery_engine as discovery
-from tests.transforms.formats import test_platforms as platforms
 from tests.transforms.formats.messages import test_any_values as messages
-from tests.transforms.formats.messages import test_coding_agents as agents
-from tests.transforms.formats.messages import test_exchanges as exchanges
+from tests.transforms.formats.test_examples import EXAMPLES as FILES
+from tests.transforms.formats.test_examples import LOGS
+from tests.transforms.formats.test_readings import READINGS
 from tests.transforms.formats.traces import test_containers as containers
 from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.conversation import Record
@@ -26,7 +25,7 @@ REPORTED = Path(__file__).parents[4] / "shared/fixtures/reported/reading"
 SAMPLES = Path(__file__).parents[3] / "pipeline/sample_data"
 VALUES = frozenset(
     (
-        *("args", "arguments", "parameters", "state", "schema", "properties", "input_schema", "inputSchema", "json"),
+        *("payload", "args", "arguments", "parameters", "state", "schema", "properties", "input_schema", "inputSchema", "json"),
         *("scores", "tools", "metadata", "updatedVariables", "defaultVariables", "variables", "structuredContent"),
         *("toolUseResult", "meta", "labels", "sessionState", "structData", "session_state", "expected", "default"),
     )
@@ -57,21 +56,17 @@ CHAT = [
     {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}, "usage": {"prompt_tokens": 1, "completion_tokens": 2}},
 ]  # fmt: skip
 EXAMPLES: dict[str, list[Any]] = {
-    "a chat": [{"messages": CHAT, "conversation_id": "c", "tags": ["a"], "model": "m"}],
     "a list of messages": [CHAT],
-    "a trajectory": [{"traj": CHAT, "task_id": 1, "trial": 0, "reward": 1.0}],
+    **{name: json.loads(FILES[name].read_text())["records"] for name in LOGS},
     **{name: [{key: held}] for name, (key, held) in messages.MESSAGES.items()},
-    "exchanges": [exchanges.FIRST, exchanges.SECOND, exchanges.THIRD],
+    "exchanges": READINGS["messages/exchanges: requests of one conversation are joined in any order"][
+        "records"
+    ],
     **{
         f"reply {place}": [{"request": {"messages": CHAT[1:2]}, "response": reply}]
         for place, reply in enumerate(messages.REPLIES)
     },
-    "Agent Engine": platforms.EVENTS,
-    "Dialogflow CX": platforms.ROWS,
-    "Bedrock agents": platforms.BEDROCK,
-    "Codex": [agents.CODEX],
-    "an answer": [discovery.ANSWER],
-    "a session of answers": [discovery.SESSION],
+    "Codex": READINGS["messages/agents: a session of codex"]["records"],
     **{name: [held] for name, held in containers.CONTAINERS.items()},
     "LangSmith": [containers.BATCH],
 }

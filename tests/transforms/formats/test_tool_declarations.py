@@ -21,18 +21,10 @@ CASES = [
     ([{"name": "a", "effect": "write", "idempotent": True}], {"a": ("write", True, None, "declared")}),
     (
         [{"name": "a", "effect": "WRITE"}, {"name": "b", "effect": "?"}],
-        {
-            "a": ("write", None, None, "declared"),
-            "b": (*NOTHING, "declared"),
-        },
+        {"a": ("write", None, None, "declared"), "b": (*NOTHING, "declared")},
     ),
     ([{"type": "function", "function": {"name": "a", "parameters": {}}}], {"a": (*NOTHING, "openai")}),
-    ([{"name": "a", "parameters": {}}], {"a": (*NOTHING, "openai")}),
     ({"tools": [{"name": "a", "inputSchema": {}}]}, {"a": (*NOTHING, "mcp")}),
-    (
-        [{"name": "a", "annotations": {"readOnlyHint": True, "destructiveHint": True}}],
-        {"a": ("read", True, False, "mcp")},
-    ),
     ([{"name": "a", "annotations": {"readOnlyHint": False}}], {"a": ("write", False, True, "mcp")}),
     (
         [
@@ -43,22 +35,12 @@ CASES = [
         ],
         {"a": ("write", True, False, "mcp")},
     ),
-    (
-        [{"name": "a", "annotations": {"idempotentHint": True, "title": "A"}}],
-        {"a": (None, True, None, "mcp")},
-    ),
-    ([{"name": "a", "annotations": {"destructiveHint": True}}], {"a": ("write", False, True, "mcp")}),
     ([{"name": "a", "annotations": {"destructiveHint": False}}], {"a": (None, None, False, "mcp")}),
     ([{"name": "a", "annotations": {"readOnlyHint": "yes"}}], {"a": (*NOTHING, "mcp")}),
-    (
-        [{"functionDeclarations": [{"name": "a"}, {"name": "b"}]}],
-        {"a": (*NOTHING, "adk"), "b": (*NOTHING, "adk")},
-    ),
     (
         [{"function_declarations": [{"name": "a", "annotations": {"readOnlyHint": True}}]}],
         {"a": ("read", True, False, "adk")},
     ),
-    ([{"name": "a", "method": "GET"}], {"a": ("read", True, False, "openapi")}),
     ([{"operationId": "a", "method": "put"}], {"a": ("write", True, False, "openapi")}),
     ([SCHEMA], {"dropX": ("write", True, True, "openapi")}),
     (
@@ -75,10 +57,6 @@ CASES = [
     (
         [{"displayName": "f", "pythonFunction": {"name": "g"}}],
         {"f": (*NOTHING, "ces"), "g": (*NOTHING, "ces")},
-    ),
-    (
-        [{"name": "a", "effect": "read"}, {"name": "a", "effect": "write"}],
-        {"a": ("read", None, None, "declared")},
     ),
     ([{"google_search": {}}, {}, 5, None, "a", {"name": 5}, {"name": ""}, {"function": 3}], {}),
     (None, {}),
@@ -124,7 +102,6 @@ RECORDS = [
         "messages": [{"role": "user", "content": "q"}],
         "tools": [{"type": "function", "function": MCP}],
     },
-    {"id": "c", "messages": [{"role": "user", "content": "q"}], "functions": [MCP]},
     {
         "name": "apps/a/conversations/c",
         "turns": [{"messages": [{"role": "user", "chunks": [{"text": "q"}]}]}],
@@ -144,9 +121,7 @@ def test_logs_carry_declarations(record):
     assert (tool.name, tool.effect) == ("cancel", "read")
 
 
-@pytest.mark.parametrize(
-    "tools", [{}, None, "x", ["a", "b"], [{"x": 1}], [{"name": None}], {"cancel": "read"}]
-)
+@pytest.mark.parametrize("tools", [{}, "x", ["a", "b"], {"cancel": "read"}])
 def test_a_log_with_other_tools_is_read_all_the_same(tools):
     (conversation,) = read({"conversation_id": "c", "turns": [TURN], "tools": tools})
     assert (conversation.tools, len(conversation.turns)) == ([], 1)

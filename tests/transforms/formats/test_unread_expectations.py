@@ -53,14 +53,9 @@ def values(found: EvaluatedConversation, name: str) -> list[float | None]:
     [
         (conversation({"expected": {"toolCalls": [CALL]}}), "turns.0.expected.toolCalls: .*mean tool_calls"),
         (conversation({"expected": {"respnse": "Done."}}), "turns.0.expected.respnse: .*mean response"),
-        (conversation({"expected": {"Response": ""}}), "turns.0.expected.Response: .*mean response"),
         (
             conversation({"expected": {"tool_calls": [{"name": "book", "argumnts": {"n": 2}}]}}),
             "turns.0.expected.tool_calls.0.argumnts: .*mean arguments",
-        ),
-        (
-            conversation({"expected": {"tool_calls": [{"function": {"name": "book", "argument": "{}"}}]}}),
-            "turns.0.expected.tool_calls.0.function.argument: .*mean arguments",
         ),
         (
             conversation({"expected": {"expectations": [{"kind": "tool_call", "toolCall": CALL}]}}),
@@ -71,11 +66,9 @@ def values(found: EvaluatedConversation, name: str) -> list[float | None]:
             "rubrics.0.typ: .*mean type",
         ),
         (conversation(expected={"action": [CALL]}), r"not a conversation: expected.action: .*mean actions"),
-        (conversation(expected={"output": ["Done"]}), "expected.output: .*mean outputs"),
         (conversation(expected={"actions": [{"nam": "book"}]}), "expected.actions.0.nam: .*mean name"),
         (conversation(expcted={"actions": [CALL]}), "expcted: .*mean expected"),
         (conversation({"expectd": {"response": "x"}}), "turns.0.expectd: .*mean expected"),
-        (conversation(evalId="case-1"), "evalId: .*mean eval_id"),
     ],
 )
 def test_a_misspelt_expectation_is_refused(value: Any, said: str) -> None:
@@ -88,11 +81,9 @@ def test_a_misspelt_expectation_is_refused(value: Any, said: str) -> None:
     "value",
     [
         conversation({"expected": {"tool_calls": [CALL], "assertions": ["books one"]}}),
-        conversation({"expected": {"must_call": ["delete"], "response": "Done."}}),
         conversation(expected={"actions": [CALL], "nl_assertions": ["books one"]}),
         conversation({"expected": {"expectations": [{"kind": "tool_call", "tool_call": CALL, "by": 3}]}}),
         conversation({"expected": {"tool_calls": [{**CALL, "result": {"ok": True}}]}}),
-        conversation(expected_state={"n": 1}, expected={"actions": [CALL]}),
         conversation({"expected_state": {"n": 1}, "expected": {"tool_calls": [CALL]}}),
     ],
 )
@@ -176,12 +167,7 @@ def test_an_event_with_a_misspelt_expectation() -> None:
         joined_conversation("c", [event])
 
 
-PARTS = [
-    {"executable_code": {"code": "delete()", "language": "PYTHON"}},
-    {"code_execution_result": {"outcome": "OUTCOME_OK"}},
-    {"tool_call": {"id": "1", "tool_type": "GOOGLE_SEARCH_WEB"}},
-    {"tool_response": {"id": "1"}},
-]
+PARTS = [{"executable_code": {"code": "delete()", "language": "PYTHON"}}, {"tool_response": {"id": "1"}}]
 
 
 def invocation(*parts: Any) -> dict[str, Any]:

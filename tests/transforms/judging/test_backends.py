@@ -13,21 +13,13 @@ from tests.served import in_environment
 from turnwise.schemas.config import ConfigError, JudgeConfig
 from turnwise.transforms.judging.ask import JudgeModelOptions
 from turnwise.transforms.judging.backends.base import RawReply, cleaned, without_key
+from turnwise.transforms.judging.backends.calling import strict_schema
 from turnwise.transforms.judging.backends.gemini import read_answer
 from turnwise.transforms.judging.backends.openai import read_chat
 from turnwise.transforms.judging.judges_base import JUDGES
 from turnwise.transforms.judging.setup import JudgeWorker, check_judge
 
 GOOD = {"quote": "the words", "verdict": "valid"}
-
-
-def test_a_reply_by_the_schema(server, ask, question):
-    server.script({"values": {"quote": "Grüße, 감사합니다"}})
-    (sample,) = ask(asked=question("evidence <1> & 문의"))
-    assert (sample.reply.quote, sample.reply.verdict) == ("Grüße, 감사합니다", "valid")
-    assert (sample.reason, sample.model, sample.is_cached) == (None, "gemini-2.5-flash-001", False)
-    assert sample.tokens_in > 0
-    assert sample.tokens_out > 0
 
 
 def test_what_a_request_says(server, ask, question):
@@ -43,35 +35,21 @@ def test_what_a_request_says(server, ask, question):
     assert server.last()["path"] == "/v1beta/models/gemini-2.5-flash:generateContent"
 
 
+PARTS = [
+    {"text": "hm {", "thought": True},
+    {"text": '{"quote": "the words", '},
+    {"text": '"verdict": "valid"}'},
+]
+OUTSIDE = "the reply is outside the schema: "
 REPLIES = [
     ({"text": f"```json\n{json.dumps(GOOD)}\n```"}, None),
-    (
-        {
-            "parts": [
-                {"text": "hm {", "thought": True},
-                {"text": '{"quote": "the words", '},
-                {"text": '"verdict": "valid"}'},
-            ]
-        },
-        None,
-    ),
+    ({"parts": PARTS}, None),
+    ({"parts": PARTS[:1]}, "the model gave no answer"),
     ({"text": json.dumps(GOOD), "cut": 20}, "the reply is broken JSON"),
     ({"text": f"Sure: {json.dumps(GOOD)}"}, "the reply is broken JSON"),
-    (
-        {"text": '{"quote": "x", "verdict": "perhaps"}'},
-        "the reply is outside the schema: verdict: Input should be 'valid' or 'invalid'",
-    ),
-    (
-        {"text": '{"quote": "x", "verdict": "valid", "more": 1}'},
-        "the reply is outside the schema: more: Extra inputs are not permitted",
-    ),
-    ({"text": "[]"}, "the reply is outside the schema: the whole: Input should be an object"),
-    ({"parts": [{"text": "only a thought", "thought": True}]}, "the model gave no answer"),
-    ({"candidates": 0}, "the model gave no answer"),
-    ({"block": "SAFETY"}, "the question was blocked: SAFETY"),
-    ({"finish": "SAFETY"}, "the answer was withheld: SAFETY"),
-    ({"finish": "MAX_TOKENS", "cut": 9}, "the answer was cut off at its token limit (MAX_TOKENS)"),
-    ({"response": ["no object"]}, "the API's response is broken"),
+    ({"text": '{"quote": "x", "verdict": "y"}'}, f"{OUTSIDE}verdict: Input should be 'valid' or 'invalid'"),
+    ({"text": json.dumps({**GOOD, "more": 1})}, f"{OUTSIDE}more: Extra inputs are not permitted"),
+    ({"text": "[]"}, f"{OUTSIDE}the whole: Input should be an object"),
 ]
 
 
@@ -81,8 +59,7 @@ def test_what_becomes_of_a_reply(server, ask, rule, reason):
     (sample,) = ask()
     assert sample.reason == reason
     assert (sample.reply.model_dump() if sample.reply else None) == (None if reason else GOOD)
-    is_unfit = reason is not None and reason.startswith(("the reply", "the model", "the API"))
-    assert server.stats()["requests"] == (2 if is_unfit else 1)
+    assert server.stats()["requests"] == (2 if reason else 1)
 
 
 def test_tokens_of_thoughts_and_of_unusable_answers_are_paid(server, ask):
@@ -93,7 +70,7 @@ def test_tokens_of_thoughts_and_of_unusable_answers_are_paid(server, ask):
 
 
 ALL = ["chat", "responses", "messages"]
-on_all = pytest.mark.parametrize("wire", ALL, indirect=True)
+on_every = pytest.mark.parametrize("wire", ["gemini", *ALL], indirect=True)
 STRICT = {
     "type": "object",
     "properties": {"quote": {"type": "string"}, "verdict": {"enum": ["valid", "invalid"], "type": "string"}},
@@ -102,15 +79,15 @@ STRICT = {
 }
 
 
-@on_all
-def test_a_reply_by_the_schema_of_each_client(server, ask, question, wire):
+@on_every
+def test_a_reply_by_the_schema(server, ask, question, wire):
     server.script(
         {"values": {"quote": "Grüße, 감사합니다"}, "usage": {"promptTokenCount": 9, "thoughtsTokenCount": 4}}
     )
     (sample,) = ask(asked=question("evidence <1> & 문의"))
     assert (sample.reply.quote, sample.reply.verdict) == ("Grüße, 감사합니다", "valid")
     assert sample.model == f"{wire.model.removeprefix('responses/')}-001"
-    assert (sample.tokens_in, sample.tokens_out) == (9, 4)
+    assert (sample.tokens_in, sample.tokens_out, sample.is_cached) == (9, 4, False)
 
 
 def asked_of(server, ask, question, **config):
@@ -328,7 +305,6 @@ def test_a_server_of_ones_own_needs_no_key(settings, wire):
 
 
 KEY = "sk-test/4711+geheim=="
-on_every = pytest.mark.parametrize("wire", ["gemini", "chat", "responses", "messages"], indirect=True)
 
 
 @contextmanager
@@ -410,3 +386,20 @@ def test_a_long_answer_of_a_gateway_is_cut(server, ask):
     server.script({"status": 400, "body": "<html>" + "x" * 100_000 + server.key})
     (sample,) = ask(max_attempts=1)
     assert sample.reply is None and len(sample.reason) <= 200 and server.key not in sample.reason
+
+
+def test_strict_schemas():
+    item = {"type": "object", "title": "I", "properties": {"a": {"type": "string", "maxLength": 3}}}
+    ref = {"$ref": "#/$defs/I"}
+    lists = {"type": "array", "items": ref}
+    fields = {"title": {**ref, "description": "One."}, "all": {**lists, "default": []}}
+    closed = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
+    closed["required"] = ["a"]
+    assert strict_schema({"$defs": {"I": item}, "type": "object", "properties": fields}) == {
+        "$defs": {"I": closed},
+        "type": "object",
+        "properties": {"title": {**closed, "description": "One."}, "all": lists},
+        "additionalProperties": False,
+        "required": ["title", "all"],
+    }
+    assert strict_schema({"type": "object", "additionalProperties": {"type": "string"}}) is None

@@ -67,6 +67,16 @@ def test_a_kept_reply_that_no_longer_fits_is_asked_anew(server, ask, question, c
     assert (sample.is_cached, server.stats()["requests"]) == (True, 2)
 
 
+@pytest.mark.parametrize("damage", ["text = x'ff00'", "tokens_in = 'abc'"])
+def test_a_damaged_row_is_asked_anew(server, ask, question, cache, damage):
+    asked = question("the same")
+    ask(asked=asked, cache=cache)
+    with sqlite3.connect(cache) as connection:
+        connection.execute(f"UPDATE replies SET {damage}")
+    (sample,) = ask(asked=asked, cache=cache)
+    assert (sample.reply is not None, sample.is_cached, server.stats()["requests"]) == (True, False, 2)
+
+
 class Reply(BaseModel):
     verdict: str
 

@@ -177,6 +177,11 @@ def test_unfit_candidates_are_asked_for_once_more_together(server, open_worker, 
     assert (usage.calls, usage.asked_again, dict(usage.unusable)) == (2, 2, {})
 
 
+def test_candidates_are_eight_a_call_at_most(server, ask):
+    assert len([sample for sample in ask(samples=19, candidates=True) if sample.reply]) == 19
+    assert server.stats()["requests"] == 3
+
+
 def test_candidates_that_are_missing(server, ask):
     server.script({"candidates": 2})
     samples = ask(samples=4, candidates=True, run_id="missing")

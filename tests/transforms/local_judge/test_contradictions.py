@@ -1,5 +1,8 @@
 import pytest
 
+from turnwise.transforms.local_judge.claims import read_claim
+from turnwise.transforms.local_judge.contradictions import contradiction
+from turnwise.transforms.local_judge.evidence import Evidence
 from turnwise.transforms.local_judge.grounding import ground
 
 
@@ -11,15 +14,12 @@ def verdict(sentence, evidence):
 RETURNS = "Returns, if unused, are not accepted."
 DOGS = "Dogs are not allowed, but cats are welcome."
 BUILT = "The hotel (built 1900) does not offer breakfast."
-CONTRACT = "The contract starts on Monday, ends in June, and costs 100 euros."
 VERTRAG = "Der Vertrag beginnt am Montag, endet im Juni und kostet 100 Euro."
 KEIYAKU = "契約は月曜日に始まり、6月に終わります。"
 GYEYAK = "계약은 월요일에 시작하고, 6월에 끝납니다."
-VOUCHERS = "Vouchers expire after 12 months and cannot be extended."
 COUPON = "クーポンは12か月で失効し延長できません。"
 FAIR = "The fair is on Monday. The market is on Friday."
 MESSE = "Die Messe ist am Montag. Der Markt ist am Freitag."
-COSTS = "The museum costs 20 euros. The guide costs 5 dollars."
 TRIAL = "The trial lasts 30 days. The plan lasts 12 months."
 SUITE = "The suite has three bedrooms and two bathrooms."
 ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
@@ -29,51 +29,24 @@ ACME = "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million dollars."
     ("evidence", "sentence", "said"),
     [
         (RETURNS, "Returns, if unused, are accepted.", "contrary"),
-        (DOGS, "Dogs are allowed.", "contrary"),
         ("犬は、残念ですが、利用できません。", "犬は、残念ですが、利用できます。", "contrary"),
-        ("개는, 아쉽지만, 이용할 수 없습니다.", "개는, 아쉽지만, 이용할 수 있습니다.", "contrary"),
-        (CONTRACT, "The contract starts on Monday, ends in July, and costs 100 euros.", "“june”, not “july”"),
         (ACME, "Acme Corp. acquired Beta Ltd. in May 2019 for 3.5 million dollars.", "“march”, not “may”"),
-        (
-            ACME,
-            "Acme Corp. acquired Beta Ltd. in March 2019 for 3.5 million euros.",
-            "“dollars”, not “euros”",
-        ),
         (VERTRAG, "Der Vertrag beginnt am Dienstag, endet im Juni und kostet 100 Euro.", "“montag”"),
         (VERTRAG, "Der Vertrag beginnt am Montag, endet im Juli und kostet 100 Euro.", "“juni”, not “juli”"),
-        (
-            VERTRAG,
-            "Der Vertrag beginnt am Montag, endet im Juni und kostet 100 Dollar.",
-            "“euro”, not “dollar”",
-        ),
         (KEIYAKU, "契約は火曜日に始まり、6月に終わります。", "“月曜日”, not “火曜日”"),
         (GYEYAK, "계약은 화요일에 시작하고, 6월에 끝납니다.", "“월요일”, not “화요일”"),
-        ("会議は午後3時です。", "会議は午前3時です。", "“午後”, not “午前”"),
         ("회의는 오후 3시입니다.", "회의는 오전 3시입니다.", "“오후”, not “오전”"),
-        ("The meeting is at 3 pm.", "The meeting is at 3 am.", "“pm”, not “am”"),
-        ("가격은 140유로입니다.", "가격은 140달러입니다.", "“유로”, not “달러”"),
         ("価格は140ユーロです。", "価格は140ドルです。", "“ユーロ”, not “ドル”"),
-        ("The disk has 512 GB.", "The disk has 512 MB.", "“gb”, not “mb”"),
         ("The distance is 12 km.", "The distance is 12 miles.", "“km”, not “miles”"),
         ("It is 20 °C outside.", "It is 20 °F outside.", "“°c”, not “°f”"),
-        (FAIR, "The fair is on Friday.", "“monday”, not “friday”"),
         (MESSE, "Die Messe ist am Freitag.", "“montag”, not “freitag”"),
         ("The fair is in May. The market is in June.", "The fair is in June.", "“may”, not “june”"),
-        (COSTS, "The museum costs 20 dollars.", "“euros”, not “dollars”"),
         (TRIAL, "The trial lasts 30 months.", "“days”, not “months”"),
-        ("The bag may weigh 23 kg. The box may weigh 40 lb.", "The bag may weigh 23 lb.", "“kg”, not “lb”"),
-        ("The tour takes two hours at the most.", "The tour takes three hours.", "“two”, not “three”"),
         (SUITE, "The suite has two bedrooms.", "“three”, not “two”"),
-        ("Die Tour dauert zwei Stunden.", "Die Tour dauert drei Stunden.", "“zwei”, not “drei”"),
-        ("Le trajet dure 3 heures.", "Le trajet dure 3 minutes.", "“heures”, not “minutes”"),
         ("La garantía es de 2 años.", "La garantía es de 2 meses.", "“años”, not “meses”"),
-        ("The wind is 20 km/h strong.", "The wind is 20 mph strong.", "“km/h”, not “mph”"),
         ("Le parking est gratuit.", "Le parking n’est plus gratuit.", "contrary"),
         ("Il n'y a aucune piscine.", "Il y a une piscine.", "contrary"),
-        ("The lamp is out of stock.", "The lamp is in stock.", "contrary"),
         ("The shop is closed on Sundays.", "The shop is closed on Mondays.", "“sundays”, not “mondays”"),
-        ("Der Shop ist sonntags geschlossen.", "Der Shop ist montags geschlossen.", "“sonntags”, not"),
-        (VOUCHERS, "Vouchers expire after 12 months and can be extended.", "contrary"),
         ("朝食は料金に含まれていません。", "朝食は料金に含まれています。", "contrary"),
     ],
 )
@@ -89,83 +62,38 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
     ("evidence", "sentence"),
     [
         (DOGS, "Dogs are not allowed."),
-        (DOGS, "Cats are welcome."),
         (BUILT, "The hotel does not offer breakfast."),
-        ("Guests without a reservation are not admitted.", "Guests with a reservation are admitted."),
-        ("If the account is locked, payment is not possible.", "Payment is possible."),
         ("Die Zahlung ist nicht möglich, wenn das Konto gesperrt ist.", "Die Zahlung ist möglich."),
-        ("口座が凍結された場合、支払いはできません。", "支払いはできます。"),
         ("계좌가 정지된 경우, 결제할 수 없습니다.", "결제할 수 있습니다."),
         (FAIR, "The market is on Friday."),
-        ("The fair is on Monday. It is repeated on Friday.", "The fair is on Friday."),
         ("The museum costs 20 euros. In Boston it costs 20 dollars.", "The museum costs 20 dollars."),
         (TRIAL, "The plan lasts 12 months."),
-        (SUITE, "The suite has 3 bedrooms."),
         ("The tour takes 2 hours. Three guides lead it.", "The tour takes two hours."),
-        (VOUCHERS, "Vouchers expire after 12 months."),
-        ("Vouchers expire after 12 months.", VOUCHERS),
         (COUPON, "クーポンは12か月で失効します。"),
-        ("Orders ship within 2 days and cannot be cancelled.", "Orders ship within 2 days."),
         ("The plan costs $20 a month with no contract.", "The plan costs $20 a month."),
         ("The store does not open on Sundays and closes at 6 pm.", "The store closes at 6 pm."),
-        ("Late check-out is possible but not guaranteed.", "Late check-out is possible."),
         ("Guests without a reservation pay 20 euros.", "Guests pay 20 euros."),
         ("Der Gutschein gilt zwölf Monate und ist nicht übertragbar.", "Der Gutschein gilt zwölf Monate."),
-        ("El bono caduca a los 12 meses y no es transferible.", "El bono caduca a los 12 meses."),
         ("Le bon est valable 12 mois et n'est pas remboursable.", "Le bon est valable 12 mois."),
-        ("바우처는 12개월 후 만료되며 연장할 수 없습니다.", "바우처는 12개월 후 만료됩니다."),
-        ("优惠券有效期为12个月且不可转让。", "优惠券有效期为12个月。"),
         ("Le billet n'est valable que 12 mois.", "Le billet est valable 12 mois."),
-        ("Les chèques ne sont pas acceptés.", "Les chèques ne sont plus acceptés."),
-        (
-            "The rate is non-refundable and includes breakfast.",
-            "The rate is not refundable and includes breakfast.",
-        ),
         ("The lamp is not in stock.", "The lamp is out of stock."),
-        ("Out-of-stock items ship in May.", "Items that are out of stock ship in May."),
         ("The pool is currently closed.", "The pool is closed."),
         ("Pets are currently not allowed.", "Pets are not allowed."),
-        ("Tickets are refundable until noon, not after.", "Tickets are refundable until noon."),
         ("Valet parking is free.", "Parking is not free."),
-        ("No, dogs are allowed.", "Dogs are allowed."),
-        ("The shop is open on Monday and Tuesday.", "The shop is open on Tuesday."),
         ("The shop is open Monday to Friday.", "The shop is open Wednesday."),
-        ("Der Laden ist Montag bis Freitag geöffnet.", "Der Laden ist Mittwoch geöffnet."),
         ("店は月曜日から金曜日まで開いています。", "店は水曜日開いています。"),
         ("가게는 월요일부터 금요일까지 엽니다.", "가게는 수요일 엽니다."),
-        ("A night costs 149 euros, a week 900 dollars.", "A night costs 149 euros."),
         ("The trip takes 24 hours, more or less.", "The trip takes one day, more or less."),
         ("No later than 5 May the parcel arrives.", "The parcel arrives by 5 May."),
-        ("No fewer than 5 guests are allowed.", "5 guests are allowed."),
         ("Not only dogs, but cats are allowed in the garden.", "Dogs, cats are allowed in the garden."),
-        ("You cannot cancel unless you pay the fee.", "You can cancel if you pay the fee."),
-        ("It is not impossible to cancel the order.", "It is possible to cancel the order."),
         ("Das Zimmer ist nicht nur groß.", "Das Zimmer ist groß."),
-        ("この部屋は広いだけでなく、静かです。", "この部屋は広い、静かです。"),
         ("이 방은 넓을 뿐만 아니라 조용합니다.", "이 방은 넓고 조용합니다."),
         ("会議は午後3時です。", "会議は15時です。"),
-        ("회의는 오후 3시입니다.", "회의는 15시입니다."),
         ("会議は15時です。", "会議は午後3時です。"),
         ("価格は3万5千円です。", "価格は35000円です。"),
-        ("가격은 3만 5천 원입니다.", "가격은 35,000원입니다."),
         ("価格は35,000円です。", "価格は3万5千円です。"),
-        ("Der Preis ist 5 €.", "Der Preis ist 5 Euro."),
-        ('{"unread_messages":0}', "There are no unread messages."),
         ('{"seats_left":0,"id":5}', "No seats are left."),
-        ("Tickets cost 3 euros for adults and 2 euros for children.", "Tickets cost 2 euros for children."),
         ("The gym opens at 6 am on weekdays and at 8 am on weekends.", "The gym opens at 8 am on weekends."),
-        (
-            "Das Ticket kostet 20 Euro für Erwachsene und 10 Euro für Kinder.",
-            "Das Ticket kostet 10 Euro für Kinder.",
-        ),
-        (
-            "A refund takes 5 days by card and takes 10 days by bank transfer.",
-            "By bank transfer, a refund takes 10 days.",
-        ),
-        (
-            "The shop is open from 9 am to 6 pm from Monday to Friday and from 10 am to 4 pm on Saturday.",
-            "On Saturday the shop is open from 10 am to 4 pm.",
-        ),
         ("The march on Rome, it seems, may be on Monday.", "The march on Rome, it seems, may be on Monday."),
     ],
 )
@@ -173,3 +101,63 @@ def test_one_change_in_a_sentence_with_any_punctuation(evidence, sentence, said,
 def test_the_same_in_other_words_is_not_refuted(evidence, sentence, around):
     found = verdict(sentence, around.format(evidence))
     assert found.label != "contradictory" and "No evidence holds" not in found.reason
+
+
+POOL = "The pool is open 5 days a week. The sauna, which is not free, is open every day."
+
+
+def look(claim, *pieces):
+    content = read_claim(claim).content
+    return *Evidence(pieces).look_up(content), sum(content.values())
+
+
+def test_the_quote_is_the_sentence_that_says_most():
+    span, weight, total = look("The sauna is open every day.", POOL)
+    assert span.quote == "sauna, which is not free, is open every day"
+    assert span.context == f"\n{POOL}\n"
+    assert weight == total
+
+
+def test_pieces_never_share_a_window():
+    _, weight, total = look("The sauna is open.", "The sauna", "is open")
+    assert weight == total / 2
+
+
+@pytest.mark.parametrize("filler", [0, 23, 47, 49, 200])
+def test_neighbouring_words_are_found_wherever_they_stand(filler):
+    span, weight, total = look(
+        "The sauna is open.", "word " * filler + "the sauna is open" + " word" * filler
+    )
+    assert span.quote == "sauna is open"
+    assert weight == total
+
+
+def test_nothing_shared():
+    assert look("The sauna is open.", "", "no such thing")[0] is None
+    assert Evidence([]).look_up({"x": 1.0}) == (None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("claim", "text", "expected"),
+    [
+        ("The pool is open 6 days a week.", POOL, "It says “5”, not “6”."),
+        ("The sauna is open 6 days.", POOL, None),
+        (
+            "The pool is not open 5 days a week.",
+            POOL,
+            "It says the contrary: “The pool is open 5 days a week”.",
+        ),
+        ("It costs 5 euros.", "It costs 5 euros, not 6 euros.", None),
+        ("It opens at 10:30.", "It opens at 11:30.", "It says “11:30”, not “10:30”."),
+    ],
+)
+def test_contradictions(claim, text, expected):
+    span, weight, _ = look(claim, text)
+    assert contradiction(read_claim(claim), span, weight, "It") == expected
+
+
+def test_a_clause_that_is_not_whole_is_no_ground_for_a_contradiction():
+    for count, is_contradicted in ((30, True), (120, False)):
+        claim = " ".join(["open"] * count)
+        span, weight, _ = look(claim, "not " + claim)
+        assert (contradiction(read_claim(claim), span, weight, "It") is not None) is is_contradicted

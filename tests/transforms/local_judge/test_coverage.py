@@ -81,6 +81,8 @@ YEARS = (
             "“9,000”",
         ),
         ("It had 2001 albums.", YEARS, None),
+        ("They won 5 gold and 5 silver cups.", "They won two gold and five silver cups.", "“two”, not “5”"),
+        ("The hall had 40 seats.", "The old theatre had 90 seats and a bar in 1990.", None),
     ],
 )
 def test_a_number_in_the_place_of_another(said, evidence, reason):

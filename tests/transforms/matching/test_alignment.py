@@ -1,12 +1,20 @@
+from itertools import permutations
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import turnwise
 from turnwise.schemas.conversation import ExpectedTurn, ToolCall, Turn
-from turnwise.transforms.matching.alignment import align, align_in_order, turn_similarity
+from turnwise.transforms.matching.alignment import (
+    align,
+    align_in_order,
+    best_assignment,
+    count_matches,
+    equal_matches,
+    turn_similarity,
+)
 from turnwise.transforms.matching.sample import EXTRA_TURN, MISSING_TURN, pair_turns
-from turnwise.transforms.text.rouge import rouge
 
 SENTENCES = ["hello there", "book a flight", "cancel my flight", "", None, "서울 날씨", "我要退款", "grazie"]
 TOOLS = st.none() | st.lists(st.sampled_from("abc"), max_size=2)
@@ -93,23 +101,6 @@ def test_a_band_gives_what_the_whole_table_gives(rows, columns, width, shares):
     assert banded(rows, columns, similarity, width) == full_alignment(rows, columns, similarity)
 
 
-@given(st.data())
-def test_a_band_gives_what_the_whole_table_gives_for_texts_that_are_alike(data):
-    words = st.lists(st.sampled_from(["hi", "book", "a", "flight"]), max_size=3).map(" ".join)
-    texts = data.draw(st.lists(words, min_size=1, max_size=15))
-    kept = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=15).map(sorted))
-    more = data.draw(st.lists(words, max_size=3))
-    golden, recorded = goldens(*texts), turns(*(texts[i] for i in kept), *more)
-
-    def similarity(i, j):
-        return turn_similarity(golden[i], recorded[j])
-
-    whole = full_alignment(len(golden), len(recorded), similarity)
-    for width in (0, 1, 2, 16):
-        assert banded(len(golden), len(recorded), similarity, width) == whole
-    assert align(golden, recorded) == whole
-
-
 @pytest.mark.parametrize("share", [1.0, 0.6])
 def test_turns_that_are_alike_are_compared_near_the_diagonal_only(share):
     compared = []
@@ -122,32 +113,6 @@ def test_turns_that_are_alike_are_compared_near_the_diagonal_only(share):
     assert len(pairs) == 1000
     assert sum(None in pair for pair in pairs) == 1
     assert sum(compared) < 50_000
-
-
-@given(EXPECTED, ACTUAL)
-def test_similarity_is_the_rouge_of_the_words_and_the_share_of_the_tools(expected, actual):
-    for want in expected:
-        for turn in actual:
-            said, wanted = (turn.user or "").strip(), (want.user or "").strip()
-            user = 1.0 if said == wanted else rouge(want.user or "", turn.user or "").fmeasure
-            names, made = ({call.name for call in each.tool_calls or ()} for each in (want, turn))
-            whole = (2.0 * user + len(names & made) / len(names | made)) / 3.0 if names else user
-            assert turn_similarity(want, turn) == whole
-
-
-@given(EXPECTED, ACTUAL)
-def test_similarity_is_a_share(expected, actual):
-    for want in expected:
-        for turn in actual:
-            assert 0.0 <= turn_similarity(want, turn) <= 1.0
-
-
-@given(ACTUAL)
-def test_a_recording_of_the_golden_is_aligned_turn_by_turn(turns):
-    golden = [ExpectedTurn(user=turn.user, tool_calls=turn.tool_calls) for turn in turns]
-    assert sum(
-        turn_similarity(golden[i], turns[j]) for i, j in align(golden, turns) if None not in (i, j)
-    ) == pytest.approx(len(turns))
 
 
 SIMILARITIES = [
@@ -235,3 +200,108 @@ def test_without_a_golden_every_turn_stands_alone():
         (0, None, "a", None),
         (1, None, "b", None),
     ]
+
+
+def weight_matrices(weight):
+    sizes = st.tuples(st.integers(0, 5), st.integers(0, 5))
+    return sizes.flatmap(
+        lambda size: st.lists(
+            st.lists(weight, min_size=size[1], max_size=size[1]), min_size=size[0], max_size=size[0]
+        )
+    )
+
+
+def all_assignments(rows, columns):
+    places = [*range(columns), *[None] * rows]
+    return {tuple(order) for order in permutations(places, rows)} if rows else {()}
+
+
+def total(weights, partners):
+    return sum(weights[i][j] for i, j in enumerate(partners) if j is not None)
+
+
+def best_total(weights):
+    columns = len(weights[0]) if weights else 0
+    return max(
+        total(weights, partners)
+        for partners in all_assignments(len(weights), columns)
+        if all(j is None or weights[i][j] > 0 for i, j in enumerate(partners))
+    )
+
+
+def assert_one_to_one(partners, rows, columns):
+    used = [j for j in partners if j is not None]
+    assert len(partners) == rows
+    assert len(used) == len(set(used))
+    assert all(0 <= j < columns for j in used)
+
+
+@given(weight_matrices(st.integers(-1, 4).map(lambda n: n / 2)))
+@example([[1.5, 2.0], [0.0, 2.0]])
+@example([[-5.0, -1.0], [-1.0, -5.0]])
+def test_best_assignment_is_as_good_as_the_best_of_all(weights):
+    partners = best_assignment(weights)
+    assert_one_to_one(partners, len(weights), len(weights[0]) if weights else 0)
+    assert all(j is None or weights[i][j] > 0 for i, j in enumerate(partners))
+    assert total(weights, partners) == pytest.approx(best_total(weights), abs=1e-9)
+
+
+TIES = [
+    ([[1.0, 1.0], [1.0, 1.0]], [0, 1]),
+    ([[1.0, 1.0, 1.0]], [0]),
+    ([[0.0, 0.0]], [None]),
+    ([], []),
+    ([[1.0, 2.0], [1.0, 2.0]], [0, 1]),
+]
+
+
+@pytest.mark.parametrize(("weights", "wanted"), TIES)
+def test_ties_go_by_order(weights, wanted):
+    assert best_assignment(weights) == wanted
+
+
+def matching_size(fits):
+    columns = len(fits[0]) if fits else 0
+    return max(
+        sum(j is not None for j in partners)
+        for partners in all_assignments(len(fits), columns)
+        if all(j is None or fits[i][j] for i, j in enumerate(partners))
+    )
+
+
+@given(weight_matrices(st.booleans()))
+@example([[True, True], [True, False]])
+def test_count_matches_finds_a_maximum_matching(fits):
+    columns = len(fits[0]) if fits else 0
+    partners = count_matches(range(len(fits)), range(columns), lambda i, j: fits[i][j])
+    assert_one_to_one(partners, len(fits), columns)
+    assert all(j is None or fits[i][j] for i, j in enumerate(partners))
+    assert sum(j is not None for j in partners) == matching_size(fits)
+
+
+EQUALS = [("ab", "ba", [1, 0]), ("aaa", "a", [0, None, None]), ("ab", "", [None, None]), ("", "ab", [])]
+
+
+@pytest.mark.parametrize(("expected", "actual", "wanted"), EQUALS)
+def test_equal_elements_are_paired_in_order(expected, actual, wanted):
+    assert equal_matches(expected, actual) == wanted
+
+
+@given(st.lists(st.integers(0, 3), max_size=6), st.lists(st.integers(0, 3), max_size=6))
+def test_equal_elements_are_paired_as_often_as_can_be(expected, actual):
+    partners = equal_matches(expected, actual)
+    assert_one_to_one(partners, len(expected), len(actual))
+    assert all(j is None or expected[i] == actual[j] for i, j in enumerate(partners))
+    wanted = count_matches(expected, actual, int.__eq__)
+    assert len(partners) - partners.count(None) == len(wanted) - wanted.count(None)
+
+
+def test_a_chain_of_thousands_is_moved_along():
+    """Every element prefers the next place; the last one makes all the others step back."""
+    size = 2000
+    fits = [{i, i + 1} for i in range(size - 1)] + [{size - 1}]
+    order = [*range(1, size), 0]
+    expected = [fits[i] for i in order]
+    partners = count_matches(expected, range(1, size), lambda want, place: place in want)
+    assert partners.count(None) == 1
+    assert_one_to_one(partners, size, size - 1)

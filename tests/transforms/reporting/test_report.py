@@ -154,6 +154,10 @@ def test_chance_does_not_stand_out_and_what_would_is_stated() -> None:
     assert figure.detectable == pytest.approx(0.614, abs=0.001)
 
 
+def test_a_slice_of_everything_says_nothing() -> None:
+    assert ("language", "en") not in slices_of([sliced("PASS"), sliced("FAIL")], [V1])
+
+
 def test_what_is_not_decided_is_no_failure_and_no_pass() -> None:
     entries = [sliced(None, tags=["x"]), sliced("PASS", tags=["x"]), sliced("PASS")]
     (figure,) = slices_of(entries, [V1])["tag", "x"].figures[STATUS]

@@ -98,6 +98,7 @@ def test_the_families_are_all_there():
     assert len(JUDGED) == 20
 
 
+TRUE = {"match": "number", "tolerance": True}
 WRONG_CRITERIA = [
     (
         {"response_match_scor": 1},
@@ -105,13 +106,9 @@ WRONG_CRITERIA = [
     ),
     ({"zzzzzz": 1}, "criteria.zzzzzz: unknown criterion"),
     ({"response_match_score": None}, "None is neither a threshold nor an object"),
-    ({"response_match_score": "high"}, "'high' is neither a threshold nor an object"),
-    ({"response_match_score": [1]}, "[1] is neither a threshold nor an object"),
     ({"response_match_score": "nan"}, "'nan' is neither a threshold nor an object"),
-    ({"response_match_score": "0.5"}, "'0.5' is neither a threshold nor an object"),
     ({"response_match_score": True}, "True is neither a threshold nor an object"),
     ({"response_match_score": {"threshold": True}}, "must be a finite number, not True"),
-    ({"response_match_score": {"threshold": "0.5"}}, "must be a finite number, not '0.5'"),
     (
         {"response_match_score": 1.5},
         "1.5 can never be a value of response_match_score; those are from 0 to 1",
@@ -126,11 +123,9 @@ WRONG_CRITERIA = [
     ({"turn_latency": -1}, "-1 can never be a value of turn_latency; those are at least 0"),
     ({"grounding_score": {"threshold": 0, "claim_threshold": "0.5"}}, "claim_threshold: "),
     ({"grounding_score": {"threshold": 0, "claim_threshold": True}}, "claim_threshold: "),
-    ({"response_match_score": {"threshold": "high"}}, "criteria.response_match_score: threshold: "),
     ({"response_match_score": {"treshold": 1}}, "treshold: unknown field (did you mean threshold?)"),
     ({"response_match_score": {"rouge_type": "rouge9"}}, "criteria.response_match_score: rouge_type: "),
     ({"tool_trajectory_avg_score": {"match_type": "InOrder"}}, "match_type: 'InOrder' is none of EXACT"),
-    ({"tool_trajectory_avg_score": {"ignore_args": "maybe"}}, "ignore_args: "),
     (
         {"tool_trajectory_avg_score": {"argument_matchers": {"*": {"x": "fuzzy"}}}},
         "argument_matchers.*.x.match: ",
@@ -156,13 +151,18 @@ WRONG_CRITERIA = [
         {"safety_v1": {"judge_model_options": {"parallelism_limit": 0}}},
         "judge_model_options.parallelism_limit: ",
     ),
-    ({"safety_v1": {"judge_model_options": {"sampels": 1}}}, "judge_model_options.sampels: unknown field"),
     (
         {RUBRIC_BASED[0]: {"rubrics": [{"rubric_id": "r", "rubric_content": "brief"}]}},
         "rubrics.0.rubric_content: ",
     ),
     ({RUBRIC_BASED[0]: {"rubrics": [{"rubric_content": {}}]}}, "rubrics.0."),
     ({}, "criteria: names no criterion"),
+    # Flags and numbers are JSON's: true is no number, and a text is no flag.
+    ({"tool_trajectory_avg_score": {"ignore_args": "yes"}}, "ignore_args: "),
+    ({"tool_trajectory_avg_score": {"argument_matchers": {"*": {"a": TRUE}}}}, "tolerance: "),
+    ({"response_match_score": {"adk_compat": "true"}}, "adk_compat: "),
+    ({"token_usage_v1": {"adk_compat": 1}}, "adk_compat: "),
+    ({"final_response_match_v2": {"judge_model_options": {"num_samples": True}}}, "num_samples: "),
 ]
 
 
@@ -177,10 +177,7 @@ def test_wrong_criteria(criteria, message):
 NOT_FINITE = [
     '{"criteria": {"response_match_score": NaN}}',
     '{"criteria": {"response_match_score": Infinity}}',
-    '{"criteria": {"response_match_score": -Infinity}}',
-    '{"criteria": {"response_match_score": 1e999}}',
     '{"criteria": {"response_match_score": {"threshold": NaN}}}',
-    '{"criteria": {"response_match_score": {"threshold": Infinity}}}',
 ]
 
 
@@ -222,16 +219,13 @@ def test_gates_of_the_app_lie_on_their_scales(golden, message):
 WRONG_TEXTS = [
     ("", "mine: "),
     ("[]", "mine: must hold a JSON object, not list"),
-    ("null", "mine: must hold a JSON object, not NoneType"),
     ('{"criteria": {},}', "mine: "),
-    ('{"criteria": {"a": 1} // why\n}', "mine: "),
     ("\ufeff{}", "mine: "),
     ('{"criteria": {"safety_v1": 1, "safety_v1": 0}}', "mine: duplicate key 'safety_v1'"),
     ('{"criteria": {"safety_v1": {"threshold": 1, "threshold": 0}}}', "mine: duplicate key 'threshold'"),
     ('{"adk_compat": true, "adk_compat": false}', "mine: duplicate key 'adk_compat'"),
     ('{"critera": {}}', "mine: critera: unknown field (did you mean criteria?)"),
     ('{"criteria": null}', "mine: criteria: "),
-    ('{"criteria": []}', "mine: criteria: "),
     ('{"adk_compat": "perhaps"}', "mine: adk_compat: "),
     ('{"ces": {"unexpected_response": "IGNORE"}}', "mine: ces.unexpected_response: "),
     ('{"ces": {"unexpected": "FAIL"}}', "mine: ces.unexpected: unknown field"),
@@ -342,3 +336,90 @@ def test_a_custom_metric_needs_a_threshold(value):
 
 def test_no_custom_metrics_as_null():
     assert len(build({"response_match_score": 0.8}, custom_metrics=None)) == 1
+
+
+def test_whole_numbers_are_tolerances():
+    whole = {"*": {"a": {"match": "number", "tolerance": 1, "relative_tolerance": 0.1}}}
+    assert only("tool_trajectory_avg_score", {"argument_matchers": whole}).argument_matchers
+
+
+# Alerts
+
+ALERT = {"name": "quality", "criterion": "evaluation_status", "measure": "pass_rate", "below": 0.8}
+
+
+def parse_alerts(*rules, **fields):
+    return parse_config(json.dumps({"alerts": rules, **fields}))
+
+
+def test_a_rule_and_its_defaults():
+    (rule,) = parse_alerts(ALERT).alerts
+    assert (rule.level, rule.app_version, rule.above, rule.drop, rule.min_count) == (
+        None,
+        "*",
+        None,
+        None,
+        20,
+    )
+    (rule,) = parse_alerts({**ALERT, "drop": {}}).alerts
+    assert (rule.drop.baseline, rule.drop.significance) == (1, 0.05)
+    assert parse_config("{}").alerts == []
+
+
+FINE_ALERTS = [
+    {"criterion": "turn_latency", "measure": "p99", "below": None, "above": 5},
+    {"criterion": "response_match_score", "measure": "mean", "level": "turn"},
+    {"measure": "count", "below": 1000},
+    {"below": 0},
+    {"below": 1},
+]
+
+
+@pytest.mark.parametrize("fields", FINE_ALERTS)
+def test_rules_that_are_fine(fields):
+    assert len(parse_alerts({**ALERT, **fields}).alerts) == 1
+
+
+WRONG_ALERTS = [
+    ({"nam": "x"}, "alerts.0.nam: unknown field (did you mean name?)"),
+    ({"name": ""}, "alerts.0.name: "),
+    ({"criterion": "safety_v1"}, "alerts.0.criterion: safety_v1 is not among the config's criteria"),
+    ({"criterion": "turn_latenci"}, "'turn_latenci' is unknown (did you mean turn_latency?)"),
+    ({"criterion": None}, "alerts.0.criterion: "),
+    ({"level": "turn"}, "alerts.0.level: evaluation_status is of whole conversations"),
+    ({"level": "turns"}, "alerts.0.level: "),
+    ({"app_version": ""}, "alerts.0.app_version: "),
+    ({"measure": "median"}, "alerts.0.measure: "),
+    ({"measure": "p50"}, "alerts.0.measure: p50 is of latencies only"),
+    ({"criterion": "response_match_score", "measure": "p99"}, "response_match_score is none"),
+    ({"below": None}, "alerts.0: needs below, above or drop"),
+    ({"below": 80}, "alerts.0: below, above: a pass_rate lies between 0 and 1"),
+    ({"min_count": 0}, "alerts.0.min_count: "),
+    ({"measure": "count", "min_count": 5}, "alerts.0: min_count: does not go with count"),
+    ({"measure": "count", "drop": {}}, "alerts.0: drop: a test is known for mean and pass_rate"),
+    ({"drop": {"baseline": 0}}, "alerts.0.drop.baseline: "),
+    ({"drop": {"significance": 1}}, "alerts.0.drop.significance: "),
+    ({"drop": {"significanse": 0.1}}, "significanse: unknown field (did you mean significance?)"),
+    ({"above": float("inf")}, "alerts.0.above: Input should be a finite number"),
+]
+
+
+@pytest.mark.parametrize(("fields", "message"), WRONG_ALERTS)
+def test_rules_that_are_wrong(fields, message):
+    with pytest.raises(ConfigError) as caught:
+        parse_alerts({**ALERT, **fields})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_are_distinct():
+    with pytest.raises(ConfigError, match=r"alerts\.1\.name: 'quality' stands twice"):
+        parse_alerts(ALERT, ALERT)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"alerts": {}}', '{"alerts": null}', '{"alerts": [7]}', '{"alerts": [{}]}']
+)
+def test_what_is_no_list_of_rules(text):
+    with pytest.raises(ConfigError, match="alerts"):
+        parse_config(text)

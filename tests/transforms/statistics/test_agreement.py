@@ -66,12 +66,16 @@ def test_the_variance_of_clustered_shares_in_whole_numbers(clusters):
     assert found == pytest.approx((float(share), float(size)))
 
 
-def test_the_interval_of_few_labelled_cases(stats):
-    """All are labelled: the labels' own mean and spread, which n / (n - 1) widens once more."""
-    labels = [1.0, 0.0, 0.5, 1.0, 0.25]
-    found = corrected_mean(labels, [1.0, 0.0, 1.0, 1.0, 0.0], [])
-    half = stats.t.ppf(0.975, 4) * np.std(labels, ddof=1) / np.sqrt(5) * np.sqrt(5 / 4)
-    assert found.interval == pytest.approx((np.mean(labels) - half, np.mean(labels) + half))
+@pytest.mark.parametrize("weights", [[1.0] * 5, [4.0, 1.0, 1.0, 1.0, 1.0]])
+def test_the_interval_of_few_labelled_cases(stats, weights):
+    """All are labelled: the labels' own mean and spread, which their effective number widens once more."""
+    labels, shares = np.asarray([1.0, 0.0, 0.5, 1.0, 0.25]), np.asarray(weights) / sum(weights)
+    design = SampleDesign([*"abcde"], [], weights)
+    found = corrected_mean(labels, [1.0, 0.0, 1.0, 1.0, 0.0], [], design)
+    mean, known = shares @ labels, 1 / (shares**2).sum()
+    variance = ((shares * (labels - mean)) ** 2).sum() * 5 / 4 * known / (known - 1)
+    half = stats.t.ppf(0.975, known - 1) * np.sqrt(variance)
+    assert found.interval == pytest.approx((mean - half, mean + half))
 
 
 def test_scores_of_a_case_that_differ_narrow_nothing():
@@ -109,6 +113,60 @@ def test_corrected_rates_cover_with_unequal_weights():
         found = corrected_rate(people[chosen], list(judge[chosen]), list(judge[rest]), seed, design).interval
         hits += found.low <= people.mean() <= found.high
     assert hits / runs >= 0.93
+
+
+def test_labels_of_next_to_no_weight_narrow_nothing():
+    people, judge = [True, True, False] + [True] * 97, [True] * 100
+    few = corrected_rate(people[:3], judge[:3], [True] * 900, 1).interval
+    design = SampleDesign(
+        [str(i) for i in range(100)], [str(i) for i in range(100, 1000)], [1e9] * 3 + [1.0] * 97
+    )
+    found = corrected_rate(people, judge, [True] * 900, 1, design).interval
+    assert found.high - found.low > 0.9 * (few.high - few.low)
+    mean = corrected_mean([float(own) for own in people], [1.0] * 100, [1.0] * 900, design).interval
+    assert mean.high - mean.low > 1
+
+
+def test_copies_of_scores_narrow_no_interval():
+    generator = np.random.default_rng(0)
+    people = generator.random(1000) < 0.8
+    judge = np.where(generator.random(1000) < 0.2, ~people, people)
+    cases = [str(i) for i in range(1000)]
+    once = corrected_rate(people[:100], judge[:100], judge[100:], 1).interval
+    people, judge, cases = np.repeat(people, 4), np.repeat(judge, 4), [c for c in cases for _ in range(4)]
+    design = SampleDesign(cases[:400], cases[400:])
+    four = corrected_rate(people[:400], judge[:400], judge[400:], 1, design).interval
+    assert four.high - four.low == pytest.approx(once.high - once.low, rel=0.1)
+    naive = corrected_rate(people[:400], judge[:400], judge[400:], 1).interval
+    assert naive.high - naive.low < 0.6 * (four.high - four.low)
+    mean = corrected_mean(people[:400] * 1.0, judge[:400] * 1.0, judge[400:] * 1.0, design)
+    assert mean.interval.high - mean.interval.low == pytest.approx(once.high - once.low, rel=0.15)
+
+
+def test_few_cases_with_many_copies_widen_the_interval_of_a_corrected_rate():
+    """Three cases of eight equal scores: as wide as the posterior of 24 / (8 (3 / 2)^2) scores."""
+    labels, size = [1.0] * 16 + [0.0] * 8, 24 / (8 * (3 / 2) ** 2)
+    design = SampleDesign([str(i // 8) for i in range(24)], [])
+    found = corrected_rate(labels, [True] * 24, [], 0, design).interval
+    draw = np.random.default_rng(1).beta
+    people, unlabelled = draw(2 / 3 * size + 0.5, size / 3 + 0.5, 1_000_000), draw(0.5, 0.5, 1_000_000)
+    passed = draw(size + 0.5, 0.5, 1_000_000)
+    expected = np.quantile(passed * people + (1 - passed) * unlabelled, [0.025, 0.975])
+    assert found == pytest.approx(tuple(expected), abs=0.012)
+
+
+@pytest.mark.parametrize("rate", [0.9])
+def test_rates_corrected_by_error_rates_cover(rate):
+    generator, hits = np.random.default_rng(0), 0
+    for _ in range(400):
+        people = generator.random(600) < rate
+        judge = np.where(generator.random(600) < 0.2, ~people, people)
+        one, other = generator.binomial([60, 60], 0.8)
+        found = rogan_gladen(
+            int(judge.sum()), 600, Confusion(int(one), 60 - int(other), 60 - int(one), int(other))
+        )
+        hits += found.low <= rate <= found.high
+    assert 0.92 <= hits / 400 <= 0.995
 
 
 def test_weights_count_by_how_unequal_they_are():

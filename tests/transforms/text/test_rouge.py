@@ -1,6 +1,3 @@
-from itertools import pairwise
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,21 +6,14 @@ from rouge_score.rouge_scorer import RougeScorer
 from turnwise.transforms.text.rouge import has_tokens, rouge, rouge_tokens
 
 TYPES = ["rouge1", "rouge2", "rougeL"]
-
 NUMBERS = [
     ("서울의 날씨가 맑다", "서울 날씨는 맑습니다", 0.7059),
-    ("東京は晴れ", "とうきょうは はれ", 0.3077),
     ("人々", "人人", 0.5),
-    ("㐂㐂a", "㐂㐂b", 0.0),
-    ("والطقس", "الطقس", 0.0),
     ("Погода в Москве солнечная", "погода Москвы солнечна", 0.2857),
     ("Straße", "strasse", 0.0),
-    ("İstanbul", "istanbul", 0.0),
     ("ｶﾀｶﾅ", "カタカナ", 1.0),
-    ("3.14", "3 14", 1.0),
     ("วันนี้อากาศดี", "อากาศดีวันนี้", 1.0),
     ("dying skies news", "die sky new", 2 / 3),
-    ("👍👍", "👍👍", 0.0),
 ]
 
 
@@ -33,13 +23,7 @@ def test_numbers_of_google_adk(left, right, wanted):
     assert rouge(right, left).fmeasure == rouge(left, right).fmeasure
 
 
-IDENTICAL = [
-    "서울의 날씨가 맑다",
-    "Погода в Москве",
-    "วันนี้อากาศดี",
-    "សួស្តី",
-    "iPhone16を購入",
-]
+IDENTICAL = ["서울의 날씨가 맑다", "Погода в Москве", "วันนี้อากาศดี", "សួស្តី", "iPhone16を購入"]
 
 
 @pytest.mark.parametrize("text", IDENTICAL)
@@ -116,25 +100,9 @@ def test_ascii_texts_score_as_rouge_score_does(reference, candidate):
     assert_bit_equal(REFERENCE, reference, candidate)
 
 
-@given(st.lists(ASCII_WORD, min_size=2, max_size=8), st.randoms())
-def test_reordered_and_cut_texts_score_as_rouge_score_does(words, random):
-    shuffled = random.sample(words, len(words))[: random.randint(1, len(words))]
-    assert_bit_equal(REFERENCE, " ".join(words), " ".join(shuffled))
-
-
 @pytest.mark.parametrize("line", WORDS)
 def test_the_stems_of_irregular_words(line):
     assert rouge_tokens(line) == REFERENCE._tokenizer.tokenize(line)
-
-
-def test_the_lines_of_the_pages_score_as_rouge_score_does():
-    root = Path(__file__).parents[3]
-    pages = [root / "README.md", root / "LICENSE", *sorted((root / "docs").glob("*.md"))]
-    lines = [line[:400] for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
-    pairs = [pair for pair in pairwise(filter(str.isascii, lines)) if all(pair)][::3]
-    assert len(pairs) > 1000
-    for reference, candidate in pairs:
-        assert_bit_equal(REFERENCE, reference, candidate)
 
 
 def test_long_words_score_as_rouge_score_does():
@@ -148,14 +116,6 @@ SCRIPTS = st.text(st.sampled_from("ab 가나我爱はカวันนี้ສະ
 @given(st.one_of(SCRIPTS, st.text(max_size=12)), st.one_of(SCRIPTS, st.text(max_size=12)))
 def test_any_texts_score_as_rouge_score_does_over_the_same_tokens(reference, candidate):
     assert_bit_equal(OVER_OWN_TOKENS, reference, candidate)
-
-
-@given(SCRIPTS, SCRIPTS)
-def test_rouge_1_and_rouge_l_are_symmetric_shares(left, right):
-    for kind in TYPES:
-        score = rouge(left, right, kind)
-        assert 0.0 <= score.fmeasure <= 1.0
-        assert score.fmeasure == rouge(right, left, kind).fmeasure
 
 
 RANGES = [

@@ -65,12 +65,7 @@ def test_different_words_are_not(first, second):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("It is not open", True),
-        ("予約できません", True),
-        ("환불이 가능합니다", False),
-        ("не работает", True),
-    ],
+    [("It is not open", True), ("予約できません", True), ("환불이 가능합니다", False), ("не работает", True)],
 )
 def test_negation(text, expected):
     assert is_negated(words(text)) is expected

@@ -1,7 +1,7 @@
 """The conversations of a run as a comparison sees them: what each criterion gave, from rows of scores."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
@@ -126,7 +126,9 @@ class Summary(NamedTuple):
     sampled_out: Sequence[str] = ()
 
 
-class _Key(NamedTuple):
+class ScoredId(NamedTuple):
+    """A conversation of an app version."""
+
     conversation_id: str
     app_version: str | None
 
@@ -141,6 +143,9 @@ class _Scores(NamedTuple):
         return self.rows[0]["revision"]
 
 
+_Revised = TypeVar("_Revised", _Scores, Summary)
+
+
 def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[ComparedConversation]:
     """Returns the conversations of a run with what every criterion gave them.
 
@@ -151,17 +156,17 @@ def collect(rows: Iterable[ScoreRow], summaries: Iterable[Summary]) -> list[Comp
         rows: Score rows, those of one conversation in a row.
         summaries: One per result.
     """
-    scored: dict[_Key, list[_Scores]] = {}
+    scored: dict[ScoredId, list[_Scores]] = {}
     for scores in _by_conversation(rows):
         first = scores.rows[0]
-        scored.setdefault(_Key(first["conversation_id"], first["app_version"]), []).append(scores)
-    ended: dict[_Key, list[Summary]] = {}
+        scored.setdefault(ScoredId(first["conversation_id"], first["app_version"]), []).append(scores)
+    ended: dict[ScoredId, list[Summary]] = {}
     for summary in summaries:
-        ended.setdefault(_Key(summary.conversation_id, summary.app_version), []).append(summary)
+        ended.setdefault(ScoredId(summary.conversation_id, summary.app_version), []).append(summary)
     return [
         _conversation(key, own, summary)
         for key in dict.fromkeys([*ended, *scored])
-        for own, summary in _joined(_latest(scored.get(key, [])), _latest_of(ended.get(key, [])))
+        for own, summary in _joined(_latest(scored.get(key, [])), _latest(ended.get(key, [])))
     ]
 
 
@@ -197,14 +202,9 @@ def _is_next(row: ScoreRow, last: ScoreRow, seen: set[str]) -> bool:
     return before is None or (turn is not None and turn < before)
 
 
-def _latest(scores: Sequence[_Scores]) -> list[_Scores]:
-    last = max((own.revision for own in scores), default=0)
-    return [own for own in scores if own.revision == last]
-
-
-def _latest_of(summaries: Sequence[Summary]) -> list[Summary]:
-    last = max((summary.revision for summary in summaries), default=0)
-    return [summary for summary in summaries if summary.revision == last]
+def _latest(found: Sequence[_Revised]) -> list[_Revised]:
+    last = max((own.revision for own in found), default=0)
+    return [own for own in found if own.revision == last]
 
 
 def _joined(
@@ -222,12 +222,14 @@ def _joined(
         yield own, None
 
 
-def _conversation(key: _Key, scores: _Scores | None, summary: Summary | None) -> ComparedConversation:
+def _conversation(key: ScoredId, scores: _Scores | None, summary: Summary | None) -> ComparedConversation:
     found = ComparedConversation(key.conversation_id, key.app_version)
     if scores is not None:
         first = scores.rows[0]
         found.eval_id, found.language, found.tags = first["eval_id"], first["language"], first["tags"]
-        found.criteria, found.skipped = _observed(scores.rows), frozenset(_skipped(scores.rows))
+        found.criteria = _observed(scores.rows)
+        whole = (row for row in scores.rows if row["turn_index"] is None)
+        found.skipped = frozenset(row["criterion"] for row in whole if row["outcome"] == "SKIPPED")
     if summary is not None:
         found.eval_id, found.task = found.eval_id or summary.eval_id, summary.task
         found.case_digest = summary.case_digest
@@ -258,11 +260,6 @@ def _observed(rows: Iterable[ScoreRow]) -> dict[str, Observed]:
         by_criterion.setdefault(row["criterion"], []).append(row)
     found = {name: _observe(own) for name, own in by_criterion.items()}
     return {name: own for name, own in found.items() if own is not None}
-
-
-def _skipped(rows: Iterable[ScoreRow]) -> Iterator[str]:
-    """Yields the criteria that were skipped for the whole conversation."""
-    return (row["criterion"] for row in rows if row["turn_index"] is None and row["outcome"] == "SKIPPED")
 
 
 def _observe(rows: Sequence[ScoreRow]) -> Observed | None:
@@ -315,13 +312,6 @@ def _text(row: ScoreRow) -> str | None:
 
 
 # Criteria that raised an error on a conversation: they leave it undecided.
-
-
-class ScoredId(NamedTuple):
-    """A conversation of an app version."""
-
-    conversation_id: str
-    app_version: str | None
 
 
 Raised = Mapping[str, Mapping[ScoredId, str]]

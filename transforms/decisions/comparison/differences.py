@@ -28,6 +28,7 @@ from turnwise.transforms.decisions.comparison.estimates import (
     bounds_of,
     calibration_notes,
     difference_of,
+    paired_estimate,
     with_correction,
     word_for,
 )
@@ -48,7 +49,6 @@ from turnwise.transforms.decisions.comparison.values import (
     group_estimate,
     group_values,
     lasting_word,
-    paired_estimate,
     paired_values,
     three_readings,
 )

@@ -122,7 +122,14 @@ def within_scale(detectable: float | None, span: float | None) -> float | None:
     return None if detectable is None or (span is not None and detectable > span) else detectable
 
 
-def paired_shares(cases: PairedRuns, setup: Setup) -> Estimate:
+def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, setup: Setup) -> Estimate:
+    """Estimates the difference over the same cases."""
+    if measure.measure == "pass_rate":
+        return _paired_shares(cases, setup)
+    return _paired_means(cases, setup, measure.span, is_share=False)
+
+
+def _paired_shares(cases: PairedRuns, setup: Setup) -> Estimate:
     """Estimates the difference of pass shares over the same cases.
 
     One run of every case on both sides: McNemar's exact test and Newcombe's interval, widened. Several: the
@@ -131,7 +138,7 @@ def paired_shares(cases: PairedRuns, setup: Setup) -> Estimate:
     sides = cases.a, cases.b
     is_single = bool(cases.names) and all((side.counts == 1).all() for side in sides)
     if not is_single or not all(np.isin(side.means, (0.0, 1.0)).all() for side in sides):
-        return _paired(cases, setup, 1.0, is_share=True)
+        return _paired_means(cases, setup, 1.0, is_share=True)
     kinds = (1, 1), (0, 1), (1, 0), (0, 0)
     pairs = Pairs(*(int(((cases.a.means == a) & (cases.b.means == b)).sum()) for a, b in kinds))
     test, size = mcnemar(pairs.gained, pairs.lost), pairs.size
@@ -153,18 +160,8 @@ def paired_shares(cases: PairedRuns, setup: Setup) -> Estimate:
     )
 
 
-def paired_means(cases: PairedRuns, setup: Setup, span: float | None) -> Estimate:
-    """Estimates the mean difference over the same cases, by bootstrap and permutation over cases.
-
-    Args:
-        cases: Values by case.
-        setup: What is asked for.
-        span: Width of the scale; None: it is open.
-    """
-    return _paired(cases, setup, span, is_share=False)
-
-
-def _paired(cases: PairedRuns, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
+def _paired_means(cases: PairedRuns, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
+    """Estimates a mean difference by bootstrap and permutation over cases; an open scale has no span."""
     size, counts = len(cases.names), (cases.a.total, cases.b.total)
     if not size:
         return Estimate(0, *counts)

@@ -1,12 +1,10 @@
 """Values of one criterion by case and side, and the difference of both sides."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean, variance
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
 from turnwise.schemas.comparison import ComparisonWord, Undecided, UndecidedReading
@@ -17,8 +15,7 @@ from turnwise.transforms.decisions.comparison.estimates import (
     PairedRuns,
     Setup,
     bounds_of,
-    paired_means,
-    paired_shares,
+    paired_estimate,
     within_scale,
     word_for,
 )
@@ -76,22 +73,10 @@ def _filled(runs: Runs, counts: Integers, value: float) -> Runs:
     return Runs(runs.counts + counts, means)
 
 
-def paired_estimate(cases: PairedRuns, measure: CriterionMeasure, setup: Setup) -> Estimate:
-    """Estimates the difference over paired cases."""
-    if measure.measure == "pass_rate":
-        return paired_shares(cases, setup)
-    return paired_means(cases, setup, measure.span)
-
-
 def group_values(side: SideValues, measure: CriterionMeasure, undecided: float | None = None) -> Runs:
     """Returns the values of a criterion by case of a side alone, of the cases that have one."""
     found = side.alone.runs(measure, undecided)
     return found.at(found.counts > 0)
-
-
-def group_estimate(a: Runs, b: Runs, measure: CriterionMeasure, setup: Setup) -> Estimate:
-    """Estimates the difference of two groups."""
-    return _group_difference(a, b, setup, measure.span, is_share=measure.measure == "pass_rate")
 
 
 def estimate(
@@ -128,6 +113,8 @@ def three_readings(
 ) -> Undecided | None:
     """Returns the difference under three readings of what is undecided; None: nothing is.
 
+    On an open scale nothing says how far the undecided values may lie: the word may change.
+
     Args:
         matched: The conversations.
         measure: What is compared.
@@ -138,8 +125,35 @@ def three_readings(
     counts = _counts(matched, measure)
     if not any(counts):
         return None
-    filled = partial(estimate, matched, measure, setup)
-    return _read_three_ways(counts, main, filled, Reader(measure, setup, other_p), _concern(matched, measure))
+
+    def read(found: Estimate) -> UndecidedReading:
+        p = None if found.p is None else holm([found.p, *other_p])[0]
+        return UndecidedReading(
+            pairs=found.pairs,
+            value_a=found.value_a,
+            value_b=found.value_b,
+            difference=found.difference,
+            interval=bounds_of(found.interval),
+            p=p,
+            word=word_for(found, p, measure, setup),
+        )
+
+    left_out = read(main)
+    worst = best = None
+    ends = _ends(measure)
+    if ends is not None:
+        low, high = ends
+        worst = read(estimate(matched, measure, setup, (high, low)))
+        best = read(estimate(matched, measure, setup, (low, high)))
+    words = {reading.word for reading in (left_out, worst, best) if reading is not None}
+    return Undecided(
+        undecided_a=counts[0],
+        undecided_b=counts[1],
+        left_out=left_out,
+        worst_for_b=worst,
+        best_for_b=best,
+        changes_the_word=len(words) > 1 or (ends is None and _concern(matched, measure)),
+    )
 
 
 def _counts(matched: MatchedValues, measure: CriterionMeasure) -> tuple[int, int]:
@@ -171,64 +185,6 @@ def _concern(matched: MatchedValues, measure: CriterionMeasure) -> bool:
     return bool(is_open.any())
 
 
-class Reader(Struct, frozen=True):
-    """Gives estimates their words.
-
-    Attributes:
-        measure: What is compared.
-        setup: What is asked for.
-        other_p: p-values of the other criteria of the family.
-    """
-
-    measure: CriterionMeasure
-    setup: Setup
-    other_p: Sequence[float] = ()
-
-    def read(self, found: Estimate) -> UndecidedReading:
-        """Returns an estimate with its word."""
-        p = None if found.p is None else holm([found.p, *self.other_p])[0]
-        return UndecidedReading(
-            pairs=found.pairs,
-            value_a=found.value_a,
-            value_b=found.value_b,
-            difference=found.difference,
-            interval=bounds_of(found.interval),
-            p=p,
-            word=word_for(found, p, self.measure, self.setup),
-        )
-
-
-def _read_three_ways(
-    counts: tuple[int, int],
-    main: Estimate,
-    filled: Callable[[tuple[float, float]], Estimate],
-    reader: Reader,
-    concerns: bool = True,
-) -> Undecided | None:
-    """Returns the difference under three readings; None: nothing is undecided.
-
-    On an open scale nothing says how far the undecided values may lie: the word may change.
-    """
-    if not any(counts):
-        return None
-    left_out = reader.read(main)
-    worst = best = None
-    ends = _ends(reader.measure)
-    if ends is not None:
-        low, high = ends
-        worst = reader.read(filled((high, low)))
-        best = reader.read(filled((low, high)))
-    words = {reading.word for reading in (left_out, worst, best) if reading is not None}
-    return Undecided(
-        undecided_a=counts[0],
-        undecided_b=counts[1],
-        left_out=left_out,
-        worst_for_b=worst,
-        best_for_b=best,
-        changes_the_word=len(words) > 1 or (ends is None and concerns),
-    )
-
-
 def lasting_word(said: ComparisonWord, undecided: Undecided | None) -> ComparisonWord:
     """Returns what may be said of a difference whatever the undecided would have been."""
     if undecided is None or not undecided.changes_the_word:
@@ -252,13 +208,14 @@ def _ends(measure: CriterionMeasure) -> tuple[float, float] | None:
 # Estimates the difference of two groups whose cases are not the same.
 
 
-def _group_difference(a: Runs, b: Runs, setup: Setup, span: float | None, *, is_share: bool) -> Estimate:
+def group_estimate(a: Runs, b: Runs, measure: CriterionMeasure, setup: Setup) -> Estimate:
     """Estimates the difference of two groups; the case is the unit, and the mean of its runs its value."""
     own, other = a.means.tolist(), b.means.tolist()
+    is_share = measure.measure == "pass_rate"
     if is_share and {*own, *other} <= {0.0, 1.0}:
         found = _shares(own, other, setup)
     else:
-        found = _means(own, other, setup, span, is_share=is_share)
+        found = _means(own, other, setup, measure.span, is_share=is_share)
     if (a.total, b.total) == (len(own), len(other)):
         return found
     return replace(found, count_a=a.total, count_b=b.total, cases_a=len(own), cases_b=len(other))

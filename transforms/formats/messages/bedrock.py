@@ -75,7 +75,7 @@ def _read(messages: list[JsonValue], log: Dialogue) -> None:
         blocks = (
             [{"text": content}]
             if isinstance(content, str)
-            else list(map(_stated, objects(content, "content")))
+            else [{k: v for k, v in block.items() if v is not None} for block in objects(content, "content")]
         )
         if role in ("system", "developer"):
             continue
@@ -101,10 +101,6 @@ def _read_user(blocks: list[JsonObject], log: Dialogue) -> None:
         for block in others:
             if not _text(block) and "text" not in block:
                 _read_block(block, log, by_agent=False)
-
-
-def _stated(block: JsonObject) -> JsonObject:
-    return {key: value for key, value in block.items() if value is not None}
 
 
 def _text(block: JsonObject) -> str:

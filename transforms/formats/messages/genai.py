@@ -71,10 +71,6 @@ def _add(message: SpanMessage, log: Dialogue) -> None:
     log.finish = message.finish
 
 
-def _reply(record: JsonObject, log: Dialogue) -> None:
-    read_messages(listed(_outputs(record), "output_messages"), log)
-
-
 GENAI = register_dialect(
     Dialect(
         name="genai_messages",
@@ -82,7 +78,7 @@ GENAI = register_dialect(
         help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
         fits=_fits,
         read=read_messages,
-        reply=_reply,
+        reply=lambda record, log: read_messages(listed(_outputs(record), "output_messages"), log),
         is_reply=lambda record: _outputs(record) is not None,
     )
 )

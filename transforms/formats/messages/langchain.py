@@ -55,15 +55,11 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
         elif role == "tool":
             value = result_value(message.get("content"), log)
             error = failure_mark(message)
-            said = _text(value) if error is True else None
+            said = value if error is True and isinstance(value, str) else None
             log.result(value, message.get("tool_call_id"), message.get("name"), said or error)
         elif role != "system":
             log.unread.role(role)
         log.unread.keys(message, KEYS, role == "agent")
-
-
-def _text(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:

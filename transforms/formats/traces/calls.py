@@ -192,11 +192,9 @@ def _failed_before(step: SpanStep, calls: Sequence[TurnCall]) -> TurnCall | None
 
 
 def _is_same_name(asked: str | None, name: str | None, target: str | None) -> bool:
-    return bool(name) and (asked == name or (target is not None and asked == _handing_to(target)))
-
-
-def _handing_to(target: str) -> str:
-    return TRANSFER + target.lower().replace(" ", "_")
+    return bool(name) and (
+        asked == name or (target is not None and asked == TRANSFER + target.lower().replace(" ", "_"))
+    )
 
 
 def _object(value: JsonValue) -> JsonObject | None:

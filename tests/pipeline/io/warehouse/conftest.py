@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -71,11 +72,11 @@ def score(turnwise: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-@pytest.fixture
-def bigquery(tmp_path: Path) -> Iterator[BigQuery]:
-    """Returns the service, which the client of this process uses with a federated identity."""
-    with started_bigquery(PROJECT, DATASET, tmp_path / "bucket") as (service, address):
-        subject, file = tmp_path / "subject", tmp_path / "account.json"
+@contextmanager
+def connected(folder: Path, dataset: str) -> Iterator[BigQuery]:
+    """Yields the service, which the client of this process uses with a federated identity."""
+    with started_bigquery(PROJECT, dataset, folder / "bucket") as (service, address):
+        subject, file = folder / "subject", folder / "account.json"
         subject.write_text(SECRET)
         account = {
             "type": "external_account",
@@ -88,6 +89,20 @@ def bigquery(tmp_path: Path) -> Iterator[BigQuery]:
         own = {"BIGQUERY_EMULATOR_HOST": address, "GOOGLE_APPLICATION_CREDENTIALS": str(file)}
         with in_environment(own):
             yield service
+
+
+@pytest.fixture
+def bigquery(tmp_path: Path) -> Iterator[BigQuery]:
+    """Returns the service with the dataset that runs are written to."""
+    with connected(tmp_path, DATASET) as service:
+        yield service
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[BigQuery]:
+    """Returns the service with the dataset that logs are read from."""
+    with connected(tmp_path, "logs") as service:
+        yield service
 
 
 @pytest.fixture

@@ -89,13 +89,6 @@ def test_a_run_replaces_its_rows_by_its_id_on_whatever_day(tables: BigQuery, tmp
     assert sorted(row["conversation_id"] for row in listed) == ["c", "other"]
 
 
-def test_an_end_that_is_repeated_leaves_every_row_once(tables: BigQuery, tmp_path: Path) -> None:
-    part = staged(tmp_path / "s", "scores", {"run_id": "night", "conversation_id": "a"}, day=DAY)
-    for _ in range(2):
-        assert complete_service(place(URL, tmp_path), [part]) == []
-    assert [row[1] for row in scores(tables)] == ["other", "a"]
-
-
 def test_a_run_without_rows_of_a_table_has_none_afterwards(tables: BigQuery, tmp_path: Path) -> None:
     assert complete(tmp_path, "f", table="failures") == []
     assert scores(tables) == [OTHER] and len(tables.rows("failures")) == 1
@@ -112,8 +105,10 @@ def test_files_in_cloud_storage_are_loaded_by_their_addresses(tables: BigQuery, 
     assert not [line for line in tables.requests if "upload" in line]
 
 
-@pytest.mark.parametrize("request_", ["PUT /upload", JOBS, "POST /upload"])
-@pytest.mark.parametrize("how", ["lost", "refused"])
+@pytest.mark.parametrize(
+    ("request_", "how"),
+    [("PUT /upload", "lost"), (JOBS, "lost"), (JOBS, "refused"), ("POST /upload", "refused")],
+)
 def test_a_request_that_is_repeated_writes_nothing_twice(
     tables: BigQuery, tmp_path: Path, request_: str, how: str
 ) -> None:
@@ -140,13 +135,6 @@ def assert_untouched(tables: BigQuery, problems: list[str], said: str) -> None:
     assert scores(tables) == [OLD, OTHER] and set(tables.tables) == set(WAREHOUSE_TABLES)
 
 
-def test_rows_that_bigquery_refuses_leave_all_tables_as_they_were(tables: BigQuery, tmp_path: Path) -> None:
-    tables.refused_rows["scores_staging"] = "Error while reading data: bad row\nat 3"
-    assert_untouched(
-        tables, complete(tmp_path, "a", "b"), "Error while reading data: bad row at 3; more of it"
-    )
-
-
 def test_an_error_between_two_tables_leaves_all_tables_as_they_were(tables: BigQuery, tmp_path: Path) -> None:
     tables.failing_sql = ('DELETE FROM "nightly"."failures"', "Resources exceeded", 9)
     assert_untouched(tables, complete(tmp_path, "a", "b"), "Resources exceeded")
@@ -156,11 +144,6 @@ def test_a_number_of_rows_that_differs_is_an_error(tables: BigQuery, tmp_path: P
     part = staged(tmp_path / "s", "scores", {"run_id": "night", "conversation_id": "a"}, day=DAY)
     problems = complete_service(place(URL, tmp_path), [part._replace(rows=2)])
     assert_untouched(tables, problems, "1 instead of 2 rows of scores were loaded")
-
-
-def test_permission_that_was_lost_during_the_run_is_a_problem(tables: BigQuery, tmp_path: Path) -> None:
-    tables.fail("POST .*/tables", 403, "Access Denied: Dataset nightly", "accessDenied", 9)
-    assert_untouched(tables, complete(tmp_path, "a", "b"), "Access Denied: Dataset nightly")
 
 
 def test_an_error_at_the_end_is_a_problem_of_the_run(
@@ -211,16 +194,10 @@ LOCATIONS = "Cannot read and write in different locations"
 REFUSALS: dict[str, tuple[Callable[[BigQuery], None], str]] = {
     "missing dataset": (missing_dataset, "there is no such dataset; make it with: bq mk nightly"),
     "no access": (forbidden("GET"), "no permission: Access Denied: missing permission (needed: BigQuery "),
-    "no tables": (forbidden(r"POST .*/tables\b"), "no permission: Access Denied"),
     "no jobs": (forbidden(JOBS), "no permission: Access Denied"),
-    "no load": (forbidden("POST /upload"), "no permission: Access Denied"),
     "another type": (
         other_columns({"name": "value", "type": "STRING"}),
         "the table scores has the column value as STRING NULLABLE, not FLOAT NULLABLE",
-    ),
-    "no list": (
-        other_columns({"name": "tags", "mode": "NULLABLE"}),
-        "has the column tags as STRING NULLABLE, not STRING REPEATED",
     ),
     "a missing column": (
         other_columns({"name": "label", "type": ""}),
@@ -232,7 +209,6 @@ REFUSALS: dict[str, tuple[Callable[[BigQuery], None], str]] = {
     ),
     "a view": (a_view, "is a view"),
     "unreachable": (broken, "cannot be used: "),
-    "bad location": (lambda service: service.refused_rows.update(scores=LOCATIONS), LOCATIONS),
 }
 
 
@@ -260,14 +236,12 @@ def test_tables_of_others_with_more_columns_are_written(bigquery: BigQuery, tmp_
     assert [(row["conversation_id"], row["team"]) for row in bigquery.rows("scores")] == [("a", None)]
 
 
-@pytest.mark.parametrize("account", ["missing", "broken", "refused"])
+@pytest.mark.parametrize("account", ["broken", "refused"])
 def test_credentials_that_cannot_be_used_are_one_line(
     bigquery: BigQuery, tmp_path: Path, account: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = Path(os.environ["GOOGLE_APPLICATION_CREDENTIALS"])
-    if account == "missing":
-        file.unlink()
-    elif account == "broken":
+    if account == "broken":
         file.write_text("{}")
     else:
         stated = json.loads(file.read_text())
@@ -281,9 +255,7 @@ def test_credentials_that_cannot_be_used_are_one_line(
     assert SECRET not in line and not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "url", ["bigquery://project", "bigquery:/our-project/d", "bigquery://our-project/a-b", "bigquery://P/d"]
-)
+@pytest.mark.parametrize("url", ["bigquery://project", "bigquery://our-project/a-b"])
 def test_an_address_of_another_form_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str
 ) -> None:

@@ -1,11 +1,9 @@
 """Streams into BigQuery: the views hold the rows of the files, also after faults and kills."""
 
 import json
-import os
 import re
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -126,36 +124,6 @@ def test_a_killed_stream_goes_on_without_loss_or_double(
     assert len(bigquery.select("SELECT * FROM conversations")) == 20
 
 
-def test_a_stream_that_is_refused_ends_in_one_line_and_goes_on_later(
-    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
-) -> None:
-    write(logs, "a", conversation("c1"), conversation("c2"))
-    fault = AppendFault("scores", Status.PERMISSION_DENIED, message="Access Denied: scores", times=99)
-    appends.faults.append(fault)
-    done = goes_on(tmp_path / "out", *arguments(logs))
-    assert done.status == 1
-    [line] = [line for line in done.err.splitlines() if "Access Denied: scores" in line]
-    assert f"--store {URL}: stream_scores: " in line and "Traceback" not in done.err
-    assert bigquery.select("SELECT * FROM conversations") == []
-    appends.faults.clear()
-    assert goes_on(tmp_path / "out", *arguments(logs)).status == 0
-    assert_same(bigquery, tmp_path / "out")
-
-
-def test_rows_that_are_not_taken_are_problems_of_the_stream(
-    bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
-) -> None:
-    write(logs, "a", conversation("c1"), conversation("c2"))
-    appends.refused_values["'conversation_id': 'c2', 'eval_id'"] = "no such value"
-    done = goes_on(tmp_path / "out", *arguments(logs))
-    problems = json.loads((tmp_path / "out/run.json").read_text())["problems"]
-    assert done.status == 1 and problems
-    assert {problem.partition(" was not")[0] for problem in problems} >= {f"--store {URL}: a row of scores"}
-    found = bigquery.select("SELECT DISTINCT conversation_id, stage FROM failures")
-    assert found == [{"conversation_id": "c2", "stage": "write"}]
-    assert {row["conversation_id"] for row in bigquery.select("SELECT * FROM scores")} == {"c1"}
-
-
 def test_rows_that_are_not_taken_stay_problems_until_they_are_replaced(
     bigquery: BigQuery, appends: AppendService, logs: Path, goes_on: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -267,38 +235,6 @@ def test_a_stream_on_another_runner_writes_changes_in_batches(
 def failure(number: int) -> dict[str, Any]:
     empty = {column.name: None for column in columns("failures")}
     return empty | {"run_id": "live", "stage": "parse", "message": f"{number:02}"}
-
-
-PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go/bin")]))
-
-
-@pytest.fixture
-def on_prism(logs: Path, tmp_path: Path) -> Iterator[Stream]:
-    """Starts a stream on Prism, and ends it."""
-    if PRISM is None:
-        pytest.skip("prism is not installed (go install .../cmd/prism)")
-    given = [*arguments(logs), "--runner=PrismRunner", f"--prism_location={PRISM}"]
-    given[1] += "/"
-    log = (tmp_path / "log").open("wb")
-    given += ["--environment_type=LOOPBACK", "--pane_every=2"]
-    started = Stream(tmp_path / "out", given, stdout=log, stderr=log)
-    yield started
-    started.signal(2).process.wait(timeout=120)
-    log.close()
-
-
-def test_a_stream_on_prism(
-    bigquery: BigQuery, appends: AppendService, logs: Path, on_prism: Stream, tmp_path: Path
-) -> None:
-    write(logs, "a", conversation("c1"), conversation("c2"), {"turns": "none"})
-    deadline = time.monotonic() + 240
-    wanted = {"conversations": 2, "failures": 1, "scores": 8, "metrics_by_app_version": 5}
-    found: dict[str, int] = {}
-    while found != wanted:
-        assert on_prism.process.poll() is None and time.monotonic() < deadline, found
-        time.sleep(0.5)
-        if all(table in bigquery.tables for table in wanted):
-            found = {table: len(bigquery.select(f"SELECT * FROM {table}")) for table in wanted}
 
 
 @pytest.mark.parametrize("store", ["parquet:/tmp/lake", "sqlite:///store.db"])

@@ -26,7 +26,6 @@ def test_a_sound_store_is_sound(filled: str, tend: Callable[..., Any]) -> None:
         ("DELETE FROM result_rows WHERE evaluation_run LIKE '%/old'", "counted 3 results, but 0 are there"),
         ("UPDATE result_rows SET evaluation_status = 'FAIL'", "counted 3 passes, but 0 are there"),
         ("DELETE FROM conversation_rows", "counted 3 conversations, but 0 are there"),
-        ("DELETE FROM failure_rows", "counted 3 lost, but 0 are there"),
         (
             "DELETE FROM run_executions WHERE run_id = 'old'",
             f"{RUN}: the execution that is read is not there",

@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, text
 
-from tests.pipeline.store.maintenance.conftest import (
-    APP,
-    DAY,
-    OLD,
-    file_bytes,
-    put_run,
-    rows_of,
-    run_ids,
-)
+from tests.pipeline.store.maintenance.conftest import APP, DAY, OLD, file_bytes, put_run, rows_of, run_ids
 from tests.store_rows import DOCUMENT
 from turnwise.pipeline.store.database import EXECUTIONS, open_store
 from turnwise.pipeline.store.runs import Execution, begin
@@ -72,7 +64,6 @@ def test_a_killed_deletion_leaves_nothing_that_is_read_and_the_next_one_ends_it(
     [
         (["prune", "--older_than", "90"], "no number of days"),
         (["prune", "--older_than", "0d"], "no number of days"),
-        (["prune"], "--older_than"),
     ],
 )
 def test_what_is_no_age_is_refused(

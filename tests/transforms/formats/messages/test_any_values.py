@@ -2,12 +2,13 @@
 
 import copy
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.transforms.formats.messages import test_dialects as examples
+from tests.transforms.formats.test_readings import READINGS
 from turnwise.schemas.conversation import Record
 from turnwise.transforms.formats.registry import FORMATS, ReadSettings
 
@@ -16,19 +17,28 @@ VALUES = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
 )
-MESSAGES = {
-    "openai_responses": ("input", examples.RESPONSES),
-    "anthropic_messages": ("messages", examples.ANTHROPIC),
-    "bedrock_converse": ("messages", examples.BEDROCK),
-    "gemini_contents": ("contents", examples.GEMINI),
-    "vercel_messages": ("messages", [*examples.VERCEL, *examples.VERCEL_MODEL, *examples.VERCEL_4]),
-    "langchain_messages": ("messages", examples.LANGCHAIN),
-}
+FORMS = [
+    (reading["reads"][0]["source"], record)
+    for name, reading in READINGS.items()
+    if name.startswith("messages/dialects: every form")
+    for record in reading["records"]
+    if isinstance(record, dict)
+]
+MESSAGES: dict[str, tuple[str, list[Any]]] = {}
+for source, record in FORMS:
+    for key in {"messages", "input", "contents"} & record.keys():
+        MESSAGES[source] = (key, [*MESSAGES.get(source, ("", []))[1], *record[key]])
+CALLS = {source: messages[1] for source, (_, messages) in MESSAGES.items()}
 REPLIES = [
-    {"object": "response", "output": examples.RESPONSES[3:5], "usage": {"input_tokens": 1}, "error": None},
-    {"type": "message", "content": examples.ANTHROPIC[1]["content"], "stop_reason": "x", "usage": {}},
-    {"output": {"message": examples.BEDROCK[1]}, "stopReason": "x", "usage": {}, "metrics": {"latencyMs": 1}},
-    {"candidates": [{"content": examples.GEMINI[1], "finishReason": "STOP"}], "usageMetadata": {}},
+    {
+        "object": "response",
+        "output": MESSAGES["openai_responses"][1][3:5],
+        "usage": {"input_tokens": 1},
+        "error": None,
+    },
+    {"type": "message", "content": CALLS["anthropic_messages"]["content"], "stop_reason": "x", "usage": {}},
+    {"output": {"message": CALLS["bedrock_converse"]}, "stopReason": "x", "metrics": {"latencyMs": 1}},
+    {"candidates": [{"content": CALLS["gemini_contents"], "finishReason": "STOP"}], "usageMetadata": {}},
     {"object": "chat.completion", "choices": [{"index": 0, "message": {"content": "x"}}], "usage": {}},
 ]
 

@@ -13,11 +13,9 @@ from turnwise.transforms.judging.limits import ANSWER_TOKENS
 from turnwise.transforms.judging.prompts import asked_schema
 from turnwise.transforms.scoring.panels import Confident, confident_version, least_confidence, with_confidence
 
-LOW = "its confidence is 79, and 80 is needed"
 TABLE = [
     # answers of the cheap judge, cascade, answer of the other one; value, who decided, why
     (["Y"], {}, "N", 1.0, None),
-    (["N"], {}, "Y", 0.0, None),
     (["Y", "N", "Y"], {}, "N", 0.0, ("votes", "its 3 answers differ")),
     (["U"], {}, "N", 0.0, ("unscored", "HTTP 500")),
     (["U"], {}, "U", None, ("unscored", "HTTP 500")),
@@ -44,7 +42,6 @@ TABLE = [
         0.0,
         ("votes", "1 of its 3 answers cannot be used: HTTP 500"),
     ),
-    (["U", "U", "Y"], {}, "N", 0.0, ("votes", "2 of its 3 answers cannot be used: HTTP 500")),
     (["N", "Y"], {"num_samples": 2}, "Y", 1.0, ("votes", "it gave 1 answer, and 2 are needed")),
     (["U:99"], {"num_samples": 1, "min_confidence": 80}, "N", 0.0, ("unscored", "HTTP 500")),
     (["Y:10", "N:99", "N:99"], {"min_confidence": 80}, "Y", 1.0, ("votes", "its 3 answers differ")),

@@ -284,7 +284,7 @@ def _read_openinference(span: TraceSpan, step: SpanStep) -> None:
     step.name = text_at(held, *_OPENINFERENCE_NAMES.get(step.kind or "", ("\0",)))
     if step.kind == "tool":
         step.name = step.name or span.name.removesuffix(".__call__")
-        step.target = _target(step.name)
+        step.target = step.name.removeprefix("handoff to ") if step.name.startswith("handoff to ") else None
         _add_tool_openinference(held, step)
     elif step.kind == "model" and not span.error and held.keys() <= _NO_MODEL:
         step.kind = "other"
@@ -378,10 +378,6 @@ def _numbered(held: JsonObject, prefix: str, role: str) -> list[SpanMessage] | N
     return only_messages(numbered(held, prefix), role) or None
 
 
-def _target(name: str) -> str | None:
-    return name.removeprefix("handoff to ") if name.startswith("handoff to ") else None
-
-
 register_dialect(
     SpanDialect(
         name="openinference", prefixes=frozenset(("openinference",)), read=_read_openinference, rank=20
@@ -399,12 +395,8 @@ def _read_llo(span: TraceSpan, step: SpanStep) -> None:
         body = event.body
         if isinstance(body, dict) and body and body.keys() <= {"input", "output"}:
             _add(_content(body.get("input")), _content(body.get("output")), step)
-            if not span.is_log and not _is_record(span):
+            if not span.is_log and not span.attributes.keys() <= {"event.name", "session.id"}:
                 step.kind = None
-
-
-def _is_record(span: TraceSpan) -> bool:
-    return span.attributes.keys() <= {"event.name", "session.id"}
 
 
 def _add(given: list[JsonValue], back: list[JsonValue], step: SpanStep) -> None:

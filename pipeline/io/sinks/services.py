@@ -1,0 +1,88 @@
+"""The services that take the tables of a run: a store, tables of BigQuery, a dataset of Parquet files.
+
+A service is known to every run, and its libraries are imported by runs that name it.
+"""
+
+from functools import partial
+from pathlib import Path
+
+from turnwise.pipeline.io.sinks.base import RunRecord, SinkKind, deferred, register_sink
+from turnwise.pipeline.settings.extras import check_extra, check_places, check_store
+from turnwise.pipeline.settings.options import SinkPlace
+from turnwise.pipeline.store.urls import absolute_url
+from turnwise.schemas.config import ConfigError
+from turnwise.schemas.jsonio import SCHEMES
+
+_store, _bigquery, _parquet = (partial(deferred, name) for name in ("store", "bigquery_sink", "parquet_sink"))
+
+register_sink(
+    SinkKind(
+        name="store",
+        help="sqlite:///FILE, postgresql://...",
+        schemes=SCHEMES,
+        open=_store("open_sink"),
+        check=check_store,
+        absolute=absolute_url,
+        left=_store("left_in_store"),
+        replaced=_store("replaced_in_store"),
+        record=RunRecord(_store("begin_run"), _store("complete_run"), _store("break_off_run")),
+    )
+)
+
+
+def _check_tables(option: str, url: str) -> None:
+    try:
+        _bigquery("parse_dataset")(url)
+    except ValueError as error:
+        raise ConfigError(f"{option} {url}: {error}") from None
+    check_extra(f"{option} {url}", "turnwise[gcp]")
+
+
+def _prepare_tables(place: SinkPlace) -> None:
+    _bigquery("try_stream" if place.is_streaming else "try_tables")(place)
+
+
+register_sink(
+    SinkKind(
+        name="bigquery",
+        help="bigquery://PROJECT/DATASET",
+        schemes=("bigquery",),
+        open=_bigquery("open_tables"),
+        append=_bigquery("BigQueryChanges"),
+        prepare=_prepare_tables,
+        check=_check_tables,
+        complete=_bigquery("complete_tables"),
+        discard=_bigquery("discard_tables"),
+        left=lambda place: f"{place.url} holds all of it or nothing",
+    )
+)
+
+
+def _check_dataset(option: str, url: str) -> None:
+    folder = url.partition(":")[2]
+    if any(char in folder for char in "*?[]"):
+        raise ConfigError(f"{option} {url}: must not contain the characters * ? [ ]")
+    check_places(f"{option} parquet:", [folder])
+
+
+def _absolute_dataset(url: str) -> str:
+    scheme, _, folder = url.partition(":")
+    folder = folder.removeprefix("file://")
+    return url if "://" in folder else f"{scheme}:{Path(folder).absolute()}"
+
+
+register_sink(
+    SinkKind(
+        name="parquet",
+        help="parquet:FOLDER, parquet:gs://BUCKET/FOLDER",
+        schemes=("parquet",),
+        takes_paths=True,
+        open=_parquet("open_dataset"),
+        prepare=_parquet("prepare_dataset"),
+        check=_check_dataset,
+        absolute=_absolute_dataset,
+        complete=_parquet("complete_dataset"),
+        discard=_parquet("discard_staged"),
+        left=lambda place: f"{place.url} holds nothing of it, unless it was just being completed",
+    )
+)

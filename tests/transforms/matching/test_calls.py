@@ -1,0 +1,457 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from turnwise.schemas.conversation import ToolCall, ToolResponse
+from turnwise.transforms.matching.alignment import best_assignment
+from turnwise.transforms.matching.calls import (
+    ArgumentMatcher,
+    ParameterScore,
+    arguments_match,
+    check_directives,
+    ordered_share,
+    pair_calls,
+    pair_responses,
+    parameter_outcome,
+    parameter_score,
+    reaches,
+    same_tool,
+    same_value,
+    value_matches,
+)
+
+
+def directive(kind, value=None, **more):
+    return {"$matchType": kind, "$matchValue": value, **more}
+
+
+VALUES = [
+    (1, 1.0, True),
+    (1, True, False),
+    ("1", 1, False),
+    ([1, 2], [2, 1], False),
+    (directive("contains", "Rome"), "flight to rome", False),
+    (directive("regexp", "C1"), "AC123", True),
+    ("x", "x", True),
+    (None, None, True),
+    (directive("ignore"), "anything", True),
+    (directive("contains", 5), 1500, True),
+    (directive("contains", "a"), ["ab"], False),
+    (directive("regexp", "^C1"), "AC123", False),
+    (directive("semantic", "2 March 2026", **{"$originalValue": "2026-03-02"}), "2026-03-02", True),
+    (directive("semantic", "2 March 2026", **{"$originalValue": "2026-03-02"}), "March 2nd", None),
+    (directive("fuzzy", "x"), "xy", False),
+    ({"$matchType": "contains", "$matchValue": "A", "value": "B"}, "xAx", True),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "wanted"), VALUES)
+def test_one_value(expected, actual, wanted):
+    assert value_matches(expected, actual) is wanted
+
+
+@pytest.mark.parametrize(
+    "value", [directive("regexp", "("), {"$matchType": "regexp", "value": "["}, directive("regexp", "*a")]
+)
+def test_a_bad_pattern_in_a_directive_is_refused(value):
+    with pytest.raises(ValueError, match="not a regular expression") as caught:
+        check_directives({"fine": "(", "bad": value})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("regex", "$matchType: 'regex' is no type of a directive (did you mean regexp?)"),
+        (
+            "fuzzy",
+            "'fuzzy' is no type of a directive (the types are semantic, ignore, contains, regexp, exact)",
+        ),
+        ("x\n" * 200, "(the types are semantic, ignore, contains, regexp, exact)"),
+        (5, "$matchType: '5' is no type of a directive (the types are"),
+        (None, "'None' is no type of a directive"),
+        (["regexp"], "is no type of a directive"),
+    ],
+)
+def test_a_directive_of_an_unknown_type_is_refused(kind, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        check_directives({"fine": "(", "bad": directive(kind, "x")})
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(directive(kind, "(") for kind in ("semantic", "ignore", "contains", "exact")),
+        directive("regexp", "^a"),
+        *("(", None, "$matchType", ["$matchType"], {"matchType": "regex"}, {"a": directive("regex", "a")}),
+    ],
+)
+def test_good_directives_and_plain_values_are_let_through(value):
+    check_directives({"a": value})
+
+
+MATCHERS = [
+    ("exact", {}, "1", 1, False),
+    ("contains", {}, "amidst", "mid", False),
+    ("number", {}, 1, "1.0", True),
+    ("number", {"tolerance": 0.5}, 10, 10.5, True),
+    ("number", {"tolerance": 0.5}, 10, 10.6, False),
+    ("number", {"relative_tolerance": 0.1}, 100, 109, True),
+    ("number", {"relative_tolerance": 0.01}, 100, 109, False),
+    ("exact", {}, 1, 1.0, True),
+    ("ignore", {}, "a", "b", True),
+    ("contains", {}, 1, [1, 2], True),
+    ("regexp", {"pattern": r"^\d{4}$"}, "2026", "26", False),
+    ("number", {"tolerance": 5}, "a", "a", True),
+    ("number", {"tolerance": 5}, "a", "b", False),
+    ("number", {"tolerance": 5}, True, 2, False),
+]
+
+
+@pytest.mark.parametrize(("match", "fields", "expected", "actual", "wanted"), MATCHERS)
+def test_matchers(match, fields, expected, actual, wanted):
+    matcher = ArgumentMatcher(match=match, **fields)
+    assert matcher.matches(expected, actual) is wanted
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"match": "fuzzy"},
+        {"match": "regexp", "pattern": "("},
+        {"match": "number", "tolerance": -1},
+        {"match": "number", "toleranse": 1},
+    ],
+)
+def test_matchers_that_are_refused(fields):
+    with pytest.raises(ValidationError):
+        ArgumentMatcher.model_validate(fields)
+
+
+IGNORE_NOTE = {"note": ArgumentMatcher(match="ignore")}
+NEAR_PRICE = {"price": ArgumentMatcher(match="number", tolerance=1)}
+ARGUMENTS = [
+    ({"a": 1}, {"a": 1, "b": 2}, {}, False),
+    ({"a": 1, "b": 2}, {"a": 1}, {}, False),
+    (None, None, {}, True),
+    ({"a": None}, {}, {}, False),
+    ({"a": 1}, {"a": 1, "note": "x"}, IGNORE_NOTE, True),
+    ({"a": 1}, {"a": 1, "other": "x"}, IGNORE_NOTE, False),
+    ({"a": 1, "note": "y"}, {"a": 1}, IGNORE_NOTE, True),
+    ({"price": 10}, {}, NEAR_PRICE, False),
+    ({"a": directive("ignore")}, {}, {}, True),
+    ({"a": directive("contains", "x")}, {"a": "ab"}, {}, False),
+    ({"a": directive("semantic", "x")}, {"a": "y"}, {}, None),
+    ({"a": directive("semantic", "x"), "b": 1}, {"a": "y", "b": 2}, {}, False),
+    ({"note": directive("semantic", "x")}, {"note": "y"}, IGNORE_NOTE, True),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "matchers", "wanted"), ARGUMENTS)
+def test_argument_objects(expected, actual, matchers, wanted):
+    assert arguments_match(expected, actual, matchers) is wanted
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, 1.0, "a", "b", ""]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=5,
+)
+OBJECTS = st.none() | st.dictionaries(st.sampled_from("abc"), JSON, max_size=3)
+
+
+@given(OBJECTS, OBJECTS)
+def test_without_matchers_it_is_pythons_equality_and_no_arguments_are_empty_ones(expected, actual):
+    assert arguments_match(expected, actual, {}) is ((expected or {}) == (actual or {}))
+
+
+PARAMETERS = [
+    (None, None, 0, 0, 0, (), 1.0),
+    ({"a": 1}, None, 0, 1, 0, ("a",), 0.0),
+    ({"a": 1, "b": 2}, {"a": 1, "b": 3}, 1, 2, 0, ("b",), 0.5),
+    ({"a": 1, "b": 2, "c": 3}, {"c": 3}, 1, 3, 0, ("a", "b"), 1 / 3),
+    ({"a": directive("semantic", "x"), "b": 1}, {"a": "y", "b": 2}, 0, 2, 1, ("b",), None),
+    ({"a": directive("fuzzy", "x")}, {"a": "x"}, 1, 1, 0, (), 1.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "matched", "total", "undecided", "wrong", "value"), PARAMETERS
+)
+def test_parameter_score(expected, actual, matched, total, undecided, wrong, value):
+    score = parameter_score(expected, actual)
+    assert score == ParameterScore(matched, total, undecided, wrong)
+    assert score.value == value
+
+
+OUTCOMES = [
+    (ParameterScore(0, 1, undecided=1), 0.0, "PASS"),
+    (ParameterScore(1, 2), 1.0, "FAIL"),
+    (ParameterScore(2, 2), 1.0, "PASS"),
+    (ParameterScore(1, 2), 0.5, "PASS"),
+    (ParameterScore(2, 3), 0.6666667, "PASS"),
+    (ParameterScore(0, 2, undecided=1), 1.0, "FAIL"),
+    (ParameterScore(0, 2, undecided=1), 0.5, None),
+]
+
+
+@pytest.mark.parametrize(("score", "threshold", "wanted"), OUTCOMES)
+def test_a_parameter_score_is_undecided_only_while_a_judge_can_tip_it(score, threshold, wanted):
+    assert parameter_outcome(score, threshold) == wanted
+
+
+GATES = [(2 / 3, 0.6666667, True), (0.1, 0.1, True), (0.999, 1.0, False), (0.0, 0.0, True)]
+
+
+@pytest.mark.parametrize(("value", "threshold", "wanted"), GATES)
+def test_a_share_passes_a_float32_gate(value, threshold, wanted):
+    assert reaches(value, threshold) is wanted
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "verdict"),
+    [
+        ({"$matchType": "regexp", "$matchValue": "^5$"}, 5.0, True),
+        ({"$matchType": "contains", "$matchValue": 5.0}, "order 5", True),
+        ({"$matchType": "contains", "$matchValue": "true"}, True, True),
+        (0, False, False),
+    ],
+)
+def test_struct_values_are_compared_as_json(expected: object, actual: object, verdict: bool) -> None:
+    assert value_matches(expected, actual) is verdict
+
+
+def calls(text):
+    """`a:1 b` -> a call of a with {"x": 1}, a call of b."""
+    made = []
+    for word in text.split():
+        name, _, value = word.partition(":")
+        made.append(ToolCall(name=name, args={"x": int(value)} if value else {}))
+    return made
+
+
+PAIRS = [
+    ("a b", "a b", [0, 1]),
+    ("a:1 a:2", "a:2 a:1", [1, 0]),
+    ("a:1", "b:1", [None]),
+    ("", "a", []),
+    ("a:5 a:6", "a:7 a:8", [0, 1]),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "wanted"), PAIRS)
+def test_calls_are_paired_by_tool_then_parameters_then_order(expected, actual, wanted):
+    assert pair_calls(calls(expected), calls(actual)) == wanted
+
+
+MEANT = {"$matchType": "semantic", "$originalValue": "Rome"}
+UNDECIDED = [
+    # arguments of one expected call, of two actual ones, which of them is its partner
+    (
+        {"a": MEANT, "b": 1},
+        {"a": "Oslo", "b": 2},
+        {"a": "Rome", "b": 2},
+        1,
+    ),  # equal counts more than undecided
+    ({"a": MEANT, "b": 1}, {"b": 2}, {"a": "Oslo", "b": 2}, 1),  # undecided counts more than missing
+    ({"a": MEANT, "b": MEANT, "c": 1}, {"a": "Oslo", "b": "Oslo"}, {"c": 1}, 0),  # two undecided count as one
+    ({"a": MEANT, "b": MEANT, "c": 1}, {"c": 1}, {"a": "Oslo", "b": "Oslo"}, 0),
+]
+
+
+@pytest.mark.parametrize(("wanted", "first", "second", "partner"), UNDECIDED)
+def test_an_undecided_parameter_counts_as_half_a_match(wanted, first, second, partner):
+    actual = [ToolCall(name="go", args=first), ToolCall(name="go", args=second)]
+    assert pair_calls([ToolCall(name="go", args=wanted)], actual) == [partner]
+
+
+def test_calls_of_one_resource_are_paired_whatever_their_names():
+    expected = [ToolCall(name="book", resource="p/tools/1", args={"a": 1})]
+    actual = [ToolCall(name="Book a ride", resource="p/tools/1", args={"a": 2})]
+    assert pair_calls(expected, actual) == [0]
+
+
+def test_true_is_not_one_when_calls_are_paired():
+    one, true = ToolCall(name="pay", args={"on": 1}), ToolCall(name="pay", args={"on": True})
+    assert pair_calls([one, true], [true, one]) == [1, 0]
+
+
+def paged(pages):
+    return [ToolCall(name="get", args={"page": page, "size": 10}) for page in pages]
+
+
+def test_a_thousand_calls_of_one_tool_are_paired_by_equality():
+    assert pair_calls(paged(range(1000)), paged(reversed(range(1000)))) == list(reversed(range(1000)))
+
+
+def test_what_is_not_equal_among_a_thousand_is_paired_in_order():
+    expected, actual = paged(range(1000)), paged([*range(2000, 2500), *range(500)])
+    assert pair_calls(expected, actual) == [*range(500, 1000), *range(500)]
+    assert pair_calls(expected, actual[:500]) == [*range(500), *[None] * 500]
+    assert pair_calls(expected[:1], paged(range(1, 50_001))) == [0]
+
+
+def test_thirty_calls_with_another_size_are_paired_by_their_page():
+    wanted, made = paged(range(30)), paged(reversed(range(30)))
+    for call in made:
+        call.args = {**(call.args or {}), "size": 20}
+    assert pair_calls(wanted, made) == list(reversed(range(30)))
+
+
+def test_a_thousand_calls_of_one_name_are_told_apart_by_their_resource():
+    one, other = (
+        [ToolCall(name="get", resource=f"p/apps/{app}/tools/get", args={"page": i}) for i in range(300)]
+        for app in ("one", "other")
+    )
+    partners = pair_calls(one, [*other, *one])
+    assert all(same_tool(one[i], [*other, *one][j]) for i, j in enumerate(partners) if j is not None)
+    assert partners == list(range(300, 600))
+    assert pair_calls(one, other) == [None] * 300
+
+
+PLAIN = st.integers(0, 60)
+ODD = st.sampled_from([True, 1.0, "1", None, [1], {"$matchType": "ignore"}, MEANT])
+PAIRED_ARGUMENTS = st.one_of(
+    *(st.fixed_dictionaries({"a": PLAIN, **more}) for more in ({}, {}, {"b": PLAIN})),
+    st.fixed_dictionaries({"a": ODD}),
+)
+
+
+def weight(score):
+    return 1 + (score.matched + score.undecided / 2) / score.total if score.total else 2.0
+
+
+@given(
+    st.lists(PAIRED_ARGUMENTS, max_size=3), st.lists(PLAIN, min_size=7, max_size=12, unique=True), st.data()
+)
+def test_many_calls_in_another_order_are_paired_as_the_best_assignment_pairs_them(odd, plain, data):
+    wanted = [*({"a": value} for value in plain), *odd]
+    made = [*data.draw(st.permutations(wanted)), *data.draw(st.lists(PAIRED_ARGUMENTS, max_size=2))]
+    expected, actual = ([ToolCall(name="go", args=args) for args in side] for side in (wanted, made))
+    weights = [[weight(parameter_score(want, given)) for given in made] for want in wanted]
+    in_order = len(wanted) == len(made) and all(map(same_value, wanted, made))
+    assert pair_calls(expected, actual) == ([*range(len(wanted))] if in_order else best_assignment(weights))
+
+
+SHARES = [
+    ("a b", "a b", 1.0),
+    ("a b", "b a", 0.5),
+    ("a:1 b", "a:2 c b", 1.0),
+    ("a b c", "c b a", 1 / 3),
+    ("a", "", 0.0),
+]
+
+
+@pytest.mark.parametrize(("expected", "actual", "share"), SHARES)
+def test_the_share_of_tools_called_in_order(expected, actual, share):
+    assert ordered_share(calls(expected), calls(actual)) == share
+
+
+TOOLS = st.lists(
+    st.builds(
+        ToolCall, name=st.sampled_from(["a", "b", None]), resource=st.sampled_from(["r/a", "s/a", None])
+    ),
+    max_size=6,
+)
+
+
+@given(TOOLS, TOOLS)
+def test_the_share_in_order_is_that_of_the_longest_common_subsequence(expected, actual):
+    longest = [[0] * (len(actual) + 1) for _ in range(len(expected) + 1)]
+    for i, want in enumerate(expected, 1):
+        for j, call in enumerate(actual, 1):
+            paired = longest[i - 1][j - 1] + same_tool(want, call)
+            longest[i][j] = max(paired, longest[i - 1][j], longest[i][j - 1])
+    if expected:
+        assert ordered_share(expected, actual) == longest[-1][-1] / len(expected)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "wanted"),
+    [
+        ({"a": 1, "b": [2, {"c": None}]}, {"b": [2.0, {"c": None}], "a": 1.0}, True),
+        ({"a": [True, "x"]}, {"a": [1, "x"]}, False),
+        (2**70, 2.0**70, True),
+        ({"a": float("nan")}, {"a": None}, False),
+    ],
+)
+def test_values_are_equal_by_number_and_kind(expected, actual, wanted):
+    assert same_value(expected, actual) is wanted
+    assert same_value(actual, expected) is wanted
+
+
+def answered_calls(text):
+    return [ToolCall(name=name or None, id=id_ or None) for name, _, id_ in map(partition, text.split())]
+
+
+def responses(text):
+    return [ToolResponse(name=name or None, id=id_ or None) for name, _, id_ in map(partition, text.split())]
+
+
+def partition(word):
+    return word.strip("-").partition("#")
+
+
+@pytest.mark.parametrize(
+    ("made", "answered", "partners"),
+    [
+        ("", "", []),
+        ("a b", "a b", [0, 1]),
+        ("a a", "a a", [0, 1]),
+        ("a#1 b#1", "b#1 a#1", [1, 0]),
+        ("a#1 a#2", "a#1 a#1", [0, 1]),
+        ("- b", "b -", [1, 0]),
+        ("a a#1", "a a#1", [0, 1]),
+    ],
+)
+def test_pairs(made, answered, partners):
+    given_responses = responses(answered)
+    found = pair_responses(answered_calls(made), given_responses)
+    places = {id(response): i for i, response in enumerate(given_responses)}
+    assert [None if response is None else places[id(response)] for response in found] == partners
+
+
+NAMES_AND_IDS = st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["", "1", "2", "3"])).map("#".join)
+ANSWERED = st.lists(NAMES_AND_IDS.map(lambda word: word if word != "#" else "-"), max_size=6).map(" ".join)
+
+
+@given(ANSWERED)
+def test_answers_in_the_order_of_calls_pair_in_that_order(made):
+    given_calls = answered_calls(made)
+    answers = [ToolResponse(name=call.name, id=call.id) for call in given_calls]
+    found = pair_responses(given_calls, answers)
+    assert [(r.name, r.id) for r in found] == [(call.name, call.id) for call in given_calls]
+
+
+def by_searching(made, answered):
+    """Pairs by looking through all free responses for every call."""
+    call_ids, response_ids = [call.id for call in made], [response.id for response in answered]
+    partners = {
+        i: response_ids.index(id_)
+        for i, id_ in enumerate(call_ids)
+        if id_ and call_ids.count(id_) == 1 and response_ids.count(id_) == 1
+    }
+    free = [j for j in range(len(answered)) if j not in partners.values()]
+    same_name = [bool(c.name) and c.name == r.name for c in made for r in answered]
+    nameless = [not c.name or not r.name for c in made for r in answered]
+    for fits in (same_name, nameless):
+        for i in range(len(made)):
+            match = next((j for j in free if i not in partners and fits[i * len(answered) + j]), None)
+            if match is not None:
+                partners[i] = match
+                free.remove(match)
+    return [partners.get(i) for i in range(len(made))]
+
+
+@given(ANSWERED, ANSWERED)
+def test_pairs_are_those_of_a_search_through_all_responses(made, answered):
+    given_calls, given_responses = answered_calls(made), responses(answered)
+    places = {id(response): i for i, response in enumerate(given_responses)}
+    found = [None if r is None else places[id(r)] for r in pair_responses(given_calls, given_responses)]
+    is_side_by_side = [(c.id, c.name) for c in given_calls] == [(r.id, r.name) for r in given_responses]
+    if not is_side_by_side:
+        assert found == by_searching(given_calls, given_responses)
