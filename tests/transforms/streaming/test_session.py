@@ -226,3 +226,28 @@ def test_only_a_key_of_its_own_is_visited_to_be_forgotten(slots, wanted):
     rules = StreamRules(session_gap=GAP, allowed_lateness=RULES.allowed_lateness, slots=slots)
     assert kept.next_visit(rules) == wanted
     assert not kept.is_empty()
+
+
+def test_an_explicit_end_closes_at_once():
+    session = Session().add(event(0), T, RULES).add(event(1, end=True), T + 5, RULES)
+    assert session.closes_at == AT_ONCE
+    assert session.add(event(2), T + 9, RULES).closes_at == AT_ONCE
+
+
+def test_a_known_watermark_closes_what_is_due():
+    kept = Sessions()
+    add(kept, event(0))
+    add(kept, event(0, session="other", watermark=T + GAP, end=True))
+    assert sorted(close(kept, AT_ONCE)) == [("c", 0, ["a"], [1]), ("other", 0, ["a"], [1])]
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_late_events_revise_together(is_ended):
+    kept = Sessions()
+    add(kept, event(0, "a"), event(3, "d", end=is_ended))
+    now = T if is_ended else T + GAP
+    assert close(kept, now) == [("c", 0, ["a", "d"], [1, 4])]
+    assert add(kept, event(1, "b"), event(2, "c")) == [Added(1), Added(1)]
+    assert close(kept, now) == [("c", 1, ["a", "b", "c", "d"], [2, 3])]
+    add(kept, event(1, "B", 9, at=T))
+    assert close(kept, now) == [("c", 2, ["a", "B", "c", "d"], [9])]
