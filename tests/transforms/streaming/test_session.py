@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from turnwise.schemas.conversation import Receipt, Record
 from turnwise.schemas.run import StreamRules
 from turnwise.transforms.beam.sessions import (
+    AT_ONCE,
     FORGOTTEN_SECONDS,
     MAX_BYTES,
     MAX_EVENTS,
