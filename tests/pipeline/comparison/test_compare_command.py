@@ -13,6 +13,7 @@ from turnwise.pipeline.cli.main import main
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 TAU = SHARED / "tau2_airline_gpt-4.1_vs_ft.jsonl"
+PAIRS = SHARED / "pairs_500"
 FINE_TUNED = "ft:gpt-4.1-2025-04-14:sierra:tau2-full-sft:BzrYdMNm"
 CONFIG = {"criteria": {"response_match_score": 0.8}}
 
@@ -81,6 +82,25 @@ def test_base_against_fine_tuned_by_the_recorded_reward(tmp_path, compared):
     assert (found["overall"]["value_a"], found["overall"]["value_b"]) == (10 / 20, 13 / 20)
     assert (found["gained"], found["lost"], found["overall"]["word"]) == (6, 3, "cannot tell")
     assert found["overall"]["p"] == pytest.approx(0.508, abs=5e-4)
+
+
+@pytest.mark.skipif(not PAIRS.exists(), reason=f"{PAIRS} is absent")
+def test_500_pairs(tmp_path, compared):
+    output = str(tmp_path / "out")
+    inputs = ["--input", str(PAIRS / "logs.jsonl"), "--eval_cases", str(PAIRS / "cases.jsonl")]
+    config = json.loads((PAIRS / "config.json").read_text()) | {
+        "tools": {"do_address": "write", "do_invoice": "write"}
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert main(["run", *inputs, "--config", str(tmp_path / "config.json"), "--output", output]) == 0
+    status, text, _ = compared(output, "--versions", "v1", "v2", "--format", "json")
+    found = criterion(text, "tool_effects_v1")
+    overall = found["overall"]
+    assert status == 0
+    assert (found["gained"], found["lost"], overall["word"]) == (84, 73, "cannot tell")
+    assert overall["difference"] == pytest.approx(0.022) and overall["p"] == pytest.approx(0.425, abs=1e-3)
+    assert overall["detectable"] == pytest.approx(0.0697, abs=1e-3) and overall["pairs_needed"] == 5085
+    assert [own for own in json.loads(text)["slices"] if own["stands_out"]] == []
 
 
 BAD = "No, not at all, never"

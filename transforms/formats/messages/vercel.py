@@ -164,13 +164,12 @@ def _result(part: JsonObject, log: Dialogue) -> None:
     """Adds a result: a value with its type, or as older versions hold it."""
     output = part.get("output")
     value, error = _first(part, "output", "result"), failure_mark(part)
-    if (
-        isinstance(output, dict)
-        and isinstance(output.get("type"), str)
-        and output.keys() & {"value", "reason"}
-    ):
-        kind, value = output["type"], output.get("value")
-        if kind.startswith("error") or kind == "execution-denied":
+    kind = output.get("type") if isinstance(output, dict) else None
+    if isinstance(output, dict) and isinstance(kind, str):
+        is_denied = kind == "execution-denied"
+        if is_denied or output.keys() & {"value", "reason"}:
+            value = output.get("value")
+        if is_denied or (kind.startswith("error") and "value" in output):
             error = value if isinstance(value, str) else output.get("reason") or True
     log.result(decoded(value), part.get("toolCallId"), part.get("toolName"), error)
 

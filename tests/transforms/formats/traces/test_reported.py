@@ -1,0 +1,55 @@
+"""Spans that were read wrongly once, and a part that no reader knows where a gate decides."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import turnwise
+from tests.readings import read_value, turns
+from turnwise.pipeline.cli.main import main
+
+REPORTED = Path(__file__).parents[5] / "shared/fixtures/reported"
+ORDERS = ("Where are my orders?", ("get_orders", {"account": "888"}), ("get_orders", [{"order_id": "123"}]))
+PLACE = ("Where is order 5?", ("find_order", {"id": 5}), ("find_order", "Bonn"))
+
+
+@pytest.mark.skipif(not REPORTED.exists(), reason="no shared fixtures")
+@pytest.mark.parametrize(
+    ("name", "wanted", "said"),
+    [
+        ("span_autogen", PLACE, "It is in Bonn."),
+        ("span_azure", ORDERS, "You have one order, 123."),
+        ("span_pydantic", PLACE, "It is in Bonn."),
+    ],
+)
+def test_the_reported_spans(name, wanted, said):
+    found = read_value(*json.loads((REPORTED / f"reading/{name}.json").read_text()))
+    [(user, [call], [response], agent)] = turns(found.conversations[0])
+    assert ((user, call, response), agent) == (wanted, said)
+
+
+@pytest.mark.skipif(not REPORTED.exists(), reason="no shared fixtures")
+def test_a_gate_ends_alike_whether_a_destructive_call_can_be_read_or_not(tmp_path):
+    faults = REPORTED / "faults"
+    for name in ("history_known", "history_unknown"):
+        given = ["--input", f"{faults}/{name}/a.json", "--config", f"{faults}/g.json"]
+        assert main(["run", *given, "--output", str(tmp_path / name)]) == 1
+
+
+@pytest.mark.parametrize(
+    "output", [{"type": "execution-denied"}, {"type": "execution-denied", "reason": "no"}]
+)
+def test_a_denied_call_of_vercel_failed(output):
+    call = {"type": "tool-call", "toolCallId": "1", "toolName": "delete", "input": {"id": 1}}
+    result = {"type": "tool-result", "toolCallId": "1", "toolName": "delete", "output": output}
+    said = {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "Delete it"}]},
+        {"role": "assistant", "content": [call]},
+        {"role": "tool", "content": [result]},
+        said,
+    ]
+    [conversation] = turnwise.read_conversations({"messages": messages, "trigger": "t", "messageId": "m"})
+    [response] = conversation.turns[0].tool_responses
+    assert response.error
