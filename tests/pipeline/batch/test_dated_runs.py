@@ -1,13 +1,16 @@
 """Scheduled runs: one a date, the same one again, late files, and dates without input."""
 
 import json
+import multiprocessing
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +20,7 @@ from tests.pipeline.logs import lines, log, write
 from turnwise.pipeline.batch.summary import report_batch
 from turnwise.pipeline.cli.run_options import dates_of, run_dates
 from turnwise.pipeline.io.run_reader import open_run
+from turnwise.pipeline.io.run_writer import locked
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.run import MOST_LISTED, InputFile, RunInfo
@@ -364,3 +368,59 @@ def test_a_run_is_not_told_by_the_document_of_another(objects, written, why):
         OBJECTS["objects://out/d/run.json"] = StoredObject(json.dumps(document).encode(), 0.0)
     with pytest.raises(OSError, match=re.escape(why)):
         report_batch(settings)
+
+
+def test_what_a_killed_run_left_is_no_run(nights: Nights) -> None:
+    nights.log("2026-11-21", "a")
+    out = nights.folder / "out/2026-11-21"
+    out.mkdir(parents=True)
+    (out / f"scores.{'0' * 32}.partial").write_text("")
+    (out / ".turnwise.lock").write_text("")
+    assert nights.run("2026-11-21").status == 0
+    assert nights.conversations("2026-11-21") == ["a"]
+
+
+def _hold(directory: str, is_held: Any, is_over: Any) -> None:
+    with locked(directory):
+        is_held.set()
+        is_over.wait(60)
+
+
+@pytest.fixture
+def other_process(nights: Nights) -> Iterator[None]:
+    """Another process that writes into the directory of a date."""
+    context = multiprocessing.get_context("fork")
+    is_held, is_over = context.Event(), context.Event()
+    process = context.Process(
+        target=_hold, args=(str(nights.folder / "out/2026-11-21"), is_held, is_over), daemon=True
+    )
+    process.start()
+    try:
+        assert is_held.wait(60)
+        yield
+    finally:
+        is_over.set()
+        process.join(60)
+        process.kill()
+
+
+def test_of_two_processes_on_one_date_one_is_refused(nights: Nights, other_process: None) -> None:
+    nights.log("2026-11-20", "a")
+    nights.log("2026-11-21", "b")
+    done = nights.run("2026-11-20..2026-11-21")
+    assert done.status == 2
+    assert ends(done)[1].endswith("another run is writing into it")
+    assert nights.conversations("2026-11-20") == ["a"]
+
+
+def test_a_late_file_never_replaces_a_run_of_another_config(nights: Nights) -> None:
+    nights.log("2026-11-20", "a")
+    assert nights.run("2026-11-20").status == 0
+    (nights.folder / "config.json").write_text(json.dumps({"criteria": {"response_match_score": 0.6}}))
+    nights.log("2026-11-20", "b", file="b.jsonl")
+    nights.log("2026-11-21", "c")
+    done = nights.run("2026-11-21", "--lookback", "1")
+    assert done.status == 2
+    assert "holds the run" in ends(done)[0]
+    assert nights.conversations("2026-11-20") == ["a"]
+    assert nights.conversations("2026-11-21") == ["c"]

@@ -512,3 +512,35 @@ def test_a_binary_file_or_a_pipe_that_is_named_is_refused(turnwise, tmp_path, op
         assert done.status == 2 and done.err.count("\n") == 1 and str(path) in done.err
         assert BINARY.get(name, (b"", "FIFO" if name == "pipe.jsonl" else "Parquet"))[1] in done.err
         assert not (tmp_path / "out/run.json").exists()
+
+
+def assert_all_accounted(done: Any) -> None:
+    counts = done.document("run.json")["counts"]
+    assert counts["records"] == len(HOSTILE)
+    assert counts["results"] + counts["lost_records"] + counts["lost_conversations"] == len(HOSTILE)
+
+
+def test_no_record_brings_a_run_down(hostile_run: Any) -> None:
+    assert_all_accounted(hostile_run)
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "log.jsonl.gz"])
+def test_a_file_that_becomes_shorter_while_it_is_read_is_a_failure(tmp_path: Path, name: str) -> None:
+    path, lines = tmp_path / name, [b'{"conversation_id": "%d"}' % i for i in range(100_000)]
+    text = b"[" + b",".join(lines) + b"]" if name == "log.json" else b"\n".join(lines)
+    path.write_bytes(gzip.compress(text, 0) if name.endswith(".gz") else text)
+    found = file_records(str(path), 1 << 20)
+    next(found)
+    os.truncate(path, path.stat().st_size // 2)
+    *_, last = found
+    assert isinstance(last, Failure) and last.stage == "read"
+    assert last.error_type == "IncompleteReadError"
+
+
+def test_a_file_that_is_gone_when_it_is_read_is_a_failure_of_unknown_size(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(lines(conversation("a")))
+    (listed,) = listed_files([str(path)])
+    path.unlink()
+    (failure,) = file_records(listed, 1 << 20)
+    assert isinstance(failure, Failure) and failure.error_type == "IncompleteReadError"

@@ -9,8 +9,16 @@ from typing import Any
 import pytest
 
 from tests.served import in_environment
+from turnwise.schemas.config import EvalConfig, JudgeConfig
+from turnwise.schemas.conversation import Record
+from turnwise.transforms.criteria.base import JudgedCriterion
+from turnwise.transforms.formats.canonical import read_conversation
 from turnwise.transforms.judging.ask import NO_JUDGE
 from turnwise.transforms.judging.judges_base import LOCAL_MODEL
+from turnwise.transforms.judging.setup import JudgeSettings, JudgeWorker
+from turnwise.transforms.matching.sample import Sample, inline_case
+from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.scoring.evaluate import judge_conversation, score_conversation
 from turnwise.transforms.scoring.selection import hash_place
 
 pytestmark = pytest.mark.usefixtures("with_credentials")
@@ -275,3 +283,22 @@ def test_criteria_are_asked_of_the_models_that_they_name(run, server):
     assert calls == {"openai/gpt-4o": 3, "anthropic/claude-x": 3, MODEL: 3}
     assert {row["judge"]["model"] for row in turn_scores(done)} == {"gpt-4o-001"}
     assert "cost unknown: " in done.out and server.key not in (done.directory / "run.json").read_text()
+
+
+def test_the_run_gives_what_the_plain_functions_give(run: Any, server: Any) -> None:
+    server.script({"match": "order 2?", "values": {"verdict": "invalid"}}, {"match": "order 4?", "cut": 5})
+    done = run(6)
+    (criterion,) = build_criteria(EvalConfig(criteria={MATCH: 0.5}))
+    assert isinstance(criterion, JudgedCriterion)
+    config = JudgeConfig(backend="gemini", base_url=server.url, retry_delay_s=0.01)
+    worker = JudgeWorker(JudgeSettings(config), {"GOOGLE_API_KEY": server.key})
+    plain = []
+    for number in range(6):
+        recorded = read_conversation(json.dumps(conversation(number)).encode())
+        case = Sample(recorded, inline_case(recorded), Record("log", number, b""))
+        scored = score_conversation(case, ())
+        worker.submit(judge_conversation(scored, [criterion], worker.ask)).result()
+        plain += [(score.value, score.outcome, score.reason) for _, score in scored.scores[0].turns]
+    worker.close()
+    assert [(row["value"], row["outcome"], row["reason"]) for row in turn_scores(done)] == plain
+    assert len({value for value, _, _ in plain}) == 3

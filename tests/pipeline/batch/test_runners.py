@@ -6,7 +6,7 @@ import json
 import pickletools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from turnwise.pipeline.batch.build import build
 from turnwise.pipeline.batch.summary import conclude
 from turnwise.pipeline.io.files import file_patterns
 from turnwise.pipeline.io.run_writer import RunSink
-from turnwise.pipeline.io.sources import FileSource
+from turnwise.pipeline.io.sources import FileSource, file_ranges
 from turnwise.pipeline.settings.run import RunSettings
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.run import RunInfo
@@ -188,3 +188,57 @@ def test_a_job_service_that_is_not_there_is_one_line(turnwise, refused_judge, tm
     assert done.err == (
         "turnwise: the job could not be started: PortableRunner localhost:1: no answer in 1 s\n"
     )
+
+
+@pytest.mark.skipif(TOOLS.prism is None, reason="prism is not installed (go install .../cmd/prism)")
+def test_prism_reads_the_ranges_of_a_file_like_one_process(
+    turnwise: Callable[..., Any], tmp_path: Path
+) -> None:
+    logs, config = tmp_path / "logs.jsonl", tmp_path / "config.json"
+    config.write_text('{"criteria": {"response_match_score": 0.5}}')
+    turn = '{"user": "%s", "agent": "Hi", "expected": {"response": "Hi"}}' % ("Hello " * 500)
+    lines = [f'{{"conversation_id": "c{i}", "turns": [{turn}]}}\n' for i in range(700)]
+    logs.write_text("".join([*lines[:400], "{broken\n", *lines[400:]]))
+    assert len(file_ranges([str(logs)])) == 2
+    arguments = ["run", "--input", logs, "--config", config, "--judge", "none"]
+    here = turnwise(*arguments, output=tmp_path / "here")
+    prism = ["--runner=PrismRunner", f"--prism_location={TOOLS.prism}", "--environment_type=LOOPBACK"]
+    there = turnwise(*arguments, *prism, output=tmp_path / "there")
+    for table in ("scores", "conversations", "failures"):
+        one, other = ([{**row, "run_id": ""} for row in run.rows(table)] for run in (here, there))
+        assert sorted(one, key=str) == sorted(other, key=str) and one
+    assert sum(there.document("run.json")["records_by_worker"].values()) == 701
+
+
+DEADLY = """
+import os, signal
+import turnwise
+
+
+class Deadly(turnwise.MeasuredCriterion):
+    name = "deadly"
+
+    def score(self, sample, pair):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_worker_process_is_one_line(
+    turnwise: Callable[..., Any], tmp_path: Path, unchanged: None
+) -> None:
+    """A run whose worker is killed leaves no table and no `run.json`."""
+    turn = {"user": "Hi", "agent": "Hello"}
+    (tmp_path / "logs").mkdir()
+    for number in range(2):
+        log = {"conversation_id": f"c{number}", "turns": [turn]}
+        (tmp_path / f"logs/{number}.jsonl").write_text(json.dumps(log))
+    (tmp_path / "config.json").write_text('{"criteria": {"deadly": 1.0}}')
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    given = ["--input", tmp_path / "logs", "--config", tmp_path / "config.json"]
+    processes = ["--workers", "2"]
+    plugin = ["--plugin", tmp_path / "deadly.py"]
+    done = turnwise("run", *given, *processes, *plugin, output=tmp_path / "out")
+    assert (done.status, done.out) == (1, ""), done.err
+    how = "was killed by SIGKILL (out of memory?)"
+    assert done.err == f"turnwise: a worker process {how}; no file of this run was kept\n"
+    assert not list((tmp_path / "out").rglob("*"))

@@ -173,3 +173,8 @@ def test_space_before_an_array() -> None:
 def test_an_array_that_is_one_record_stays_one(chat: bytes) -> None:
     assert read(chat) == ([chat.decode()], [])
     assert read(b'[]\n{"a": 1}\n') == (["[]", '{"a": 1}'], []), "lines that are arrays are lines"
+
+
+def test_an_element_over_the_limit_is_a_failure_of_its_own() -> None:
+    texts, messages = read(with_element(b'{"a": "' + b"x" * 20_000 + b'", "b": "\t"}'))
+    assert texts == [*GOOD[:9], *GOOD[10:]] and len(messages) == 1 and "larger than" in messages[0]

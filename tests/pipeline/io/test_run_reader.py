@@ -289,3 +289,18 @@ def test_a_run_of_an_earlier_version_is_read_as_before(run: Path, copy: Path, na
     assert all(list(then.rows(table)) == list(now.rows(table)) for table in TABLES)
     without("conversations-*")(copy)
     assert main(COMMANDS[name](str(run), str(copy))) == (2 if name == "gate" else 0)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("table", ["scores", "conversations", "results", "failures", "metrics_by_turn"])
+def test_an_avro_file_cut_in_the_middle_is_an_error_in_one_line(tmp_path, run, table, share):
+    if not list(run.rglob("*.avro")):
+        pytest.skip("of Avro")
+    directory = shutil.copytree(run, tmp_path / "cut")
+    path = file_of(directory, table)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ConfigError) as error:
+        list(open_run(str(directory)).rows(table))
+    assert str(path) in str(error.value) or "count" in str(error.value)
+    assert len(str(error.value).splitlines()) == 1

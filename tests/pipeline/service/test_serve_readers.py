@@ -6,6 +6,8 @@ from typing import Any
 
 from sqlalchemy import text
 
+from turnwise.pipeline.service.evaluations import get_evaluation
+from turnwise.pipeline.service.runs import Service
 from turnwise.pipeline.store.database import WRITERS
 
 APP = "projects/acme-cx/locations/us/apps/travel-desk"
@@ -49,3 +51,11 @@ def test_a_server_answers_readers_while_more_writers_wait_than_it_has_threads(se
                 assert (code, found["displayName"]) == (200, "One")
             assert held.thread.is_alive() and not any(one.done() for one in waiting)
         assert [one.result()[0] for one in waiting] == [200] * many
+
+
+def test_a_reader_finishes_while_a_write_transaction_is_open(service: Service, create: Any) -> None:
+    name = create("one")["name"]
+    with HeldWrite(service.store) as held:
+        assert get_evaluation(service, name)["createdBy"] == "tester"
+        assert held.thread.is_alive()
+    assert get_evaluation(service, name)["createdBy"] == "held"

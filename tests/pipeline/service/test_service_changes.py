@@ -249,3 +249,44 @@ def test_contents_survive_whatever_they_hold(service: Any, create: Any) -> None:
     read = get_evaluation(service, made["name"])
     assert read["scenario"] == odd and read["displayName"] == "\0" + "d" * 9000
     assert json.loads(json.dumps(read)) == read
+
+
+def test_golden_and_scenario_are_switched(service: Any, create: Any) -> None:
+    name = create("one", golden=GOLDEN)["name"]
+    after = update(service, name, "scenario", scenario=SCENARIO)
+    assert after["scenario"] == SCENARIO and "golden" not in after
+    after = update(service, name, "golden", golden=GOLDEN)
+    assert after["golden"] == GOLDEN and "scenario" not in after
+
+
+def test_every_update_stands_in_the_history(service: Any, create: Any) -> None:
+    made = create("one", tags=["a"])
+    update(service, made["name"], "tags", tags=["b"])
+    update(service, made["name"], displayName="New", scenario=SCENARIO)
+    refusal(service, made["name"], "nothing")
+    history = service.store.read(lambda c: read_history(c, made["name"]))
+    assert [entry.revision for entry in history] == [1, 2, 3]
+    assert [entry.update_mask for entry in history] == [None, "tags", None]
+    assert [entry.content.get("tags") for entry in history] == [["a"], ["b"], None]
+    assert {entry.actor for entry in history} == {"tester"}
+    now = service.store.read(lambda c: find_evaluation(c, made["name"]))
+    assert (now.revision, now.etag, now.content) == (3, history[-1].etag, history[-1].content)
+
+
+def test_of_eight_evaluations_of_one_name_one_is_made(service: Any, app: str) -> None:
+    outcomes = []
+
+    def work(number: int) -> None:
+        request = {
+            "parent": app,
+            "evaluationId": f"e{number}",
+            "evaluation": {"displayName": "Same", "golden": SCRIPT},
+        }
+        try:
+            create_evaluation(service, CreateEvaluationRequest.from_value(request))
+            outcomes.append("made")
+        except ServiceError as error:
+            outcomes.append(error.status)
+
+    in_threads(8, work)
+    assert sorted(outcomes) == ["ALREADY_EXISTS"] * 7 + ["made"]

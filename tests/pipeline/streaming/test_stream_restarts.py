@@ -7,6 +7,19 @@ from collections import Counter
 
 import pytest
 
+from turnwise.schemas.config import EvalConfig
+from turnwise.schemas.conversation import Record
+from turnwise.transforms.ces.result import evaluation_result
+from turnwise.transforms.formats.events import in_order, join_events
+from turnwise.transforms.formats.reading import LogReader
+from turnwise.transforms.formats.registry import record_time
+from turnwise.transforms.matching.sample import CaseIndex, Sample
+from turnwise.transforms.metrics.rows import RowWindow, turn_rows, version_rows
+from turnwise.transforms.metrics.state import MetricsState
+from turnwise.transforms.scoring.config import build_criteria
+from turnwise.transforms.scoring.conversation import RULES
+from turnwise.transforms.scoring.evaluate import conversation_verdict, score_conversation
+
 HOUR = 3600
 START = (time.time() // HOUR - 10) * HOUR
 SIZE = 1200
@@ -199,3 +212,52 @@ def test_a_killed_stream_with_a_judge_goes_on(stream, goes_on, turnwise, tmp_pat
     third.until(lambda: not (tmp_path / "out/run.json").exists()).kill()
     done = turnwise("status", str(tmp_path / "out"))
     assert (done.status, "the run has not finished" in done.err) == (2, True)
+
+
+TABLES = pytest.mark.parametrize(
+    ("table", "rows"), [("metrics_by_app_version", version_rows), ("metrics_by_turn", turn_rows)]
+)
+
+
+@pytest.fixture(scope="module")
+def plain(lines):
+    """The sums by window and app version, made by the functions alone."""
+    criteria = build_criteria(EvalConfig(criteria=CRITERIA))
+    sums = {}
+
+    def add(conversation, record, at):
+        scored = score_conversation(Sample(conversation, index.find(conversation), record), criteria)
+        verdict = conversation_verdict(scored, RULES)
+        state = sums.setdefault((at // HOUR * HOUR, conversation.app_version), MetricsState())
+        state.add(scored, verdict, evaluation_result(scored, verdict).parts())
+
+    reader, index = LogReader(), CaseIndex(None)
+    for number, line in enumerate(lines["whole"]):
+        record = Record("a", number, line.encode())
+        (conversation,) = reader.read(record)
+        add(conversation, record, record_time(record.data))
+    for number in range(SESSIONS):
+        records = [Record("b", i, lines[i][number].encode()) for i in range(4)]
+        events = in_order([event for record in records for event in reader.read(record)])
+        conversation = join_events(f"s{number}", events)
+        add(conversation, records[0], record_time(records[0].data))
+    return sums
+
+
+def without_panes(rows):
+    kept = [{key: value for key, value in row.items() if key not in ("pane", "revision")} for row in rows]
+    return sorted(
+        kept, key=lambda row: json.dumps([value for value in row.values() if isinstance(value, str)])
+    )
+
+
+@TABLES
+def test_windows_hold_what_the_functions_say(survivor, plain, table, rows):
+    run_id = survivor.document("run.json")["run_id"]
+    expected = [
+        row
+        for (start, version), state in plain.items()
+        for row in rows((version, state), run_id, RowWindow(start, start + HOUR, "", 0))
+    ]
+    assert without_panes(survivor.rows(table)) == without_panes(json.loads(json.dumps(expected)))
+    assert len(plain) == 12

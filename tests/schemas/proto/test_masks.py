@@ -3,19 +3,24 @@
 import inspect
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from google.cloud import ces_v1beta
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
 from turnwise.schemas.ces.results import Evaluation, EvaluationResult
 from turnwise.schemas.proto.masks import (
     MaskError,
     all_but,
+    mask_fields,
     parse_mask,
     select_fields,
     updated_content,
+    written_fields,
 )
 
 NAME = "projects/p/locations/l/apps/a/evaluations/one"
@@ -192,3 +197,117 @@ def test_all_but_some_fields() -> None:
             ]
         },
     }
+
+
+def paths_into(message: Any, depth: int = 3) -> list[tuple[str, ...]]:
+    found = []
+    for spelling, field in mask_fields(message).items():
+        if spelling != field.name or message is EvaluationResult:
+            continue
+        found.append((field.name,))
+        if field.message and field.is_single and depth > 1:
+            found += [(field.name, *rest) for rest in paths_into(field.message, depth - 1)]
+    return found
+
+
+ALL_PATHS = sorted(paths_into(Evaluation))
+
+
+TEXT = st.text(max_size=3)
+
+
+GOLDENS = st.fixed_dictionaries(
+    {}, optional={"turns": st.just(GOLDEN["turns"]), "evaluationExpectations": st.lists(TEXT)}
+)
+
+
+SCENARIOS = st.fixed_dictionaries(
+    {},
+    optional={
+        "task": TEXT,
+        "maxTurns": st.integers(0, 9),
+        "rubrics": st.lists(TEXT),
+        "variableOverrides": st.just({}),
+    },
+)
+
+
+INPUTS = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries({"golden": GOLDENS}),
+    st.fixed_dictionaries({"scenario": SCENARIOS}),
+)
+
+
+EVALUATIONS = st.builds(
+    lambda inputs, rest: {**rest, **inputs},
+    INPUTS,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "displayName": TEXT,
+            "description": TEXT,
+            "tags": st.lists(TEXT, max_size=2),
+            "etag": TEXT,
+            "evaluationMetricsThresholdOverride": st.sampled_from([{}, THRESHOLDS]),
+            "lastCompletedResult": st.just({"name": "x"}),
+        },
+    ),
+)
+
+
+MASKS = st.lists(st.sampled_from(ALL_PATHS), min_size=1, max_size=4)
+
+
+SNAKE = {
+    to_camel(name): name
+    for m in (Evaluation, *(f.message for f in mask_fields(Evaluation).values() if f.message))
+    for name in m.model_fields
+}
+
+
+def at(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = value.get(name) if value is not None else None
+    return value
+
+
+@given(EVALUATIONS, EVALUATIONS, MASKS, st.booleans())
+def test_laws_of_updates(old: Any, new: Any, paths: Any, in_snake_case: bool) -> None:
+    before = {**written_fields(Evaluation.from_value(old)), "name": NAME}
+    body = Evaluation.from_value(new)
+    spelled = [[SNAKE.get(name, name) if in_snake_case else name for name in path] for path in paths]
+    mask = ",".join(map(".".join, spelled))
+    after = updated_content(before, body, mask)
+    assert Evaluation.from_value(after).to_value() == after
+    assert after["name"] == NAME and not after.keys() & Evaluation.OUTPUT_ONLY
+    assert updated_content(after, body, mask) == after
+    writable = [path for path in paths if path[0] not in Evaluation.OUTPUT_ONLY and path[0] != "name"]
+    wanted = written_fields(body)
+    for path in writable:
+        assert at(after, path) == at(wanted, path)
+    switched = {"golden", "scenario"} if {"golden", "scenario"} & {path[0] for path in writable} else set()
+    for path in ALL_PATHS:
+        touched = any(path[: len(one)] == one or one[: len(path)] == path for one in writable)
+        if not touched and path[0] not in switched:
+            assert at(after, path) == at(before, path)
+
+
+@given(st.text(st.sampled_from("abgolden.scenariotags*,_ N\0é{}[]0"), max_size=30) | st.text(max_size=20))
+def test_any_text_is_a_mask_or_refused(text: str) -> None:
+    try:
+        paths = parse_mask(Evaluation, text)
+    except MaskError as error:
+        assert "\n" not in str(error)
+    else:
+        assert paths is None or all(path in ALL_PATHS or path[0] == "lastCompletedResult" for path in paths)
+
+
+REFERENCE = Path(__file__).parents[3] / "../shared/reference/ces.md"
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="needs the reference")
+def test_output_only_fields_are_those_of_the_reference() -> None:
+    table = REFERENCE.read_text().split("**Evaluation** *")[1].split("**Evaluation.Golden**")[0]
+    found = re.findall(r"^\| \d+ \| `(\w+)` \| .*? \| OO \|", table, re.M)
+    assert set(found) == Evaluation.OUTPUT_ONLY

@@ -263,3 +263,10 @@ def test_an_address_of_another_form_is_refused(
     log.write_text(json.dumps(conversation("c1")) + "\n")
     assert main(["run", "--input", str(log), "--output", str(tmp_path / "out"), "--store", url]) == 2
     assert "its form is bigquery://PROJECT/DATASET" in capsys.readouterr().err
+
+
+def test_rows_that_bigquery_refuses_leave_all_tables_as_they_were(tables: BigQuery, tmp_path: Path) -> None:
+    tables.refused_rows["scores_staging"] = "Error while reading data: bad row\nat 3"
+    assert_untouched(
+        tables, complete(tmp_path, "a", "b"), "Error while reading data: bad row at 3; more of it"
+    )

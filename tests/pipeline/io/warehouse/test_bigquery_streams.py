@@ -1,9 +1,11 @@
 """Streams into BigQuery: the views hold the rows of the files, also after faults and kills."""
 
 import json
+import os
 import re
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +245,35 @@ def test_stores_that_take_no_stream(logs: Path, goes_on: Callable[..., Any], sto
     done = goes_on(logs.parent / "out", *given)
     assert done.status == 2 and not (logs.parent / "out").exists()
     assert "takes no stream; one goes to bigquery://PROJECT/DATASET, or into JSON Lines" in done.err
+
+
+PRISM = shutil.which("prism", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / "go/bin")]))
+
+
+@pytest.fixture
+def on_prism(logs: Path, tmp_path: Path) -> Iterator[Stream]:
+    """Starts a stream on Prism, and ends it."""
+    if PRISM is None:
+        pytest.skip("prism is not installed (go install .../cmd/prism)")
+    given = [*arguments(logs), "--runner=PrismRunner", f"--prism_location={PRISM}"]
+    given[1] += "/"
+    log = (tmp_path / "log").open("wb")
+    given += ["--environment_type=LOOPBACK", "--pane_every=2"]
+    started = Stream(tmp_path / "out", given, stdout=log, stderr=log)
+    yield started
+    started.signal(2).process.wait(timeout=120)
+    log.close()
+
+
+def test_a_stream_on_prism(
+    bigquery: BigQuery, appends: AppendService, logs: Path, on_prism: Stream, tmp_path: Path
+) -> None:
+    write(logs, "a", conversation("c1"), conversation("c2"), {"turns": "none"})
+    deadline = time.monotonic() + 240
+    wanted = {"conversations": 2, "failures": 1, "scores": 8, "metrics_by_app_version": 5}
+    found: dict[str, int] = {}
+    while found != wanted:
+        assert on_prism.process.poll() is None and time.monotonic() < deadline, found
+        time.sleep(0.5)
+        if all(table in bigquery.tables for table in wanted):
+            found = {table: len(bigquery.select(f"SELECT * FROM {table}")) for table in wanted}

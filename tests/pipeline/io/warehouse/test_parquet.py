@@ -1,5 +1,6 @@
 import io
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -312,3 +313,28 @@ def test_a_run_that_is_refused_later_leaves_nothing(
     argv = ["run", "--input", str(log), "--output", str(out), "--store", f"parquet:{lake}"]
     assert main(argv) == 2
     assert "holds an earlier run" in capsys.readouterr().err and not lake.exists()
+
+
+def test_a_file_that_is_alone_is_replaced_while_it_is_read(tmp_path: Path) -> None:
+    lake, stage = tmp_path / "lake", tmp_path / "stage"
+    seen, ended = set(), threading.Event()
+
+    def replace() -> None:
+        for i in range(30):
+            rows = [staged(stage, "scores", {"run_id": "night", "conversation_id": f"{i:02}"})]
+            complete_dataset(place(f"parquet:{lake}", tmp_path), rows)
+        ended.set()
+
+    complete_dataset(
+        place(f"parquet:{lake}", tmp_path),
+        [staged(stage, "scores", {"run_id": "night", "conversation_id": "--"})],
+    )
+    [file] = (lake / "scores").glob("*/*/*.parquet")
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        while not ended.is_set():
+            seen.add(read_table(file).num_rows)
+    finally:
+        thread.join()
+    assert seen == {1} and scores(lake)[0][1] == "29"

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnwise.pipeline.streaming.inputs.directory import DirectorySource
+from turnwise.pipeline.streaming.inputs.files import LineSplitter, OversizedLine
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.score import IncompleteReadError
 
@@ -491,3 +492,23 @@ def test_a_watched_directory_that_is_replaced_goes_on(tmp_path, checkpoints, clo
     append(tmp_path / "in/a.jsonl", '{"i": 1}\n', clock)
     assert watch.texts(after=6) == ['{"i": 1}'] and list(watch.source.last_items()) == []
     watch.source.close()
+
+
+@given(LINES, st.booleans(), st.data())
+def test_any_chopping_gives_the_same_lines(lines, is_ended, data):
+    text = b"\n".join(lines) + b"\n" * is_ended
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    chopped, whole = LineSplitter(LIMIT), LineSplitter(LIMIT)
+    found = [
+        line
+        for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)
+        for line in chopped.add(text[start:end])
+    ]
+    expected = whole.add(text)
+    assert [isinstance(line, OversizedLine) for line in found] == [
+        isinstance(line, OversizedLine) for line in expected
+    ]
+    assert [line[:50] for line in found] == [line[:50] for line in expected]
+    assert chopped.pending == whole.pending
+    complete = lines if is_ended else lines[:-1]
+    assert [line[:50] for line in expected][: len(complete)] == [line[:50] for line in complete]

@@ -350,3 +350,28 @@ def test_of_many_refused_rows_the_first_are_told(opened, new_outcome):
     opened.commit(*(new_outcome(f"n{i}", i + 1) for i in range(12)))
     *shown, more = opened.store.refused_rows()
     assert shown == ["0, row 1"] * 10 and more == "14 more rows were not written into the --store"
+
+
+def test_a_revision_stays_in_the_window_of_the_first(opened, new_outcome):
+    opened.commit(new_outcome("a", 1, event_time=100.0))
+    opened.commit(new_outcome("a", 2, revision=1, event_time=90_000.0))
+    assert opened.conversation("a")[0::2] == (1, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"no database at all, but text" * 50, "not a database"), ("UPDATE", "format 99")]
+)
+def test_another_format_is_refused(opened, new_outcome, tmp_path, content, said):
+    folder = tmp_path / "other"
+    folder.mkdir()
+    path = folder / "progress.sqlite"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        shutil.copy(opened.directory / "progress.sqlite", path)
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('format', '99')")
+        connection.close()
+    with pytest.raises(ValueError, match=said):
+        type(opened)(folder)

@@ -359,3 +359,15 @@ def test_a_format_that_is_not_received_is_refused(tmp_path: Path, checkpoints: I
     open_source(["otlp://127.0.0.1:0"], options._replace(input_format="otlp_export"), checkpoints).close()
     with pytest.raises(ConfigError, match=r"openai_chat: .* is of another format"):
         open_source(["otlp://127.0.0.1:0"], options, checkpoints)
+
+
+def test_refused_spans_are_counted_over_a_crash(tmp_path: Path, checkpoints: InMemoryCheckpoints) -> None:
+    Spool(tmp_path, "otlp", checkpoints).add(Export(b"{}", None), refused=2)
+    Spool(tmp_path, "otlp", checkpoints).add(None, refused=1)
+    assert Spool(tmp_path, "otlp", checkpoints).refused == 3
+    options = SourceOptions(LIMIT, None, tmp_path)
+    with pytest.raises(ConfigError, match="1 received requests were not read; add --input otlp://"):
+        left_before(["-"], options, checkpoints)
+    assert left_before(["otlp://127.0.0.1:0"], options, checkpoints) == []
+    checkpoints.settled["otlp"] = {1}
+    assert left_before(["-"], options, checkpoints) == ["otlp: 3 spans were refused: they lack ids"]
