@@ -152,7 +152,7 @@ def read_messages(value: JsonValue, role: str, depth: int = 0) -> list[SpanMessa
     if key is None or (key == "text" and role == AGENT and not value.keys() <= _BESIDE_TEXT):
         return []
     found = read_messages(value[key], role, depth + 1)
-    _add_finish(found, value if key in _REPLIED else {})
+    add_finish(found, value if key in _REPLIED else {})
     return [*_system_of(value), *(first_of_several(found) if key in _ALTERNATIVES else found)]
 
 
@@ -284,7 +284,7 @@ def _finish(holder: JsonObject) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _add_finish(found: list[SpanMessage], reply: JsonObject) -> None:
+def add_finish(found: list[SpanMessage], reply: JsonObject) -> None:
     """Adds the finish reason of a reply to its last message, if that states none."""
     if found and not found[-1].finish:
         found[-1].finish = _finish(reply)

@@ -28,7 +28,12 @@ from turnwise.transforms.formats.traces.message_parts import (
     call_arguments,
     is_spoken,
 )
-from turnwise.transforms.formats.traces.messages import first_of_several, only_messages, read_messages
+from turnwise.transforms.formats.traces.messages import (
+    add_finish,
+    first_of_several,
+    only_messages,
+    read_messages,
+)
 from turnwise.transforms.formats.traces.span import SpanEvent, TraceSpan, has_numbered, loaded, numbered
 
 _STANDARD_KINDS: dict[str, Kind] = {
@@ -138,8 +143,12 @@ def _add_event(event: SpanEvent, step: SpanStep) -> None:
         step.output = step.output or first_choice(stated)
     elif name.endswith(".message") and (added := _message(name, held)):
         step.input = [*(step.input or []), *added]
-    elif name == _CHOICE and not held.get("index") and (added := _message(name, held)):
-        step.output = _with_choice(step.output or [], added)
+    elif name == _CHOICE and not held.get("index"):
+        if added := _message(name, held):
+            step.output = _with_choice(step.output or [], added)
+        else:
+            # The last piece of a streamed reply may state nothing but why it ended.
+            add_finish(step.output or [], held)
     elif name == _PROMPT:
         step.input = step.input or messages_at(held.get("gen_ai.prompt"), USER)
     elif name == _COMPLETION:
