@@ -31,7 +31,7 @@ from turnwise.transforms.matching.calls import (
     value_matches,
 )
 from turnwise.transforms.text.cleaning import Amount, amount, plain, same_amount
-from turnwise.transforms.text.dates import DateReading, epoch_date, read_dates, same_date
+from turnwise.transforms.text.dates import DateReading, are_swapped, epoch_date, read_dates, same_date
 
 _MOST_PAIRS = 20_000
 _NODE_LENGTH = 4
@@ -196,6 +196,8 @@ def _structure(value: JsonValue) -> JsonValue:
 def _scalars_equivalent(left: JsonValue, right: JsonValue, prose: Prose, name: str) -> bool:
     if isinstance(left, str) and isinstance(right, str):
         if may_spell_moment(left) and may_spell_moment(right) and not is_version(name):
+            if are_swapped(read_dates(plain(left)), read_dates(plain(right))):
+                return False
             likeness = likeness_of_moments(left, right)
             if likeness == "same" or (likeness == "unclear" and prose != "unmet"):
                 return True

@@ -95,7 +95,12 @@ def same_date(left: tuple[DateReading, ...], right: tuple[DateReading, ...]) -> 
 
     A day without a time is read as midnight. If only one side has an offset, local times are compared.
     """
-    return any(_same(a, b) for a in left for b in right)
+    return not are_swapped(left, right) and any(_same(a, b) for a in left for b in right)
+
+
+def are_swapped(left: tuple[DateReading, ...], right: tuple[DateReading, ...]) -> bool:
+    """Returns whether the order of day and month is open on both sides, and not the same: `5/6` and `6/5`."""
+    return len(left) > 1 and len(right) > 1 and [one.day for one in left] != [one.day for one in right]
 
 
 def _same(left: DateReading, right: DateReading) -> bool:
