@@ -247,13 +247,18 @@ def _spelled(text: str) -> str:
     return with_digits(plain(text).rstrip(".!。！")) or text
 
 
+_SIGNED = re.compile(r"(?:^|\W)-\d|^\(\d+\)$")
+
+
 def _code(text: str) -> str | None:
     """Returns a phone, card, account, flight or postal code without its spacing; None: it is something else.
 
-    Spacing between digits counts in short texts (`1 2` is not `12`), and everywhere in dates.
+    Spacing between digits counts in short texts (`1 2` is not `12`), and everywhere in dates. A text without
+    a digit and one with a sign (`UTC -5`, `(500)`) are no codes.
     """
     pieces = re.split(r"[ ()-]+", text.strip(" ()").upper())
-    if len(text) > _LONGEST_MOMENT or read_dates(plain(text)):
+    is_code = len(text) <= _LONGEST_MOMENT and any(map(str.isdecimal, text)) and not _SIGNED.search(text)
+    if not is_code or read_dates(plain(text)):
         return None
     for piece in pieces:
         has_digit = any(map(str.isdecimal, piece))
