@@ -1,6 +1,7 @@
-"""Writes the pages that are made from classes: `python docs/generate.py`.
+"""Writes the files that are made from declarations: `python docs/generate.py`.
 
-criteria-reference.md is made from the classes of the criteria, columns.md from those of the rows.
+criteria-reference.md is made from the classes of the criteria, columns.md from those of the rows,
+deploy/template_metadata.json from the options of `turnwise run`.
 """
 
 import inspect
@@ -11,6 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 
 from pydantic.fields import FieldInfo
 
+from turnwise.pipeline.cli.arguments import command_parser
 from turnwise.pipeline.io.bigquery_sink import BIGQUERY_TYPES
 from turnwise.schemas.rows import ARROW_TYPES, TABLES, MetricRow
 from turnwise.transforms.criteria.base import CRITERIA, Criterion, JudgedCriterion
@@ -34,6 +36,15 @@ _COLUMNS = """\
 [Python API](python-api.md) have these columns.
 In a [data warehouse](warehouse.md), the tables with a `run_id` also have the column `date`.
 """
+# What the form of a job accepts; a file or directory of the job is in Cloud Storage.
+_PATTERNS = {
+    "config": "^gs://.+",
+    "output": "^gs://.+",
+    "baseline": "^gs://.+",
+    "date": r"^(yesterday|today|\d{4}-\d{2}-\d{2})$",
+    "max_failure_ratio": r"^(0|1|0?\.\d+)$",
+    "sample_rate": r"^(0|1|0?\.\d+)$",
+}
 _TYPES = {"text": "string", "integer": "long", "number": "double"}
 _TABLE = "| criterion | when to use | scale | threshold |\n|---|---|---|---|\n"
 
@@ -179,9 +190,39 @@ def _default(field: FieldInfo) -> str:
     return json.dumps(field.get_default(call_default_factory=True))
 
 
-PAGES = {"criteria-reference": criteria_page, "columns": columns_page}
-"""Name of a page -> the function that makes it."""
+def template_metadata() -> str:
+    """Returns the parameters of a Dataflow Flex Template: the options of `turnwise run`, as JSON text.
+
+    The form is Google's `TemplateMetadata` of Flex Templates. A parameter always has a value, so
+    that a flag is a boolean here, which deploy/launch.py passes on as a flag.
+    """
+    parameters = []
+    for action in command_parser()._actions:
+        if action.dest == "help":
+            continue
+        entry: dict[str, Any] = {"name": action.dest, "label": action.dest.replace("_", " ").capitalize()}
+        entry["helpText"] = action.help
+        if action.dest not in ("input", "output"):
+            entry["isOptional"] = True
+        pattern = "^(true|false)$" if action.nargs == 0 else _PATTERNS.get(action.dest)
+        if pattern:
+            entry["regexes"] = [pattern]
+        parameters.append(entry)
+    document = {
+        "name": "turnwise",
+        "description": "Scores recorded conversations between people and agents, turn by turn.",
+        "parameters": parameters,
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+FILES = {
+    "docs/criteria-reference.md": criteria_page,
+    "docs/columns.md": columns_page,
+    "deploy/template_metadata.json": template_metadata,
+}
+"""Path of a file -> the function that makes it."""
 
 if __name__ == "__main__":
-    for name, make in PAGES.items():
-        Path(__file__).with_name(f"{name}.md").write_text(make(), encoding="utf-8")
+    for path, make in FILES.items():
+        (Path(__file__).parents[1] / path).write_text(make(), encoding="utf-8")

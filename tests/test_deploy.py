@@ -47,8 +47,8 @@ def own_options() -> set[str]:
     return {action.dest for action in parser._actions}
 
 
-def test_parameters_of_the_template_are_options() -> None:
-    assert {entry["name"] for entry in PARAMETERS} <= own_options()
+def test_parameters_of_the_template_are_the_options() -> None:
+    assert {entry["name"] for entry in PARAMETERS} == own_options() | {"streaming"}
     assert {entry["name"] for entry in PARAMETERS if not entry.get("isOptional")} == {"input", "output"}
     assert all(entry["label"] and entry["helpText"] for entry in PARAMETERS)
 
@@ -63,6 +63,8 @@ def test_parameters_of_the_template_are_options() -> None:
         ("date", "21.11.2026", False),
         ("max_failure_ratio", "0.01", True),
         ("max_failure_ratio", "1.5", False),
+        ("overwrite", "true", True),
+        ("overwrite", "yes", False),
     ],
 )
 def test_values_of_parameters(name: str, value: str, fits: bool) -> None:
@@ -129,9 +131,8 @@ def test_the_template_starts_a_run(tmp_path: Path) -> None:
     [program] = re.findall(r"FLEX_TEMPLATE_PYTHON_PY_FILE=/opt/turnwise/(\S+)", DOCKERFILE)
     sample = ROOT / "pipeline/sample_data"
     command = [sys.executable, str(DEPLOY / program), f"--input={sample}/conversations", "--judge=none"]
-    done = subprocess.run(
-        [*command, f"--output={tmp_path / 'out'}", "--dry_run=True"], capture_output=True, text=True
-    )
+    flags = ["--overwrite=true", "--streaming=false", "--no_transcripts=True", "--dry_run=True"]
+    done = subprocess.run([*command, f"--output={tmp_path / 'out'}", *flags], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "the pipeline was translated; nothing was run\n"
 

@@ -30,7 +30,8 @@ def main(argv: Sequence[str]) -> int:
         0: all that was chosen ran and is right. 1: an engine's tables differ from DirectRunner's, or
         an engine or a case failed. 3: something could not be run here.
     """
-    # What was started is ended as after Ctrl-C.
+    # What was started is ended as after Ctrl-C, also where a shell that started this ignores it for its jobs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser = _parser()
     return run_benchmark(parser, partial(measure, parser), argv)
