@@ -7,7 +7,7 @@ from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
 from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL
 from turnwise.transforms.formats.registry import AUTO, log_formats
-from turnwise.transforms.judging.judges_base import JUDGES
+from turnwise.transforms.judging.judges import JUDGES
 
 
 def _with_threshold(name: str) -> str:

@@ -21,7 +21,7 @@ from turnwise.transforms.judging.backends.base import (
     RequestTemplate,
     backend_fault,
 )
-from turnwise.transforms.judging.judges_base import JUDGES, JudgeKind
+from turnwise.transforms.judging.judges import JUDGES, JudgeKind
 from turnwise.transforms.judging.limits import JudgeUsage
 from turnwise.transforms.judging.prompts import asked_schema
 

@@ -16,7 +16,7 @@ from turnwise.schemas.jsonio import is_postgresql_url, shown_url
 from turnwise.schemas.registry import hook_errors
 from turnwise.transforms.judging.ask import Ask, JudgeModelOptions
 from turnwise.transforms.judging.judge import Estimator, Judge, ReplyCache
-from turnwise.transforms.judging.judges_base import JudgeKind, find_judge
+from turnwise.transforms.judging.judges import JudgeKind, find_judge
 from turnwise.transforms.judging.limits import Budget, JudgeCounts, Pace
 from turnwise.transforms.judging.routes import Connections, Requests, Routes
 from turnwise.transforms.judging.shared_places import (
