@@ -27,12 +27,7 @@ _STREAM_LENGTHS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -> None:
-    """Adds turnwise's own options to a parser.
-
-    Args:
-        parser: The parser.
-        streaming: Whether to add `--streaming`, too, which is an option of Beam.
-    """
+    """Adds turnwise's own options to a parser; `--streaming`, an option of Beam, only if asked for."""
     read = parser.add_argument_group("input")
     _add_input(read)
     _add_workers(read)
@@ -108,12 +103,7 @@ def add_plugin_argument(parser: argparse._ActionsContainer) -> None:
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser, config: str) -> None:
-    """Adds how records are read to the parser of a command beside `run`.
-
-    Args:
-        parser: The parser.
-        config: Help of `--config`.
-    """
+    """Adds how records are read to a parser of a command beside `run`; `config` is help."""
     parser.add_argument("--input_format", default=AUTO, metavar="FORMAT", help=format_help())
     parser.add_argument("--config", metavar="FILE", help=config)
     add_plugin_argument(parser)

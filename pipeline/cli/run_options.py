@@ -121,7 +121,6 @@ def _shown(place: str | None) -> str | None:
 
 
 def _with_agent_folders(raw: RawOptions) -> RawOptions:
-    """Returns options with what folders of ADK agents hold in place of the folders."""
     found = agent_inputs(raw.input or (), raw.eval_cases or (), raw.config)
     for path in found.not_read:
         complain(f"{path} is not read: name its sessions in another form")
@@ -191,7 +190,6 @@ def own_options(argv: Sequence[str]) -> dict[str, Any]:
 
 
 def _reject_unknown(argv: Sequence[str]) -> None:
-    """Raises ConfigError for an unknown option, which Beam would ignore."""
     parser = OptionParser(add_help=False, conflict_handler="resolve")
     for group in _all_subclasses(PipelineOptions):
         group._add_argparse_args(parser)  # type: ignore[arg-type]
@@ -242,11 +240,6 @@ def dates_of(argv: Sequence[str]) -> Dates | None:
 
 def run_dates(argv: Sequence[str], dates: Dates, run: Command) -> int:
     """Runs the command line for every date, whatever becomes of the others, and says how each one ended.
-
-    Args:
-        argv: The command line.
-        dates: Its dates; those before the named ones run only where input files have changed.
-        run: Runs the command line of one date and returns its exit status.
 
     Returns:
         The worst exit status.

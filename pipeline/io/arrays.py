@@ -10,8 +10,6 @@ from typing import BinaryIO, NamedTuple
 from turnwise.schemas.jsonio import JsonValue, dump_json, key_twice
 from turnwise.schemas.score import KEPT_RECORD_BYTES, IncompleteReadError
 
-# Splits the text of a JSON array at its commas, holding little more than one element of it.
-
 _BLOCK = 1 << 18
 _SPACE = " \t\n\r"
 _NO_SPACE = re.compile(rf"[^{_SPACE}]")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from google.cloud.bigquery import Client, QueryJob, Table
 
 
-# When rows of a table changed last.
-
 _IDS = {"HOUR": "%Y%m%d", "DAY": "%Y%m%d", "MONTH": "%Y%m", "YEAR": "%Y"}
 _PARTITION = """
 SELECT SUM(total_logical_bytes) AS bytes, MAX(last_modified_time) AS changed
@@ -65,8 +63,6 @@ def _partition_state(address: RowsAddress, start: str) -> list[InputFile]:
     changed = row["changed"]
     return [InputFile(address.shown, row["bytes"] or 0, changed.isoformat())] if changed else []
 
-
-# The query that selects the rows of an address, and what is known of them before it runs.
 
 PATIENCE = 60.0
 """Seconds for which a service that does not answer is asked again before the run."""
@@ -246,8 +242,6 @@ def query_records(path: str, limit: int) -> Iterator[Record | Failure]:
     for part in result_parts(prepare_query(path)):
         yield from part_records(part, limit)
 
-
-# Clients of BigQuery, and their errors in one line.
 
 REQUEST_SECONDS = 120.0
 """Seconds after which a request without an answer is sent again."""

@@ -23,13 +23,7 @@ class Cases(NamedTuple):
 def read_cases(
     found: Iterable[tuple[Record, EvalCase] | Record | Failure], reader: CaseReader, counts: Counter[str]
 ) -> Cases:
-    """Reads records of eval cases; what is a case already is taken as it is.
-
-    Args:
-        found: Records, cases with their places, and what could not be read.
-        reader: How records are read.
-        counts: Counts `cases` and `lost_cases`.
-    """
+    """Reads records of eval cases; what is a case already is taken as it is."""
     by_key: defaultdict[CaseKey, list[tuple[Record, EvalCase]]] = defaultdict(list)
     failures: list[Failure] = []
     for one in found:
@@ -59,13 +53,6 @@ def case_records(
     option: str, paths: Sequence[str], limit: int, store_app: str = "", stage: Stage = "read"
 ) -> Iterator[Record | Failure]:
     """Yields the records of files and stores.
-
-    Args:
-        option: What the user calls the paths.
-        paths: Files, directories, globs and addresses of stores.
-        limit: A record of more bytes is a failure.
-        store_app: Read only this app's evaluations of a store; "": those of all apps.
-        stage: Stage of the failure of a file that cannot be read.
 
     Raises:
         ConfigError: A path names nothing, or a store cannot be opened.

@@ -165,11 +165,6 @@ def remote_files(patterns: Sequence[str]) -> Iterator["FileMetadata"]:
 def read_records(path: str, limit: int, size: int = 0) -> Iterator[Record | Failure]:
     """Yields the records of one file, see `split_records`, or of the database or rows that a URL names.
 
-    Args:
-        path: The file, or a URL.
-        limit: A record of more bytes is a failure.
-        size: Bytes of the file when it was listed; 0: unknown.
-
     Raises:
         IncompleteReadError: It has become shorter since it was listed or opened.
     """
@@ -231,23 +226,13 @@ def unread_rest(stage: Stage, error: Exception, place: str) -> Failure:
 def named_records(
     file: SizedPath | Failure, limit: int, named: Container[str], unread: Callable[[], object]
 ) -> Iterator[Record | Failure]:
-    """Yields what `file_records` yields.
-
-    Args:
-        file: One of the `listed_files`.
-        limit: A record of more bytes is a failure.
-        named: The paths that an option names.
-        unread: Called at the end if a named file gave nothing but failures.
-    """
+    """Yields what `file_records` yields; calls `unread` if a named file gave nothing but failures."""
     gave = set[bool]()
     for record in file_records(file, limit):
         gave.add(isinstance(record, Record))
         yield record
     if gave == {False} and isinstance(file, SizedPath) and file.path in named:
         unread()
-
-
-# Lists the input files of a run, with their sizes and times of change.
 
 
 def list_inputs(paths: Sequence[str], option: str = "--input") -> InputFiles | None:
@@ -292,9 +277,6 @@ def _time(seconds: float) -> str:
 def names_nothing(path: str) -> bool:
     """Returns whether a local path or glob names no file."""
     return is_local(path) and next(files_at(path), None) is None
-
-
-# Reads files of which it is not known whether they hold logs or eval cases; memory stays flat.
 
 
 class OpenedFile(NamedTuple):
@@ -361,8 +343,6 @@ def whole_items(reads: Iterator[Read]) -> Iterator[LoggedConversation | FoundCas
             continue
         yield from (one for one in read.found if not isinstance(one, ConversationEvent))
 
-
-# Finds what a folder of an ADK agent holds: recordings, eval sets and the config of `adk eval`.
 
 _ADK, _HISTORY, _SESSIONS = ".adk", "eval_history", "session.db"
 _CASES, _RESULT, _SESSION = (".evalset.json", ".test.json"), ".evalset_result.json", ".session.json"
@@ -474,8 +454,6 @@ def without_configs(paths: Sequence[str]) -> list[str]:
     return opened
 
 
-# Finds local files and reports unreadable ones.
-
 _KINDS = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
@@ -548,7 +526,6 @@ def _is_directory(entry: "os.DirEntry[str]") -> bool:
 
 
 def _is_broken(entry: "os.DirEntry[str]") -> bool:
-    """Returns whether an entry is a broken link that may have led to a directory."""
     return entry.is_symlink() and not entry.name.endswith(_FILES) and not os.path.exists(entry.path)
 
 
@@ -643,7 +620,6 @@ def glob_root(pattern: str) -> str:
 
 
 def _may_hold(pattern: str, directory: str) -> bool:
-    """Returns whether a glob can match a file below a directory."""
     parts, depth = pattern.split(os.sep), directory.count(os.sep) + 1
     start = parts[:depth]
     if any("**" in part for part in start):

@@ -123,8 +123,6 @@ def _os_errors() -> Iterator[None]:
         raise OSError(" ".join(str(error).split())) from error
 
 
-# Detects binary files by their first bytes, so that they are not read as JSON Lines.
-
 KIND_BYTES = 512
 """Number of bytes needed to detect the kind of a file."""
 

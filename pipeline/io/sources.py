@@ -34,8 +34,6 @@ from turnwise.schemas.jsonio import is_local
 from turnwise.schemas.score import Failure, IncompleteReadError
 from turnwise.transforms.beam.steps import COUNTS, FAILURES, CountingDoFn
 
-# Divides files of JSON Lines into ranges of bytes, so that several workers read one file.
-
 _RANGES = 64
 """Number of ranges into which the files of a run on other machines are divided."""
 _SHORTEST, _LONGEST = 1 << 20, 1 << 26
@@ -225,8 +223,6 @@ class _ReadingFn(CountingDoFn):
 
 
 class _ReadFn(_ReadingFn):
-    """Finds and reads all files."""
-
     def __init__(self, patterns: list[str], max_record_bytes: int, lost: str) -> None:
         super().__init__(max_record_bytes, lost, frozenset(patterns))
         self._patterns = patterns
@@ -263,13 +259,7 @@ class ReadingRangesFn(_ReadingFn):
         self._worker = f"{WORKER}{socket.gethostname()}/{os.environ.get('WORKER_ID') or os.getpid()}"
 
     def read(self, part: FileRange | Failure, start: int, claim: Callable[[int], bool]) -> Iterator[Any]:
-        """Yields the records and failures of a range whose lines begin at `start` or after it.
-
-        Args:
-            part: The range.
-            start: Offset of a byte in it.
-            claim: As in `range_records`; what is read as a whole is claimed by 0.
-        """
+        """Yields records and failures of a range from `start` on; what is read as a whole is claimed by 0."""
         for one in self._found(part, start, claim):
             self.counts[self._worker] += isinstance(one, Record)
             yield one
@@ -305,14 +295,6 @@ class FileSource:
     def __init__(
         self, patterns: list[str], max_record_bytes: int, lost: str, is_distributed: bool = False
     ) -> None:
-        """Creates a source.
-
-        Args:
-            patterns: Paths and globs, see `file_patterns`.
-            max_record_bytes: A larger record is a failure.
-            lost: Name of the counter of records that could not be read.
-            is_distributed: Distribute files, and ranges of JSON Lines, over the workers.
-        """
         self.patterns, self.limit, self.lost = patterns, max_record_bytes, lost
         self._is_distributed = is_distributed
 
@@ -456,8 +438,6 @@ def take_shards(queue: int, parts: Sequence[FileRange | Failure]) -> Iterator[Fi
 
 
 class _ReadShardsFn(ReadingRangesFn):
-    """Takes and reads shards as long as there are some."""
-
     def __init__(self, shards: Shards, queue: int) -> None:
         files = shards.files
         super().__init__(files.limit, files.lost, frozenset(files.patterns))
@@ -484,12 +464,6 @@ class ShardSource:
     """Reads shards as long as there are some."""
 
     def __init__(self, shards: Shards, queue: int) -> None:
-        """Creates a source.
-
-        Args:
-            shards: All shards of the run.
-            queue: File descriptor of the pipe that `put_shards` writes into.
-        """
         self._read = _ReadShardsFn(shards, queue)
 
     def read(self, root: beam.Pipeline, name: str) -> ReadRecords:
@@ -499,9 +473,6 @@ class ShardSource:
             FAILURES, COUNTS, main="records"
         )
         return ReadRecords(outputs["records"], outputs[FAILURES], outputs[COUNTS])
-
-
-# Reads the rows of BigQuery in a pipeline: workers run the query and read its pages.
 
 
 class _QueryFn(beam.DoFn):
@@ -534,15 +505,6 @@ class BigQuerySource:
         lost: str,
         is_distributed: bool = False,
     ) -> None:
-        """Creates a source.
-
-        Args:
-            queries: The queries; only their text becomes part of the pipeline.
-            other: Another source to read.
-            max_record_bytes: A larger row is a failure.
-            lost: Name of the counter of rows that could not be read.
-            is_distributed: Distribute the parts of the results over the workers.
-        """
         self._queries, self._other, self._limit = list(queries), other, max_record_bytes
         self._lost, self._is_distributed = lost, is_distributed
 

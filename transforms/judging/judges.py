@@ -42,6 +42,7 @@ class Access:
     secret: str | None = None
 
 
+# Functions, because a judge that is handed in is pickled for workers.
 def _never(config: JudgeConfig, environ: Environ) -> bool:
     return False
 
@@ -103,10 +104,11 @@ class JudgeKind(Struct, frozen=True, kw_only=True):
         """Returns the service that would answer, even if credentials are missing."""
         with hook_errors(f"judge {self.name}: access"):
             try:
-                found = self.access(config, environ).endpoint if self.access else None
+                if self.access and (endpoint := self.access(config, environ).endpoint):
+                    return endpoint
             except ConfigError:
-                found = None
-        return found or config.base_url or self.name
+                pass
+        return config.base_url or self.name
 
 
 def _fault(item: object) -> str | None:
@@ -229,13 +231,7 @@ def needing(extra: str) -> Iterator[None]:
 
 
 def api_url(url: str | None, usual: str, *added: str) -> str | None:
-    """Returns the address of an API as its client needs it; None: it is the usual one.
-
-    Args:
-        url: The address that is given.
-        usual: The host of the usual address.
-        added: Ends of the path that the client adds itself, and that are often given too, the last one first.
-    """
+    """Returns an API's address without what its client adds at the end; None: the usual host."""
     if not url or urlsplit(url).hostname == usual:
         return None
     url = url.rstrip("/")
@@ -248,13 +244,6 @@ def keyed_access(
     name: str, variable: str, config: JudgeConfig, environ: Mapping[str, str], url: str | None
 ) -> Access:
     """Returns the access to an API by a key; a server of one's own may need none.
-
-    Args:
-        name: The judge's name.
-        variable: The variable that holds the key.
-        config: The judge's settings.
-        environ: The environment.
-        url: Where the API is served; None: at its usual address.
 
     Raises:
         ConfigError: There is no key, or a setting that the API does not have.

@@ -46,12 +46,7 @@ def read_claim(sentence: str) -> Claim:
 
 
 def missing_numbers(claim: Claim, *known: Set[str]) -> list[str]:
-    """Returns the numbers, dates and identifiers of a claim that none of some texts holds.
-
-    Args:
-        claim: The claim.
-        known: Keys of each text.
-    """
+    """Returns the numbers, dates and identifiers of a claim that none of some sets of keys holds."""
     return [word.lower for word, keys in claim.demands if all(held.isdisjoint(keys) for held in known)]
 
 
@@ -462,13 +457,7 @@ def without_talk(claim: Claim) -> Claim:
 
 
 def why_no_claim(claim: Claim, talkless: str, known: Set[str]) -> str | None:
-    """Returns why an unsupported sentence is no claim; None: it is one.
-
-    Args:
-        claim: The sentence.
-        talkless: Its text without the talk around it.
-        known: Keys of the words that the evidence or the user said.
-    """
+    """Returns why an unsupported sentence, also without talk, is no claim; None: it is one."""
     if _introduces(claim.text, known):
         return INTRODUCTION
     if _asks_or_offers_help(claim.text, known):
@@ -484,12 +473,7 @@ def _introduces(text: str, known: Set[str]) -> bool:
 
 
 def _asks_or_offers_help(text: str, known: Set[str]) -> bool:
-    """Returns whether a sentence only asks the user for something, or offers help.
-
-    Args:
-        text: The sentence.
-        known: Keys of the words that the evidence or the user said.
-    """
+    """Returns whether a sentence only asks the user for something, or offers help."""
     said = _normal(text)
     if not said or _STATING.search(said):
         return False

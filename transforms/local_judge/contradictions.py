@@ -70,14 +70,7 @@ _MARGIN = 40
 
 
 def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str) -> str | None:
-    """Returns one sentence on how a text contradicts a claim; None: no clear contradiction.
-
-    Args:
-        claim: The claim.
-        span: The most similar range of the text.
-        together: Weight of the claim's content around the range.
-        source: Name of the text in the sentence.
-    """
+    """Returns one sentence on how a span of a source contradicts a claim; None: no clear contradiction."""
     if together < _WORTH_A_LOOK * sum(claim.content.values()):
         return None
     said, held = _only_clause(claim.text), _clause_around(span)
@@ -98,12 +91,7 @@ def contradiction(claim: Claim, span: EvidenceSpan, together: float, source: str
 
 
 def overstated(said: str, span: EvidenceSpan) -> str | None:
-    """Returns a superlative of a claim that holds of several by the evidence; None: there is none.
-
-    Args:
-        said: The claim.
-        span: The most similar range of the evidence.
-    """
+    """Returns a superlative of a claim that holds of several by the evidence; None: there is none."""
     for limited, whole in _SUPERLATIVES:
         held = {found[1].lower() for found in limited.finditer(span.context)}
         held -= {found[1].lower() for found in whole.finditer(limited.sub(" ", span.context))}
@@ -185,8 +173,6 @@ def _is_same_content(claimed: Iterable[Word], known: Iterable[Word]) -> bool:
     shared = sum(min(weight, theirs.get(key, 0.0)) for key, weight in ours.items())
     return shared > 0 and shared >= _SAME * sum(ours.values()) and shared >= _ALIKE * sum(theirs.values())
 
-
-# Reads texts as the tokens by which a claim is aligned with evidence.
 
 NOT, BREAK, END, COLON, NUMBER = "zqnot", "zqbreak", "zqend", "zqcolon", "#"
 """Kinds of tokens: negations, punctuation in sentences and after them, colons, numbers and identifiers."""
@@ -327,12 +313,7 @@ class _Pair(NamedTuple):
 
 
 def only_difference(said: str, held: str) -> OneDifference | None:
-    """Returns the only difference between a claim and the part of the evidence that says the same.
-
-    Args:
-        said: The claim.
-        held: The evidence around its most similar sentence.
-    """
+    """Returns the only difference between a claim and the part of the evidence that says the same."""
     if len(said) > _LONGEST:
         return None
     claim, evidence = AlignedText(said.strip(_AROUND)), AlignedText(held)
@@ -407,7 +388,6 @@ def _is_name(pairs: Sequence[_Pair], held: Sequence[AlignedToken]) -> bool:
 
 
 def _denial(pairs: Sequence[_Pair], claim: AlignedText, held: Sequence[AlignedToken]) -> OneDifference | None:
-    """Returns a difference if one negation is the only one."""
     aligned = [pair.place for pair in pairs if pair.said and pair.place >= 0]
     last = aligned[-1]
     unaligned = [pair.said or held[pair.place] for pair in pairs if not (pair.said and pair.place >= 0)]
@@ -442,7 +422,6 @@ def _edge(outside: Sequence[AlignedToken]) -> int | None:
 
 
 def _other_value(pairs: Sequence[_Pair], claim: AlignedText, evidence: AlignedText) -> OneDifference | None:
-    """Returns the only named value in which both differ."""
     held = evidence.tokens
     if any(
         _cost(pair.said or held[pair.place]) > _FILLED
@@ -483,14 +462,7 @@ _REFERS = PRONOUNS | word_set(
 def is_held(
     said: AlignedToken, claim: Sequence[AlignedToken], place: int, held: Sequence[AlignedToken]
 ) -> bool:
-    """Returns whether evidence has a value of a claim apart from the place with which it is aligned.
-
-    Args:
-        said: The value.
-        claim: Tokens of the claim.
-        place: Place in the evidence with which the value is aligned.
-        held: Tokens of the evidence.
-    """
+    """Returns whether evidence has a value of a claim apart from the position with which it is aligned."""
     others = [other for other, token in enumerate(held) if token.value == said.value]
     if sides := _SIDES.get(said.kind):
         beside = [

@@ -40,12 +40,7 @@ _CAPITALIZED = re.compile(r"(?<=[\w,;] )[A-ZÀ-ÖØ-ÞΑ-ΩА-Я]\w+")
 
 
 def probability(parts: Sequence[tuple[float, float]]) -> float:
-    """Returns the probability that people call a text supported, 0..1.
-
-    Args:
-        parts: The coverage of each of its sentences that claims something, and its weight, more than 0; at
-            least one.
-    """
+    """Returns how probably people call a text supported, 0..1, by coverage and weight of its claims."""
     share = sum(covered * weight for covered, weight in parts) / sum(weight for _, weight in parts)
     return 1 / (1 + exp(-LOG_ODDS_OF_NOTHING * (1 - share) - LOG_ODDS_OF_ALL * share))
 
@@ -98,7 +93,6 @@ class _Compared:
         self.held = (self._anywhere + self._grammar_in(known.keys)) / self._all
 
     def with_passage(self, passage: EvidencePassage) -> float:
-        """Returns the coverage by the evidence and one passage."""
         # Of a long claim, only what a passage can hold must stand there.
         close = self._anywhere - (self._anywhere - passage.weight) * self._in_passage
         if not passage.piece.is_prose:
@@ -147,10 +141,6 @@ def replaced_number(claim: Claim, passage: EvidencePassage) -> str | None:
 
     At least three words around both numbers must be the same, one of them on either side, and more than
     around the number of the claim wherever it stands.
-
-    Args:
-        claim: The claim.
-        passage: The passage that covers most of it.
     """
     piece = passage.piece
     for place, word in enumerate(claim.words[1:-1], 1):

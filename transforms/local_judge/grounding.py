@@ -130,7 +130,6 @@ def _missing(claim: Claim, known: Evidence, mentioned: Evidence) -> list[str]:
 
 
 def _refuting(claim: Claim, known: Evidence, passages: Sequence[EvidencePassage]) -> str | None:
-    """Returns one sentence on how the evidence contradicts a claim; None: it does not."""
     best = passages[0] if passages else None
     if best and (reason := contradiction(claim, best.span(claim.content), best.weight, "The evidence")):
         return reason
@@ -159,8 +158,6 @@ def _lack(claim: Claim, known: Evidence) -> str:
         else "The evidence has its words, but not together."
     )
 
-
-# Checks with the local judge whether sources support sentences, within bounds of size.
 
 MAX_QUESTIONS = 1_000
 """Maximum number of sentences per call."""
@@ -245,7 +242,6 @@ def answer_similarity(expected: str, actual: str) -> float:
 
 
 def _compare(expected: str, actual: str) -> tuple[float, str, str]:
-    """Returns figure, quote and reason."""
     if _normal(expected) == _normal(actual):
         return 1.0, actual.strip(), "The texts are the same."
     wanted, said, known = read_claim(expected), read_claim(actual), Evidence([actual])

@@ -172,8 +172,6 @@ _IN_CHARACTERS = re.compile("|".join(sorted(_OF_CHARACTERS, key=len, reverse=Tru
 
 
 class _MeantWords(dict[str, Word]):
-    """Token -> word."""
-
     def __missing__(self, token: str) -> Word:
         if len(self) >= _MAX_REMEMBERED:
             self.clear()

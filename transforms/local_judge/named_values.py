@@ -88,12 +88,7 @@ _MARK = "zq{}{:02}"
 
 
 def mark_named_values(text: str, names: dict[str, str]) -> str:
-    """Replaces named values by one token each, the same for all names of a value.
-
-    Args:
-        text: A text.
-        names: Receives token -> name in the text.
-    """
+    """Replaces named values by one token each, the same for all names; `names` receives token -> name."""
 
     def mark(found: re.Match[str]) -> str:
         name = found["half"] or found["unit"] or found["word"] or found[0]
@@ -108,13 +103,7 @@ def mark_named_values(text: str, names: dict[str, str]) -> str:
 
 
 def other_currency(text: str, currency: str, known: Iterable[str]) -> str | None:
-    """Returns the only currency of a text, if it is another one than that of a record and nothing names it.
-
-    Args:
-        text: The text.
-        currency: The currency of the record.
-        known: Texts that may name the other currency as well.
-    """
+    """Returns the only currency of a text, if a record has another one and nothing names both; None: else."""
     held, names = _OF_NUMBERS.get(currency.lower()), dict[str, str]()
     mark_named_values(text, names)
     said = {_OF_NUMBERS.get(name) for name in names.values() if name not in _WEIGHTS}
@@ -193,12 +182,7 @@ def is_denied(text: str) -> bool:
 
 
 def denies(text: str, known: Set[str]) -> bool:
-    """Returns whether what a text denies is known.
-
-    Args:
-        text: A clause with one negation.
-        known: Keys of the words that are known.
-    """
+    """Returns whether what a clause with one negation denies is known."""
     denied = list(_denied(text))
     total, shared = weigh(denied), weigh(word for word in denied if is_half_known(word, known))
     return not denied or (

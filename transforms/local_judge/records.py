@@ -143,7 +143,6 @@ class FlagIndex:
                 yield flag
 
     def _about(self, claim: Claim) -> Iterator[_Flag]:
-        """Returns the flags of which a claim has all content words."""
         for key in claim.content:
             for flag in self._flags.get(key, ()):
                 if flag.content.keys() <= claim.content.keys():
@@ -240,13 +239,7 @@ def _read(name: str, raw: str, *, must_be_named: bool) -> Iterator[RecordStatus]
 
 
 def denying_status(claim: Claim, statuses: list[RecordStatus], known: Set[str]) -> RecordStatus | None:
-    """Returns a status that contradicts a claim; None: there is none.
-
-    Args:
-        claim: The claim.
-        statuses: The statuses of the evidence.
-        known: Keys of all words of the evidence.
-    """
+    """Returns a status that contradicts a claim; None: there is none. `known` are keys of the evidence."""
     if not statuses:
         return None
     found = (

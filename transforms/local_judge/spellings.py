@@ -147,12 +147,7 @@ _PARTS = re.compile(r"\d+|[^\W\d_]+")
 
 
 def missing_codes(sentence: str, texts: Iterable[str]) -> list[str]:
-    """Returns the codes of a sentence that none of some texts holds.
-
-    Args:
-        sentence: The sentence.
-        texts: Texts of `parts_of`.
-    """
+    """Returns the codes of a sentence that none of some texts of `parts_of` holds."""
     codes = [found[0] for found in _CODE.finditer(sentence) if not _is_number(found[0])]
     if not codes:
         return []

@@ -38,10 +38,6 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
 
     List entries and headings are separate and may hold several sentences; a table or a fenced block is one
     sentence. Text without a letter or digit is skipped.
-
-    Args:
-        text: The answer.
-        language: BCP 47 code; None: detected from the text.
     """
     shown = sanitize(text)
     code = language.split("-")[0].lower() if language else guessed_language(shown)
@@ -164,23 +160,13 @@ def _stripped(text: str, span: SentenceSpan) -> SentenceSpan:
     return SentenceSpan(start, start + len(piece.strip()))
 
 
-# Text in one line.
-
-
 def single_spaced(text: str, enough: int) -> str:
-    """Returns a text with single spaces in place of white space, of a long text at least its beginning.
-
-    Args:
-        text: The text.
-        enough: What is left out comes after so many characters of the line, and at least one more.
-    """
+    """Returns a text with single spaces; of a long one at least `enough` characters and one more."""
     start = text[: 2 * enough]
     is_plain = start.isprintable() and "  " not in start
     line = start.strip() if is_plain else " ".join(start.split())
     return line if len(line) > enough or start is text else " ".join(text.split())
 
-
-# Tables of abbreviations, ordinals and function words by language, for splitting sentences.
 
 _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH_AM = re.compile(r"(?:\bi|\d)\s*am\b|\bam\s+(?:i|not)\b")

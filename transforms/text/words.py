@@ -65,8 +65,6 @@ _ASCII_TOKEN = re.compile(f"{_ASCII_LETTERS}(?:'{_ASCII_LETTERS}){{0,2}}|(?=\\d)
 
 
 class _Words(dict[str, Word]):
-    """Token -> word."""
-
     def __missing__(self, token: str) -> Word:
         if len(self) >= _MAX_REMEMBERED_WORDS:
             self.clear()
@@ -295,8 +293,6 @@ def _add_trigrams(word: str, features: Features) -> None:
     for gram in grams:
         _add(features, gram, WORD_WEIGHT / len(grams))
 
-
-# Removes Korean endings of negated and of affirmed verbs, so that both have the same stem.
 
 _DENIED = re.compile(r"(?<=[가-힣])지(?:는|도|를|가)?\s?(?:않|못)[가-힣]{0,12}")
 _PAST = re.compile(r"(?:되었|됐|하였|했|[았었])(?=습니다|어요|다(?![가-힣]))")

@@ -121,9 +121,6 @@ class Attempts(Struct):
         They double from attempt to attempt up to 10 s (`delay_s`, if that is longer); a random part, half of
         them at most, is left out. Where the server demands a longer wait, a random part of `delay_s` is
         added to that. This spreads retries over time.
-
-        Args:
-            asked_s: The wait that the server demands; 0: none.
         """
         longest = max(_LONGEST_BACKOFF_S, self.delay_s)
         backoff = min(longest, self.delay_s * 2.0 ** min(self.count - 1, _DOUBLINGS))
@@ -137,7 +134,13 @@ def asked_wait(headers: Mapping[str, str], body: Any) -> float:
     They stand in `Retry-After`, in `Retry-After-Ms` (Azure's), or in Google's `RetryInfo`.
     """
     exact = _seconds(headers.get("Retry-After-Ms")) / 1000
-    return exact or _seconds(headers.get("Retry-After")) or _retry_info(body)
+    if stated := exact or _seconds(headers.get("Retry-After")):
+        return stated
+    try:
+        details: list[dict[str, Any]] = body["error"]["details"]
+        return max(_seconds(part["retryDelay"].rstrip("s")) for part in details if "retryDelay" in part)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return 0.0
 
 
 def _seconds(header: str | None) -> float:
@@ -151,14 +154,6 @@ def _seconds(header: str | None) -> float:
         except (TypeError, ValueError):
             return 0.0
     return max(0.0, seconds) if isfinite(seconds) else 0.0
-
-
-def _retry_info(body: Any) -> float:
-    try:
-        details: list[dict[str, Any]] = body["error"]["details"]
-        return max(_seconds(each["retryDelay"].rstrip("s")) for each in details if "retryDelay" in each)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return 0.0
 
 
 T = TypeVar("T")
@@ -421,16 +416,7 @@ def register_api(
     check_settings: Callable[[str, JsonObject], object],
     **fields: Any,
 ) -> None:
-    """Registers a judge that asks an API.
-
-    Args:
-        name: Its name, also before the names of its models.
-        help_line: What it is.
-        find: Returns how the API is reached; raises ConfigError if nothing says how.
-        make: Makes the API.
-        check_settings: Takes a model and generation settings; raises ValidationError if they are none of it.
-        **fields: What else `JudgeKind` knows of it.
-    """
+    """Registers a judge that asks an API."""
 
     def connect(config: JudgeConfig, environ: Environ, on_retry: Callable[[str], None]) -> ApiBackend:
         access = with_key(find(config, environ), environ)
