@@ -30,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -
     """Adds turnwise's own options to a parser; `--streaming`, an option of Beam, only if asked for."""
     read = parser.add_argument_group("input")
     _add_input(read)
-    _add_workers(read)
     _add_judge(parser.add_argument_group("judge"))
     _add_output(parser.add_argument_group("output"))
     stream = parser.add_argument_group("streaming (with --streaming); times in seconds")
@@ -79,9 +78,6 @@ def _add_input(group: argparse._ArgumentGroup) -> None:
         metavar="MB",
         help="a larger record is a failure (default: 64)",
     )
-
-
-def _add_workers(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--workers",
         type=int,

@@ -306,7 +306,7 @@ def read_secret(name: str, environ: Mapping[str, str] = os.environ) -> str:
         service = (
             f"secretmanager.{region[1]}.rep.googleapis.com" if region else "secretmanager.googleapis.com"
         )
-        address = (environ.get(OVERRIDE) or f"https://{service}").rstrip("/")
+        address = environ.get(OVERRIDE) or f"https://{service}"
         url = f"{address.rstrip('/')}/v1/{name}:access"
         answer = requests.get(url, headers=headers, timeout=_TIMEOUT_S, allow_redirects=False)
     except (GoogleAuthError, requests.RequestException) as error:
