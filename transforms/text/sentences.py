@@ -50,17 +50,13 @@ def sentences(text: str, language: str | None) -> list[SentenceSpan]:
     return [span for span in stripped if any(map(str.isalnum, shown[slice(*span)]))]
 
 
-def _lines(text: str) -> Iterator[SentenceSpan]:
-    start = 0
-    for line in text.split("\n"):
-        yield SentenceSpan(start, start + len(line))
-        start += len(line) + 1
-
-
 def _blocks(text: str) -> Iterator[SentenceSpan]:
     block: SentenceSpan | None = None
     is_fenced = False
-    for line in _lines(text):
+    end = -1
+    for line_text in text.split("\n"):
+        line = SentenceSpan(end + 1, end + 1 + len(line_text))
+        end = line.end
         fence = text.startswith("```", _stripped(text, line).start)
         if block is not None and (is_fenced or (not fence and _goes_on(text, block, line))):
             block = SentenceSpan(block.start, line.end)
@@ -117,8 +113,10 @@ def _is_open(sentence: str, rest: str, language: str | None) -> bool:
     follows = rest.lstrip()
     if last is None or not follows:
         return False
-    if language != "en" and follows[0].isdigit() and _is_in_date(tail, rest):
-        return True
+    if language != "en" and follows[0].isdigit():
+        dates = _DATE.finditer(tail + rest)  # a date in digits (`3. 5. 1990`) that continues after the piece
+        if any(date.start() < len(tail) < date.end() for date in dates):
+            return True
     if _NUMBER.search(tail):
         return _is_ordinal((last["before"] or "").lower(), follows, language)
     word = last["last"].lower()
@@ -129,12 +127,6 @@ def _is_open(sentence: str, rest: str, language: str | None) -> bool:
         return True
     figures = ABBREVIATIONS_OF_FIGURES.get(language, ABBREVIATIONS_OF_FIGURES[None])
     return (follows[0].isdigit() or follows[0].islower()) and word in figures
-
-
-def _is_in_date(tail: str, rest: str) -> bool:
-    """Returns whether a date in digits (`3. 5. 1990`) continues after the piece."""
-    dates = _DATE.finditer(tail + rest)
-    return any(found.start() < len(tail) < found.end() for found in dates)
 
 
 def _is_ordinal(before: str, follows: str, language: str | None) -> bool:
@@ -223,9 +215,9 @@ FUNCTION_WORDS_BY_LANGUAGE: Mapping[str, frozenset[str]] = {
 """Language -> frequent function words, in lower case."""
 
 _LANGUAGES_OF: dict[str, list[str]] = {}
-for _language, _set in FUNCTION_WORDS_BY_LANGUAGE.items():
-    for _each in _set:
-        _LANGUAGES_OF.setdefault(_each, []).append(_language)
+for _language, _words in FUNCTION_WORDS_BY_LANGUAGE.items():
+    for _function_word in _words:
+        _LANGUAGES_OF.setdefault(_function_word, []).append(_language)
 
 ABBREVIATIONS: Mapping[str, frozenset[str]] = {
     "da": word_set("bl.a f.eks inkl ekskl tlf"),
