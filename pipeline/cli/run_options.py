@@ -90,7 +90,10 @@ def parse_options(argv: Sequence[str]) -> tuple[RunSettings, PipelineOptions]:
         for path in inputs.not_read:
             complain(f"{path} is not read: name its sessions in another form")
         raw = replace(
-            raw, input=inputs.logs or raw.input, eval_cases=inputs.cases or None, config=inputs.config
+            raw,
+            input=inputs.logs or raw.input,
+            eval_cases=inputs.cases or None,
+            config=next(iter(inputs.configs), None),
         )
     settings = check_options(raw, stream, not is_here, bool(standard.streaming))
     setup = options.view_as(SetupOptions)

@@ -220,7 +220,7 @@ class ReadAnswer(NamedTuple):
 def replies_of(
     body: str | bytes, model: str, count: int, read: Callable[[JsonObject], ReadAnswer]
 ) -> list[RawReply]:
-    """Returns `count` replies out of a response in JSON.
+    """Returns `count` replies out of a response; a fault each where `read` raises ValueError or the like.
 
     The tokens of the call are divided among the replies; their sums are exact.
     """
