@@ -125,7 +125,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
 
     A tool whose effect is unknown may be a look-up or destructive. A call of it that is made as expected is
     right. One that is extra, missing or has other arguments leaves the conversation without a score, unless
-    it fails whatever the tool does.
+    it fails whatever the tool does. Nor is there a score if an expected look-up failed, was not repeated with
+    success, and the agent does not say that it failed: what it says may be invented.
 
     When to use: The effects of calls matter, and not the read calls on the way.
 
@@ -197,6 +198,15 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
         return overall
 
     def _compare(self, work: Changes, catalog: ToolCatalog) -> Score:
+        """Returns no score where the agent may have invented what a failed look-up did not return."""
+        score = self._compare_changes(work, catalog)
+        if score.value is None or not work.lookups or self.gated(score).outcome == "FAIL":
+            return score
+        calls = "; ".join(listed(list(map(call_text, work.lookups))))
+        reason = f"an expected look-up failed, and the agent does not say so: {calls}"
+        return Score(None, reason=reason, explanation=score.explanation, details=score.details)
+
+    def _compare_changes(self, work: Changes, catalog: ToolCatalog) -> Score:
         """Scores what is certain; there is no score where a judge's answer could change it."""
         score = self._score(work, catalog, False)
         if score.value == 1.0 or not any(_needs_judge(item.call) for item in (*work.expected, *work.actual)):
@@ -410,7 +420,7 @@ def _details(matching: Matching, compare: ArgumentComparison, work: Changes) -> 
     return details | _if_any(
         made_by_the_other=by_other_actor(matching),
         undone=listed(texts(work.undone)),
-        failed=listed(list(map(call_text, work.failed))),
+        failed=listed(list(map(call_text, [*work.failed, *work.lookups]))),
         guessed=work.guesses,
     )
 

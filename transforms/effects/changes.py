@@ -11,11 +11,17 @@ from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.effects.catalog import is_toggle, words_of
 from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent, key_of, nodes
-from turnwise.transforms.effects.failures import changed_nothing, has_failed, recorded_handoffs
+from turnwise.transforms.effects.failures import (
+    admits_failure,
+    changed_nothing,
+    has_failed,
+    recorded_handoffs,
+)
 from turnwise.transforms.effects.mentions import ToolCatalog, called_tool
 from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.matching.alignment import best_assignment, count_matches, equal_matches
 from turnwise.transforms.matching.calls import frozen, pair_responses, same_tool
+from turnwise.transforms.matching.expectations import turn_texts
 from turnwise.transforms.text.sentences import single_spaced
 
 # Calls with their actor (agent or user), without repetitions and without pairs that undo each other.
@@ -359,6 +365,7 @@ class Changes(NamedTuple):
         idle: Calls that had nothing to change.
         undone: Calls that undid each other.
         failed: Calls whose response is an error.
+        lookups: Failed look-ups on which the agent's words may rest, see `failed_lookups`.
         counts_extra: Whether unexpected calls of the agent count.
         guesses: Tool -> its effect, for inferred effects.
     """
@@ -369,6 +376,7 @@ class Changes(NamedTuple):
     no_ops: list[ActorCall]
     undone: list[ActorCall]
     failed: list[ToolCall]
+    lookups: list[ToolCall]
     counts_extra: bool
     guesses: dict[str, str]
 
@@ -398,9 +406,38 @@ def changes_of(expected: ExpectedCalls, turns: Sequence[Turn], catalog: ToolCata
         _distinct(agents.no_ops, users.no_ops, catalog),
         undone,
         [*agents.failed, *users.failed],
+        failed_lookups(by_agent, turns, catalog),
         expected.by_agent is not None,
         catalog.guesses(map(called_tool, (*by_agent, *expected.by_user, *called, *users.succeeded))),
     )
+
+
+def failed_lookups(
+    expected: Sequence[ToolCall], turns: Sequence[Turn], catalog: ToolCatalog
+) -> list[ToolCall]:
+    """Returns the calls of expected look-ups that never succeeded, unless the agent says so in that turn.
+
+    A look-up that was made with other arguments than expected only counts if no later one succeeded.
+    """
+    reads = [call for call in expected if catalog.effect_of(call).effect == "read"]
+    made = [
+        (turn, call, has_failed(response, called_tool(call), call.args))
+        for turn in (turns if reads else ())
+        for call, response in zip(
+            turn.tool_calls, pair_responses(turn.tool_calls, turn.tool_responses), strict=True
+        )
+        if catalog.effect_of(call).effect == "read"
+    ]
+    found = {}
+    for want in reads if any(failed for *_, failed in made) else ():
+        tried = [i for i, (_, call, _) in enumerate(made) if call.name == want.name]
+        same = [i for i in tried if call_key(made[i][1]) == call_key(want)]
+        rest = same or (range(tried[0], len(made)) if tried else [])
+        if rest and all(made[i][2] for i in rest):
+            turn, call, _ = made[(same or tried)[-1]]
+            if not any(map(admits_failure, turn_texts(turn))):
+                found[id(call)] = call
+    return list(found.values())
 
 
 _NOTHING = AppliedChanges([], [], [])

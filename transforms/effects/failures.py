@@ -136,7 +136,36 @@ _IRREGULAR = {
     **{"sell": "sold", "send": "sent", "undo": "undone", "withdraw": "withdrawn", "write": "written"},
 }
 _PART_END = re.compile(r"[,;–—，、。]|\s-\s|\b(?:and|but|und|aber|et|mais|y|pero|e|mas|ma|en|maar)\b")
-_SO_BEFORE = re.compile(r"\b(?:is|are|was|were) already \w+(?: \w+){0,2}$")
+_SO_BEFORE = re.compile(r"(?:^(?:\w+ ){0,5}|\b(?:is|are|was|were|been) )already (?:been )?\w+(?: \w+){0,2}$")
+_IDLE_KEYS = frozenset((*_HOLDING_KEYS, "status", "state"))
+_LOOKING = (
+    r"(?:find|found|locate|access|retrieve|reach|look|get|check|load|pull|see|verify|open|connect|fetch|read|obtain"
+    r"|search|view|determine|confirm|tell|have (?:access|any|information|a record|details))"
+)
+_ADMITTING = re.compile(
+    r"\b(?:(?:could|can|was|am|are|is|do|did|have)(?: ?n['’]t| ?not) (?:been )?(?:able to )?"
+    rf"(?:(?:currently|even|seem to|manage to) )?{_LOOKING}\b(?! any (?:problem|issue|reason|delay))"
+    rf"|(?:unable|not able|failed) to {_LOOKING}\b|not found|no (?:\w+ ){{1,3}}(?:was |were )?found"
+    r"|there (?:is|are|was|were) no (?:\w+ ){1,3}(?:with|under|matching|named|on file|in (?:the|our) system)"
+    r"|(?:does ?n['’]t|does not|do not) (?:seem to )?exist|(?:un|not )available|unreachable|not responding"
+    r"|(?:is|are) (?:currently |temporarily )?(?:down|offline)|(?:an|system|technical) error|timed out"
+    r"|(?:technical|having|running into) (?:\w+ )?(?:problem|issue|difficult|trouble)\w*"
+    r"|(?:search|look-?up|request|query|system|tool|call) (?:has )?failed"
+    r"|(?:kann|konnte|können|konnten)\b.{0,60}\b(?:nicht|kein\w*)\b.{0,60}"
+    r"(?:finden|abrufen|laden|aufrufen|zugreifen|prüfen|ermitteln|einsehen|erreichen)"
+    r"|nicht (?:gefunden|verfügbar|erreichbar)|technische\w* (?:problem|fehler|störung)\w*"
+    r"|n['’](?:ai|arrive|avons) pas .{0,20}(?:trouv|accéd|récupér|consult|vérifi)\w*|introuvable|indisponible"
+    r"|ne (?:peux|parviens|trouve|peut|retrouve) pas|problème technique|impossible (?:de|d['’])"
+    r"|no (?:he podido|hemos podido|pude|puedo|se pudo|se puede|logro|encuentro|encontr\w+|está disponible)"
+    r"|problema t[ée]cnico|erro técnico|error (?:técnico|del sistema)"
+    r"|não (?:consegui|consigo|foi possível|encontr\w+|pude|posso|está disponível)|indisponível"
+    r"|non (?:riesco|sono riuscit[oa]|ho trovato|trovo|è stato possibile|posso|è disponibile)"
+    r"|(?:kon|kan|konden)\b.{0,60}\b(?:niet|geen)\b.{0,60}(?:vinden|ophalen|openen|controleren|bereiken)"
+    r"|niet (?:gevonden|beschikbaar|bereikbaar)|technische storing)\b"
+    r"|見つかりません|見つけられ|見つからな|(?:確認|取得|アクセス|接続|照会|検索|利用)でき(?:ません|なか)|エラー|障害"
+    r"|찾을 수 없|찾지 못|(?:확인|조회|접속|이용|접근)할 수 없|(?:확인|조회)하지 못|오류|장애"
+    r"|找不到|查不到|(?:未能?|没有|沒有)(?:找到|查到|查询)|(?:无法|無法|不能)(?:查|找|访问|訪問|获取|連|连|确认)|出错|错误|錯誤|不可用"
+)
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
 
 
@@ -215,8 +244,19 @@ def _texts(value: JsonValue) -> frozenset[str]:
 
 def changed_nothing(response: ToolResponse | None) -> bool:
     """Returns whether a response states that nothing had to change (`it was already open`)."""
-    answer = response.response if response else None
-    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer)) is not None
+    return response is not None and _says_idle(response.response, _DEEPEST)
+
+
+def _says_idle(answer: JsonValue, depth: int) -> bool:
+    read = json_structure(answer) if isinstance(answer, str) else answer
+    if isinstance(read, dict) and depth:
+        return any(_says_idle(held, depth - 1) for key, held in read.items() if plain_key(key) in _IDLE_KEYS)
+    return isinstance(answer, str) and _SO_BEFORE.search(_first_clause(answer.replace("_", " "))) is not None
+
+
+def admits_failure(text: str) -> bool:
+    """Returns whether an agent says that it could not look something up (`I could not find this order`)."""
+    return _ADMITTING.search(" ".join(text.casefold().split())) is not None
 
 
 def _says_failure(answer: JsonValue, depth: int, call: _Call) -> bool:
