@@ -279,7 +279,7 @@ def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
 
 
 def _lacks_role(value: JsonObject) -> bool:
-    """Returns whether a message that has to state a role does not: the role is empty, or the parts have types.
+    """Returns whether a message that has to state a role does not: it is empty, or the parts have types.
 
     Gemini's parts have no type, and a content of them without a role is the user's.
     """
