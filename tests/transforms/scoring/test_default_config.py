@@ -88,13 +88,8 @@ INVENTED = "Order 7 ships on Monday."
         ([FIND | {"result": []}], INVENTED, "PASS"),
         ([{"name": "get_order", "args": {"id": "x"}, "error": "no"}, FIND], INVENTED, "PASS"),
         ([FAILED_FIND], "Sorry, I wasn't able to find your order.", "PASS"),
-        ([FAILED_FIND], "There is no order with this number. Can you check it?", "PASS"),
         ([FAILED_FIND], "Our system is currently unavailable.", "PASS"),
         ([FAILED_FIND], "Ich konnte die Bestellung leider nicht finden.", "PASS"),
-        ([FAILED_FIND], "Je n'ai pas pu accéder à votre commande.", "PASS"),
-        ([FAILED_FIND], "No he podido encontrar el pedido.", "PASS"),
-        ([FAILED_FIND], "注文が見つかりませんでした。", "PASS"),
-        ([FAILED_FIND], "抱歉，我找不到您的订单。", "PASS"),
     ],
 )
 def test_what_is_said_after_an_expected_look_up_that_failed(calls, said, status):
