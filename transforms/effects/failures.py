@@ -173,6 +173,7 @@ _ADMITTING = re.compile(
     r"|找不到|查不到|(?:未能?|没有?|沒有?)(?:找到|查到|查询到)|不存在|出错|查[询詢]失[败敗]"
     r"|(?:无法|無法|不能)(?:查|找|访问|訪問|获取|獲取|连|連|确认|確認)|系[统統](?:出现|发生|出現|發生)?(?:故障|错误|錯誤)"
 )
+_ASKING = re.compile(r"(?:[^.!?。！？]*[?？])+")
 _CLAUSE_END = re.compile(r"[.!?;\n](?:\s|$)")
 
 
@@ -262,8 +263,9 @@ def _says_idle(answer: JsonValue, depth: int) -> bool:
 
 
 def admits_failure(text: str) -> bool:
-    """Returns whether an agent says that it could not look something up (`I could not find this order`)."""
-    return _ADMITTING.search(" ".join(text.casefold().split())) is not None
+    """Returns whether an agent says that it could not look something up, or only asks."""
+    plain = " ".join(text.casefold().split())
+    return _ADMITTING.search(plain) is not None or _ASKING.fullmatch(plain) is not None
 
 
 def _says_failure(answer: JsonValue, depth: int, call: _Call) -> bool:
