@@ -276,7 +276,7 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
     of a claim that has an action also get the numbers, codes, addresses and days of its quote that no action
     holds, amounts of money that no claim lists, and an identifier in words that no action holds.
     """
-    held = held_values([value for action in actions for value in action.values])
+    held = _held_values([value for action in actions for value in action.values])
     texts = {id(action): values_text(action.values) for action in actions}
     said = [value.text for claim in claims for value in claim.values]
     for claim in sorted(claims, key=lambda claim: not claim.identifier):
@@ -288,7 +288,7 @@ def match_claims(claims: Sequence[ActionClaim], actions: Sequence[Action]) -> No
         before = [action for action in fitting if action.turn <= claim.place.turn]
         if fitting:
             listed = [claim.identifier, *(value.text for value in claim.values)]
-            more = unlisted_money(claim.quote, said) + unlisted_numbers(claim.quote, listed, held)
+            more = _unlisted_money(claim.quote, said) + _unlisted_numbers(claim.quote, listed, held)
             words = [ClaimedValue("", claim.identifier)] if is_unheld else []
             claim.values = [*claim.values, *more, *words]
             claim.action = min(before or fitting, key=partial(_distance, claim))
@@ -319,7 +319,7 @@ _NUMBER_AND_UNIT = re.compile(r"\d+[a-z]{2,}|\d+h\d\d|\d+k")
 _CAPITAL_MONTHS = frozenset(("may", "march", "mar", "sept", "dec", "mars", "mai", "mayo", "jan", "jun"))
 
 
-class HeldByActions(NamedTuple):
+class _HeldByActions(NamedTuple):
     """What all actions hold: their values as text, the keys of their numbers and days, and weekdays, 0..6."""
 
     text: str
@@ -327,15 +327,15 @@ class HeldByActions(NamedTuple):
     weekdays: frozenset[int]
 
 
-def held_values(values: Sequence[CallValue]) -> HeldByActions:
+def _held_values(values: Sequence[CallValue]) -> _HeldByActions:
     """Returns what the values of actions hold."""
     text = values_text(values)
     days = (reading.day for leaf in values for reading in read_dates(plain(leaf.value)))
     weekdays = {day.weekday() for day in days if day} | weekdays_in(text)
-    return HeldByActions(text, frozenset(_keys(words(text))), frozenset(weekdays))
+    return _HeldByActions(text, frozenset(_keys(words(text))), frozenset(weekdays))
 
 
-def unlisted_numbers(quote: str, listed: Sequence[str], held: HeldByActions) -> list[ClaimedValue]:
+def _unlisted_numbers(quote: str, listed: Sequence[str], held: _HeldByActions) -> list[ClaimedValue]:
     """Returns the numbers, codes, addresses and days that are neither listed nor held by an action.
 
     Args:
@@ -382,7 +382,7 @@ def _demands(found: Sequence[Word], quote: str) -> Iterator[tuple[str, tuple[Key
             yield word.lower, ((month_key(word.month),),)
 
 
-def unlisted_money(quote: str, listed: Sequence[str]) -> list[ClaimedValue]:
+def _unlisted_money(quote: str, listed: Sequence[str]) -> list[ClaimedValue]:
     """Returns the amounts with a currency in a quote that no claim lists."""
     known = {own for text in listed for own in _money_in(text)}
     return [ClaimedValue("", text) for own, text in _money_in(quote).items() if own not in known]

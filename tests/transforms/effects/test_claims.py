@@ -8,9 +8,7 @@ from turnwise.transforms.effects.claims import (
     ClaimedValue,
     MessageRange,
     compare_value,
-    held_values,
     match_claims,
-    unlisted_numbers,
 )
 
 ARGS = {
@@ -132,22 +130,6 @@ def test_a_value_without_an_argument_is_searched_in_the_whole_call():
     assert found == [SAME, SAME, OPEN, OPEN, OPEN, SAME]
 
 
-QUOTES = [
-    # quote, what is listed, unlisted numbers
-    ("I refunded 25 euros for order A-77", ["A-77"], ["25"]),
-    ("I refunded 20 euros for order A-78", [], ["78"]),
-    ("It is refunded", [], []),
-    ("I refunded thirty euros", [], ["thirty"]),
-    ("Both orders are moved to 8 August", ["8 August"], []),
-]
-
-
-@pytest.mark.parametrize(("quote", "listed", "numbers"), QUOTES)
-def test_numbers_of_a_quote_that_no_action_holds(quote, listed, numbers):
-    held = held_values(leaves({"order_id": "a-77", "amount": 20, "day": "2026-07-08"}))
-    assert [value.text for value in unlisted_numbers(quote, listed, held)] == numbers
-
-
 def test_paths_of_arguments():
     assert argument_paths(ARGS)[3:8] == ["to.street", "to.zip", "unit", "items.id", "items.count"]
     assert argument_paths(None) == []
@@ -172,6 +154,10 @@ CLAIMS = [
     ("A-77を日曜日に変更しました", "A-77", "", "not_compared"),
     ("It is now at 7 pm", "A-77", "", "done"),
     ("I refunded 20 euros", "A-77", "", "done"),
+    ("I refunded 25 euros for order A-77", "A-77", "", "not_compared"),
+    ("I refunded thirty euros", "A-77", "", "not_compared"),
+    ("I merged it with order A-78", "A-77", "", "not_compared"),
+    ("Both are moved to 14 March", "A-77", "", "done"),
     ("I changed it", "order A-78", "", "not_done"),
     ("I changed it", "amount", "", "not_compared"),
     ("x", "A-77", "20 euros", "done"),
