@@ -103,10 +103,11 @@ def _is_german(text: str, found: Sequence[str]) -> bool:
 _PHRASE = FUNCTION_WORDS | NUMBERS_IN_WORDS.keys() | {"no", "not", "nicht", "kein", "keine"}
 
 _EXACT_NAMES = word_set(
-    "cmd column command cron expr expression field file filename filepath formula id identifier",
-    "key hash login passphrase passwd password path pattern regex regexp script secret selector shell slug",
-    "sql token uri url username variable xpath",
+    "bucket cmd column command cron expr expression field file filename filepath formula handle hash id",
+    "identifier key login namespace passphrase passwd password path pattern regex regexp repo repository",
+    "script secret selector shell slug sql token uri url username variable xpath",
 )
+_CODE_NAMES = word_set("code snippet source")
 _IN_ORDER = word_set(
     "arg argv argument cmd command direction instruction procedure queue ranking route sequence stage step",
     "waypoint",
@@ -140,11 +141,12 @@ _PROSE_SIGN = re.compile(
     r"|\w\.[a-z]\w{0,4}[,;:\"')]*$",
     re.IGNORECASE,
 )
-_SOFT_SIGN = re.compile(r"(?<!\S)[+&/=<>|](?!\S)|\w;(?!\S)|\$[a-z_]", re.IGNORECASE)
+_SOFT_SIGN = re.compile(r"(?<!\S)[+&/=<>|](?!\S)|[\w)+-];(?!\S)|\$[a-z_]", re.IGNORECASE)
 """Signs of code that prose has, too: they count only beside others."""
 _NOT_A_SIGN = re.compile(r"[$#]\s?\d\S*|</?[a-z][^<>]{0,200}>|[\"“”]")
 _PATH = re.compile(
-    r"(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}",
+    r"(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}"
+    r"|--?[a-z][\w-]*(?:=\S*)?",
     re.IGNORECASE,
 )
 _LONGEST_PATH = 1_000
@@ -187,12 +189,13 @@ def is_structured(text: str, name: str = "") -> bool:
         bare = bare.replace(address, " ")
     tokens = bare.split()
     signs = sum(_PROSE_SIGN.search(token) is not None for token in tokens)
-    soft = len(_SOFT_SIGN.findall(bare)) if signs else 0
+    soft = len(_SOFT_SIGN.findall(bare))
     first = tokens[0] if len(tokens) > 1 else ""
     is_shell = signs or "$" in bare or all(map(str.isdecimal, tokens[1:]))
     if first in _COMMANDS or (first in _MAY_BE_COMMANDS and is_shell):
         return True
-    if _last_word(name).removesuffix("s") in _EXACT_NAMES:
+    word = _last_word(name).removesuffix("s")
+    if word in _EXACT_NAMES or (word in _CODE_NAMES and soft):
         return signs > 0 or not may_be_reworded(text)
     return len(tokens) > 1 and signs > 0 and signs + soft >= _SIGNS_IN_CODE * len(tokens)
 
@@ -290,8 +293,13 @@ def may_be_forms(expected: str, actual: str) -> bool:
     """Returns whether phrases have the same words but for order and endings, or one compounds the other's.
 
     As `flight delay` and `delayed flight`, or `Flugverspätung` and `Flug verspätet`. Phrases with digits or
-    signs have none in common, and neither have names.
+    signs have none in common, and neither have names, but `2 days` may be `48 hours`.
     """
+    units, others = (
+        set(_UNIT.findall(mark_named_values(spell_alike(text), {}))) for text in (expected, actual)
+    )
+    if units and others and units != others:
+        return True
     if not (_ONLY_WORDS.fullmatch(expected.strip()) and _ONLY_WORDS.fullmatch(actual.strip())):
         return False
     left, right = (
@@ -377,7 +385,7 @@ _DETERMINERS = {
 """Language -> determiners and polite words, which change nothing where one text leaves them out."""
 _DROPPED = re.compile(
     r"(?<=[^\W\d_])-(?=[^\W_])"
-    r"|[.,;:!…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
+    r"|[.,;:!¿¡…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
 )
 _CHARACTER = f"[{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
 _PROSE_TOKEN = re.compile(rf"{_CHARACTER}|(?:(?!{_CHARACTER})[^\W_])+(?:['’][^\W_]+)*|[^\w\s]|_")
@@ -385,6 +393,7 @@ _NAME = re.compile(r"(?<=[^\W_] )[A-Z][\w-]+")
 _NO_NAMES = word_set("mr mrs ms miss dr prof sir madam monsieur madame señor señora herr frau herrn")
 _THOUSANDS = re.compile(r"\d[.,'’ ]\d{3}(?!\d)")
 _MARKED = re.compile(r"zq(month|weekday|unit|half)\d\d")
+_UNIT = re.compile(r"zqunit\d\d")
 _ONES = word_set("one ein eine einen einem einer un une una uno um uma 한 一")
 
 
