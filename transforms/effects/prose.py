@@ -295,10 +295,9 @@ def may_be_forms(expected: str, actual: str) -> bool:
     As `flight delay` and `delayed flight`, or `Flugverspätung` and `Flug verspätet`. Phrases with digits or
     signs have none in common, and neither have names, but `2 days` may be `48 hours`.
     """
-    units, others = (
-        set(_UNIT.findall(mark_named_values(spell_alike(text), {}))) for text in (expected, actual)
-    )
-    if units and others and units != others:
+    texts = (mark_named_values(spell_alike(text), {}) for text in (expected, actual))
+    units, other_units = (set(_UNIT.findall(text)) for text in texts)
+    if units and other_units and units != other_units:
         return True
     if not (_ONLY_WORDS.fullmatch(expected.strip()) and _ONLY_WORDS.fullmatch(actual.strip())):
         return False

@@ -122,7 +122,7 @@ TEXTS = [
     ("option", "-v", "-V", "FAIL"),
     ("code", "i++;", "I++;", "FAIL"),
     ("note", "meet on 05.06.2024 14:00 in room 5", "meet on 5 June 2024 14:00 in room 5", "PASS"),
-    ("note", "pay EUR-50 to the shop", "pay EUR50 to the shop", None),
+    ("note", "pay EUR-50 to the shop", "pay EUR50 to the shop", "FAIL"),
     ("column", "userName", "username", "FAIL"),
     ("user_name", "userName", "username", None),
     ("country", "NO", False, None),
