@@ -256,8 +256,11 @@ def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
         return "unclear" if _CAMEL_CASE.fullmatch(left) or _CAMEL_CASE.fullmatch(right) else "same"
     if _spelled(left) == _spelled(right) or ((code := _code(left)) is not None and code == _code(right)):
         return "same"
-    likeness = compare_texts(left, right, name)
-    return "different" if likeness == "unclear" and not may_be_forms(left, right) else likeness
+    if " " in f"{left}{right}" or not left.isascii():
+        likeness = compare_texts(left, right, name)
+        if likeness != "unclear":
+            return likeness
+    return "unclear" if may_be_forms(left, right) else "different"
 
 
 def _may_spell_moment(text: str) -> bool:

@@ -12,6 +12,7 @@ from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word,
 from turnwise.transforms.effects.mentions import Mention, normalized, read_passage
 from turnwise.transforms.effects.prose_values import (
     NUMBERS_IN_WORDS,
+    STREETS,
     addresses_in,
     codes_in,
     compare_codes,
@@ -528,7 +529,7 @@ def _apart(tokens: Sequence[object], language: str) -> tuple[list[object], list[
     for token in tokens:
         if token in determiners:
             gaps[-1].append(token)
-        elif token not in articles:
+        elif token not in articles or (len(tokens) == 2 and _is_value(tokens[1])):  # not in `A 1`
             kept.append(token)
             gaps.append([])
     return kept, gaps
@@ -634,10 +635,6 @@ _PERSONS = word_set(
     "guest passenger customer person recipient attendee patient contact user client surname first last full"
 )
 _KINDS = word_set("ending class room seat size shipping delivery color colour meal")
-_SHORT = {
-    **{"st": "street", "ave": "avenue", "rd": "road", "blvd": "boulevard", "ln": "lane", "dr": "drive"},
-    **{"apt": "apartment", "ct": "court", "pl": "place", "sq": "square", "hwy": "highway", "ste": "suite"},
-}
 _LEAST_SUFFIX, _LEAST_LONG = 4, 7
 
 
@@ -751,7 +748,7 @@ def _folded(word: str) -> str:
 
 def _is_alike(left: str, right: str) -> bool:
     """Returns whether two words are equal, with `ue` for `ü` and `st` for `street`."""
-    return _SHORT.get(left, left) == _SHORT.get(right, right) or _plain(left) == _plain(right)
+    return STREETS.get(left, left) == STREETS.get(right, right) or _plain(left) == _plain(right)
 
 
 def _plain(word: str) -> str:

@@ -702,10 +702,12 @@ def _value(words: list[str]) -> int:
 
 # Writes texts that may be spelled in several ways in one of them.
 
-_STREETS = {
+STREETS = {
     **{"st": "street", "ave": "avenue", "rd": "road", "blvd": "boulevard", "ln": "lane", "dr": "drive"},
-    **{"ct": "court", "pl": "place", "sq": "square", "hwy": "highway", "str": "strasse"},
+    **{"apt": "apartment", "ct": "court", "pl": "place", "sq": "square", "hwy": "highway", "ste": "suite"},
+    "str": "strasse",
 }
+"""Abbreviation of a part of an address -> the word."""
 _OUR = (
     "arm|behavi|cand|clam|col|demean|endeav|fav|flav|harb|hon|hum|lab|neighb|od|parl|rig|rum|sav|splend|tum"
     "|val|vap|vig"
@@ -754,7 +756,7 @@ _SPELLINGS = [
         (r"(?<=\d:\d\d) ?Uhr\b", ""),
     )
 ]
-_STREET = re.compile(rf"(?<=\w )({'|'.join(_STREETS)})\b\.?(?=\s*(?:$|[,;\d]))", re.IGNORECASE)
+_STREET = re.compile(rf"(?<=\w )({'|'.join(STREETS)})\b\.?(?=\s*(?:$|[,;\d]))", re.IGNORECASE)
 _RANGE = re.compile(
     r"(?a)(?<![\w.,/:-])(\d{1,3})(?:[-–~〜]| [-–~〜a] | ?(?:to|bis|à|から|에서|到) ?)"
     r"(?=(\d{1,3})(?![\w/:-]|[.,]\d))"
@@ -776,7 +778,7 @@ def spell_alike(text: str) -> str:
         text = pattern.sub(_clock, text)
     for found, written in _SPELLINGS:
         text = found.sub(written, text)
-    text = _STREET.sub(lambda found: _STREETS[found[1].lower()], text)
+    text = _STREET.sub(lambda found: STREETS[found[1].lower()], text)
     return _RANGE.sub(lambda found: f"{found[1]} to " if int(found[1]) < int(found[2]) else found[0], text)
 
 
