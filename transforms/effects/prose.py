@@ -540,20 +540,18 @@ def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:
     apart = [pair for pair in zip(wanted, made, strict=False) if pair[0] != pair[1]]
     if len(wanted) != len(made) or not any(map(_is_value, (token for pair in apart for token in pair))):
         return False
-    if any(_may_be_one_day(*pair) for pair in apart):
+    if any(_may_be_one(*pair) for pair in apart):
         return False
     return all(token in _ONES or _is_value(token) for pair in apart for token in pair)
 
 
-def _may_be_one_day(one: object, other: object) -> bool:
-    """Returns whether the keys of two dates differ or not by the order of day and month in one of them."""
-    if (
-        not (isinstance(one, tuple) and isinstance(other, tuple))
-        or one[0] != "date"
-        or len(one) == len(other)
-    ):
+def _may_be_one(one: object, other: object) -> bool:
+    """Returns whether two keys may be one value: dates by the order of day and month, `1,000` and `1.000`."""
+    if not (isinstance(one, tuple) and isinstance(other, tuple)):
         return False
-    return bool({*one[1:]} & {*other[1:]})
+    if one[0] == other[0] == "date":
+        return len(one) != len(other) and bool({*one[1:]} & {*other[1:]})
+    return "date" not in (one[0], other[0]) and one[0] in (1_000 * other[0], other[0] / 1_000)
 
 
 def _is_value(token: object) -> bool:

@@ -766,6 +766,7 @@ _DECIMALS_OR_DATE = re.compile(r"\d+\.\d+$|\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d\d)
 _US_PHONE = re.compile(r"\(?\d{3}\)?[ .-]{1,2}\d{3}[ .-]\d{4}|(?:\d{4}[ -]){3}\d{4}")
 
 
+@lru_cache(maxsize=512)
 def spell_alike(text: str) -> str:
     """Writes a text in one of several spellings that mean the same.
 

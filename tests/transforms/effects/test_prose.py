@@ -119,6 +119,8 @@ TEXTS = [
     ("note", "会議は3月5日午後2時です", "会議は3月5日14時です", "PASS"),
     ("note", "회의는 3월 5일 오후 2시입니다", "회의는 3월 5일 14시입니다", "PASS"),
     ("note", "返金は5,000円です", "返金は5000円です", "PASS"),
+    ("note", "dose 1,000 units daily for him", "dose 1.000 units daily for him", None),
+    ("note", "dose 1 unit daily for him", "dose 1000 unit daily for him", "FAIL"),
     ("duration", "2 days", "48 hours", None),
     ("option", "-v", "-V", "FAIL"),
     ("code", "i++;", "I++;", "FAIL"),
