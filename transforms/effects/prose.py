@@ -15,6 +15,7 @@ from turnwise.transforms.effects.prose_values import (
     STREETS,
     addresses_in,
     codes_in,
+    compact,
     compare_codes,
     spell_alike,
     without_codes,
@@ -425,7 +426,7 @@ class _TextValue(NamedTuple):
         if self.kind == other.kind and self.kind != "code":
             return False
         if "code" in (self.kind, other.kind):
-            short, long = sorted((_compact(self.spelled), _compact(other.spelled)), key=len)
+            short, long = sorted((compact(self.spelled), compact(other.spelled)), key=len)
             in_parts = sorted(self.parts) == sorted(other.parts)
             is_end = long.endswith(short) or ("number" in (self.kind, other.kind) and long.startswith(short))
             is_part = (len(short) > 2 and is_end) or short.lstrip("0") == long.rstrip(
@@ -464,10 +465,6 @@ _VERSION = re.compile(
     r"(?i)(\b(?:v|ver|version|release|build|update|chapter|kapitel|chapitre|section|abschnitt|python|java|ios"
     r"|android|macos|ubuntu)\.? ?)(\d+(?:\.\d+)+)"
 )
-
-
-def _compact(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
 
 
 class _TextReading:

@@ -321,13 +321,14 @@ def is_named(identifier: str, text: str) -> bool:
         return any(wanted == value.strip(_AROUND) for value in text.split(" | "))
     if re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text):
         return True
-    found = set(map(_joined, _IDENTIFIER.findall(text)))
+    found = set(map(compact, _IDENTIFIER.findall(text)))
     codes = codes_in(wanted) if " " in wanted else []
-    return _joined(wanted) in found or (bool(codes) and found.issuperset(codes))
+    return compact(wanted) in found or (bool(codes) and found.issuperset(codes))
 
 
-def _joined(identifier: str) -> str:
-    return "".join(filter(str.isalnum, identifier))
+def compact(text: str) -> str:
+    """Returns the letters and digits of a text, in lower case."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 # Compares the numbers and amounts of money that an agent states with those of a call.
