@@ -124,8 +124,8 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
 
     A tool whose effect is unknown may be a look-up or destructive. A call of it that is made as expected is
     right. One that is extra, missing or has other arguments leaves the conversation without a score, unless
-    it fails whatever the tool does. One that would pass has no score either if an expected look-up failed, was
-    not repeated with success, and the agent does not say that it failed: what it says may be invented.
+    it fails whatever the tool does. One that would pass has no score either if an expected look-up failed,
+    was not repeated with success, and the agent does not say that it failed: its words may be invented.
 
     When to use: The effects of calls matter, and not the read calls on the way.
 
