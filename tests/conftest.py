@@ -92,7 +92,7 @@ def unchanged() -> Iterator[None]:
     from turnwise.schemas.registry import PLUGINS
     from turnwise.transforms.criteria.base import CRITERIA
     from turnwise.transforms.formats.registry import FORMATS, _in_order
-    from turnwise.transforms.judging.judges_base import JUDGES
+    from turnwise.transforms.judging.judges import JUDGES
     from turnwise.transforms.tools.conversion import TARGETS
 
     registries: list[Any] = [CRITERIA, FORMATS, JUDGES, SINKS, TARGETS]

@@ -12,14 +12,14 @@ from turnwise.pipeline.io.sinks.base import SINKS
 from turnwise.schemas.config import DEFAULT_CRITERIA
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.formats.registry import FORMATS
-from turnwise.transforms.judging.judges_base import JUDGES
+from turnwise.transforms.judging.judges import JUDGES
 from turnwise.transforms.tools.conversion import TARGETS
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = [
     (CRITERIA, "transforms/criteria/"),
     (FORMATS, "transforms/formats/"),
-    (JUDGES, "transforms/judging/judges"),
+    (JUDGES, "transforms/judging/"),
     (SINKS, "pipeline/io/sinks/"),
 ]
 ALLOWED = {
