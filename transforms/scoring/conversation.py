@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from turnwise.schemas.rows import ConversationRow, MadeScoreRow, ResultRow
+from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.result import evaluation_result, result_message
 from turnwise.transforms.ces.verdict import ces_verdict
@@ -37,7 +37,7 @@ class EvaluatedConversation(NamedTuple):
 
     scored: ScoredConversation
     verdict: Verdict
-    scores: list[MadeScoreRow]
+    scores: list[ScoreRow]
     results: list[ResultRow]
     conversations: list[ConversationRow]
     parts: list[SumPart]
