@@ -90,13 +90,11 @@ def _turn_times(sample: Sample) -> list[str | None]:
     ]
 
 
-def result_row(
-    sample: Sample, verdict: Verdict, name: str, message: JsonObject, digest: str | None
-) -> ResultRow:
+def result_row(sample: Sample, verdict: Verdict, message: JsonObject, digest: str | None) -> ResultRow:
     """Returns the row of an evaluation result, which holds its message and the digest of its case."""
     case, conversation = sample.eval_case, sample.conversation
     return {
-        "name": name,
+        "name": message["name"],
         "conversation_id": conversation.conversation_id,
         "eval_id": case.eval_id if case else None,
         "eval_set_id": case.eval_set_id if case else None,

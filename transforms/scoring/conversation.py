@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.result import evaluation_result, result_message
+from turnwise.transforms.ces.judgements import result_parts
+from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
@@ -56,9 +57,8 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
     if run.slices and (sample.tags or sample.has_answers or sample.conversation.language):
         scored.slices = slices_of(sample, run.slices)
     verdict = conversation_verdict(scored, RULES)
-    result = evaluation_result(scored, verdict)
-    message, parts = result_message(result, run), result.parts()
+    message = evaluation_result(scored, verdict, run)
     conversation = reviewer_of(run).row(scored, verdict)
-    row = result_row(sample, verdict, result.name, message, conversation["case_digest"])
+    row = result_row(sample, verdict, message, conversation["case_digest"])
     scores = score_rows(scored, run)
-    return EvaluatedConversation(scored, verdict, scores, [row], [conversation], parts)
+    return EvaluatedConversation(scored, verdict, scores, [row], [conversation], result_parts(message))

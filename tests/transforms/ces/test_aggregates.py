@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.pipeline.store.rows import result_parts
 from turnwise.schemas.ces.resources import MESSAGES
-from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
+from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics, result_parts
 from turnwise.transforms.metrics.state import add_parts, add_sums
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"

@@ -8,7 +8,6 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 
 import turnwise
-from turnwise.pipeline.store.rows import result_parts
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.config import CesConfig
@@ -23,8 +22,8 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.judgements import CES_CRITERIA
-from turnwise.transforms.ces.result import evaluation_result, result_message
+from turnwise.transforms.ces.judgements import CES_CRITERIA, result_parts
+from turnwise.transforms.ces.result import evaluation_result
 from turnwise.transforms.criteria.ces_conversations import EvaluationExpectations
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.judging.judges_base import NoJudge
@@ -50,9 +49,7 @@ def result_of(case, turns, ask, criteria=CRITERIA):
     scored = ScoredConversation(Sample(conversation, case, Record("f", 1, b"{}")), [], [])
     asyncio.run(judge_conversation(scored, criteria, ask))
     assert scored.failures == []
-    made = evaluation_result(scored, conversation_verdict(scored, RULES))
-    result = result_message(made, RUN)
-    assert made.parts() == result_parts(result)
+    result = evaluation_result(scored, conversation_verdict(scored, RULES), RUN)
     real = ces_v1beta.EvaluationResult.pb(ces_v1beta.EvaluationResult())
     json_format.Parse(json.dumps(result), real)
     assert json.loads(json_format.MessageToJson(real)) == result

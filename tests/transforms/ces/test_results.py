@@ -6,7 +6,6 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 from msgspec.structs import replace
 
-from turnwise.pipeline.store.rows import result_parts
 from turnwise.schemas.case import CaseThresholds, EvalCase, UserFact
 from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.config import CesConfig
@@ -23,7 +22,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.messages import tool_call, tool_reference, tool_response
-from turnwise.transforms.ces.result import evaluation_result, result_message, result_name
+from turnwise.transforms.ces.result import evaluation_result, result_name
 from turnwise.transforms.criteria.figures import TurnLatency
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.matching.sample import Sample
@@ -73,10 +72,7 @@ def parsed(result):
 
 def result_of(case, *turns, verdict=None, **fields):
     scored = score_conversation(matched(case, *turns, **fields), ())
-    result = evaluation_result(scored, verdict or conversation_verdict(scored, RULES))
-    message = result_message(result, RUN)
-    assert result.parts() == result_parts(message)
-    return parsed(message)
+    return parsed(evaluation_result(scored, verdict or conversation_verdict(scored, RULES), RUN))
 
 
 def ces_sample(name):
