@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
-from turnwise.schemas.ces.resources import MESSAGES
+from tests.ces_messages import MESSAGE_TYPES, MESSAGES
 from turnwise.schemas.proto import message as proto_any
 from turnwise.schemas.proto import message as proto_fields
-from turnwise.schemas.proto.message import MESSAGE_TYPES
 from turnwise.schemas.proto.scalars import nanos_duration, nanos_timestamp
 
 SHARED = Path(__file__).parents[2] / "../shared"
@@ -54,7 +53,7 @@ def real_class(message):
     return found if message.PACKAGE == "google.rpc" else type(found.pb(found()))
 
 
-INSTALLED = [m for m in MESSAGE_TYPES.values() if m.PACKAGE in (*CLOUD, "google.rpc")]
+INSTALLED = [m for m in MESSAGE_TYPES if m.PACKAGE in (*CLOUD, "google.rpc")]
 BY_NAME = [pytest.param(message, id=message.PROTO) for message in INSTALLED]
 
 
@@ -131,7 +130,7 @@ def test_oneofs_are_those_of_the_real_message(message):
 
 
 def test_no_two_messages_share_a_name():
-    ours = [m.PROTO for m in MESSAGE_TYPES.values() if m.__module__.startswith("turnwise.")]
+    ours = [m.PROTO for m in MESSAGE_TYPES if m.__module__.startswith("turnwise.")]
     assert len(set(ours)) == len(ours)
 
 

@@ -9,8 +9,9 @@ import pytest
 from google.cloud import ces_v1beta
 from google.protobuf.descriptor import FieldDescriptor
 
+from tests.ces_messages import MESSAGES
 from turnwise.schemas.ces.evaluation import check_evaluation
-from turnwise.schemas.ces.resources import MESSAGES, GetEvaluationResultRequest, UpdateEvaluationRequest
+from turnwise.schemas.ces.resources import GetEvaluationResultRequest, UpdateEvaluationRequest
 from turnwise.schemas.ces.results import Evaluation, EvaluationResult
 from turnwise.schemas.proto.message import WireError
 from turnwise.schemas.proto.schema import message_schema

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnwise.schemas.ces.resources import MESSAGES
+from tests.ces_messages import MESSAGES
 from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics, result_parts
 from turnwise.transforms.metrics.state import add_parts, add_sums
 

@@ -6,8 +6,8 @@ from google.cloud import ces_v1beta
 from google.protobuf import json_format
 from msgspec.structs import replace
 
+from tests.ces_messages import MESSAGES
 from turnwise.schemas.case import CaseThresholds, EvalCase, UserFact
-from turnwise.schemas.ces.resources import MESSAGES
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.conversation import (
     Conversation,
