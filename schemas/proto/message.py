@@ -463,8 +463,9 @@ def _read_any(value: JsonValue, info: ValidationInfo) -> JsonObject:
     url = value.get("@type")
     if value and not isinstance(url, str):
         raise ValueError('"@type" is missing')
-    if value and not url.rpartition("/")[2].startswith("google."):
-        raise ValueError(f"unknown message type {url.rpartition('/')[2]!r}")
+    name = str(url).rpartition("/")[2]
+    if value and not name.startswith("google."):
+        raise ValueError(f"unknown message type {name!r}")
     return _read_struct(value, info)
 
 
