@@ -35,7 +35,8 @@ from turnwise.schemas.ces.names import app_in, app_of, parent_of
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.scalars import nanos_timestamp, timestamp_nanos
 from turnwise.schemas.rows import ConversationRow, FailureRow, MetricRow, ScoreRow, columns
-from turnwise.transforms.ces.judgements import VersionSums, result_parts
+from turnwise.transforms.ces.judgements import VersionSums
+from turnwise.transforms.ces.result import result_parts
 from turnwise.transforms.decisions.comparison.sides import Integers, coded
 from turnwise.transforms.metrics.state import SumPart, Sums, add_parts
 from turnwise.transforms.review.problems import MOST_OF_A_CLUSTER, MOST_READ, to_read

@@ -1,6 +1,6 @@
 """Collects the judged scores of CES's criteria of one conversation, and decides its expectations by them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import Expectation
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.proto.scalars import duration_nanos, float32, nanos_duration
+from turnwise.schemas.proto.scalars import float32, nanos_duration
 from turnwise.schemas.score import Outcome, Score
 from turnwise.transforms.criteria.base import JudgedCriterion
 from turnwise.transforms.criteria.ces_conversations import (
@@ -34,7 +34,7 @@ from turnwise.transforms.criteria.ces_turns import (
 from turnwise.transforms.matching.calls import ParameterScore, parameter_outcome
 from turnwise.transforms.matching.expectations import ExpectationOutcome
 from turnwise.transforms.matching.sample import Sample, TurnPair
-from turnwise.transforms.metrics.state import SumPart, Sums, add_sums
+from turnwise.transforms.metrics.state import Sums, add_sums
 from turnwise.transforms.scoring.evaluate import CriterionScores
 
 # The criteria that CES cases are always judged by.
@@ -275,68 +275,3 @@ def _entry(kind: str, tool: str, first: int, second: int) -> tuple[str, JsonObje
     if kind == "tool_latency":
         return "toolCallLatencyMetrics", {"tool": tool, **latency}
     return "turnLatencyMetrics", latency
-
-
-# What an EvaluationResult adds to the sums.
-
-_PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
-
-
-def result_parts(result: JsonObject) -> list[SumPart]:
-    """Returns what one EvaluationResult (canonical JSON) adds; nothing if it did not complete."""
-    if result.get("executionState") != "COMPLETED":
-        return []
-    if "goldenResult" in result:
-        turns = result["goldenResult"].get("turnReplayResults", ())
-        return [part for index, turn in enumerate(turns) for part in _turn_parts(index, turn)]
-    return list(_scenario_parts(result.get("scenarioResult", {})))
-
-
-def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
-    parts: list[SumPart] = []
-    for outcome in turn.get("expectationOutcome", ()):
-        place = _PLACES.get(outcome.get("outcome"))
-        if place is not None:
-            expectation = outcome.get("expectation")
-            call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
-            if call is not None:
-                parts.append(((index, "tool", _tool_name(call)), place[0], place[1]))
-    if "semanticSimilarityResult" in turn:
-        parts += _score_parts(index, "semantic", turn["semanticSimilarityResult"])
-    if "hallucinationResult" in turn:
-        parts += _score_parts(index, "hallucination", turn["hallucinationResult"])
-    if "toolCallLatencies" in turn:
-        parts += _latency_parts(index, turn["toolCallLatencies"])
-    if "turnLatency" in turn:
-        parts.append(((index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])))
-    return parts
-
-
-def _scenario_parts(scenario: JsonObject) -> Iterator[SumPart]:
-    yield from _latency_parts(None, scenario.get("toolCallLatencies", ()))
-    for index, judged in enumerate(scenario.get("hallucinationResult", ())):
-        yield from _score_parts(index, "hallucination", judged)
-
-
-def _tool_name(call: JsonObject) -> str:
-    toolset = call.get("toolsetTool")
-    if toolset is None:
-        return str(call.get("tool", ""))
-    return f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
-
-
-def _score_parts(turn: int, kind: str, judged: JsonObject) -> tuple[SumPart, ...]:
-    if judged.get("score", -1) < 0:
-        return ()
-    return (((turn, kind, ""), 1, judged["score"]),)
-
-
-def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> list[SumPart]:
-    return [
-        (
-            (turn, "tool_latency", latency.get("tool", "")),
-            1,
-            duration_nanos(latency.get("executionLatency", "0s")),
-        )
-        for latency in latencies
-    ]

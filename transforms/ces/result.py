@@ -1,13 +1,13 @@
 """One CES EvaluationResult for every scored conversation, as canonical proto3 JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.ces.names import evaluation_id
 from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn
 from turnwise.schemas.jsonio import JsonObject
-from turnwise.schemas.proto.scalars import float32, nanos_duration
+from turnwise.schemas.proto.scalars import duration_nanos, float32, nanos_duration
 from turnwise.schemas.run import RunInfo
 from turnwise.schemas.score import Score
 from turnwise.transforms.ces import messages
@@ -27,6 +27,7 @@ from turnwise.transforms.criteria.citations import is_score
 from turnwise.transforms.criteria.expectations_met import not_met
 from turnwise.transforms.matching.expectations import ExpectationOutcome, responses_by_call, turn_texts
 from turnwise.transforms.matching.sample import Sample, TurnPair
+from turnwise.transforms.metrics.state import SumPart
 from turnwise.transforms.scoring.evaluate import ScoredConversation, Verdict
 from turnwise.transforms.text.cleaning import contains_quote
 
@@ -97,9 +98,9 @@ def _display_name(sample: Sample) -> str:
     return f"{display} result{run} - {conversation.conversation_id}"
 
 
-def _judgements(scored: ScoredConversation) -> Judgements:
-    is_judged = any(entry.criterion.name in NAMES for entry in scored.scores)
-    return Judgements(scored.scores) if is_judged else UNJUDGED
+def _judgements(scored: ScoredConversation) -> Judgements | None:
+    """Returns what judges said; None: none was asked."""
+    return next((Judgements(scored.scores) for own in scored.scores if own.criterion.name in NAMES), None)
 
 
 def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObject]:
@@ -116,47 +117,41 @@ def _failed_gates(scored: ScoredConversation, verdict: Verdict) -> list[JsonObje
     ]
 
 
-def _statements(judgements: Judgements) -> list[JsonObject]:
+def _statements(judgements: Judgements | None) -> list[JsonObject]:
     return [messages.statement_result(item) for item in judgements.statements()] if judgements else []
 
 
 # The goldenResult of a conversation.
 
 
-def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Judgements) -> JsonObject:
+def _golden_result(scored: ScoredConversation, verdict: Verdict, judgements: Judgements | None) -> JsonObject:
     sample = scored.sample
     engine = engine_scores(scored) if sample.has_answers else ()
     conversation_id = sample.conversation.conversation_id
     turns = []
     for place, pair in enumerate(sample.pairs):
-        outcomes = _golden_outcomes(sample, pair, judgements)
         message: JsonObject = {"conversation": conversation_id}
-        if outcomes:
-            message["expectationOutcome"] = [messages.golden_outcome(outcome) for outcome in outcomes]
-        _add_measured(message, sample, pair)
+        if pair.expected is not None or pair.label:
+            replay = sample.replay(pair)
+            outcomes = judgements.golden_outcomes(sample, pair) if judgements else replay.outcomes
+            if outcomes:
+                message["expectationOutcome"] = [messages.golden_outcome(outcome) for outcome in outcomes]
+            if replay.tool_score is not None and not replay.is_partial:
+                ordered = replay.ordered_score or 0.0
+                message |= messages.tool_scores(replay.tool_score, ordered, replay.tool_outcome)
+        _add_measured(message, pair)
         if judgements or engine:
             _add_judged(message, sample, pair, judgements, engine[place] if place < len(engine) else None)
         turns.append(message)
-    for index, text in unmet_turns(scored, verdict):
+    for index, text in unmet_turns(scored, verdict) if verdict.status == "FAIL" else ():
         turns[index]["errorInfo"] = {"errorMessage": f"Turn {sample.pairs[index].index}: {text}"}
     own: JsonObject = {"turnReplayResults": turns}
     statements = [*_statements(judgements), *_failed_gates(scored, verdict)]
     return own | ({"evaluationExpectationResults": statements} if statements else {})
 
 
-def _golden_outcomes(sample: Sample, pair: TurnPair, judgements: Judgements) -> Sequence[ExpectationOutcome]:
-    if pair.expected is None and not pair.label:
-        return ()
-    return judgements.golden_outcomes(sample, pair) if judgements else sample.replay(pair).outcomes
-
-
-def _add_measured(message: JsonObject, sample: Sample, pair: TurnPair) -> None:
+def _add_measured(message: JsonObject, pair: TurnPair) -> None:
     actual = pair.actual
-    if pair.expected is not None or pair.label:
-        replay = sample.replay(pair)
-        if replay.tool_score is not None and not replay.is_partial:
-            ordered = replay.ordered_score or 0.0
-            message |= messages.tool_scores(replay.tool_score, ordered, replay.tool_outcome)
     if pair.label:
         message["errorInfo"] = {"errorMessage": why_unpaired(pair)}
     if actual is not None and actual.latency_ms is not None:
@@ -166,13 +161,13 @@ def _add_measured(message: JsonObject, sample: Sample, pair: TurnPair) -> None:
 
 
 def _add_judged(
-    message: JsonObject, sample: Sample, pair: TurnPair, judgements: Judgements, engine: Score | None
+    message: JsonObject, sample: Sample, pair: TurnPair, judgements: Judgements | None, engine: Score | None
 ) -> None:
     """Adds what a judge says of a turn, or else what an answer engine's own scores say."""
-    similarity = judgements.similarity(sample, pair)
+    similarity = judgements.similarity(sample, pair) if judgements else None
     if similarity is not None:
         message["semanticSimilarityResult"] = messages.similarity(*similarity)
-    hallucination = judged_hallucination(pair, judgements) or engine
+    hallucination = (judged_hallucination(pair, judgements) if judgements else None) or engine
     if hallucination is not None:
         message["hallucinationResult"] = messages.judgement(hallucination)
 
@@ -192,13 +187,16 @@ def unmet_turns(scored: ScoredConversation, verdict: Verdict) -> Iterator[tuple[
             yield place, text
 
 
-def _unmet(sample: Sample, pair: TurnPair, judgements: Judgements) -> str:
-    failed = [each for each in _golden_outcomes(sample, pair, judgements) if each.outcome == "FAIL"]
+def _unmet(sample: Sample, pair: TurnPair, judgements: Judgements | None) -> str:
+    outcomes: Sequence[ExpectationOutcome] = ()
+    if pair.expected is not None:
+        outcomes = (judgements or UNJUDGED).golden_outcomes(sample, pair)
+    failed = [outcome for outcome in outcomes if outcome.outcome == "FAIL"]
     extra = [outcome.observed for outcome in failed if outcome.expectation is None]
     calls = [observed for observed in extra if isinstance(observed, ToolCall)]
     unexpected = [f"Not expected: {calls_text(calls)}."] if calls else []
     unexpected += [f"Answer not expected: {words_text(said)}." for said in extra if isinstance(said, str)]
-    score = judgements.hallucination(pair.index)
+    score = judgements.hallucination(pair.index) if judgements else None
     if score is not None and score.value == 0.0 and hallucination_gates(sample, pair):
         unexpected.append(unjustified_text(score))
     return " ".join(text for text in (not_met(failed), *unexpected) if text)
@@ -207,7 +205,9 @@ def _unmet(sample: Sample, pair: TurnPair, judgements: Judgements) -> str:
 # The scenarioResult of a conversation.
 
 
-def _scenario_result(scored: ScoredConversation, verdict: Verdict, judgements: Judgements) -> JsonObject:
+def _scenario_result(
+    scored: ScoredConversation, verdict: Verdict, judgements: Judgements | None
+) -> JsonObject:
     """Returns the ScenarioResult of a scenario, or of a conversation without a case."""
     sample = scored.sample
     outcomes = judgements.scenario_outcomes(sample) if judgements else sample.scenario_outcomes
@@ -251,7 +251,7 @@ def _add_scenario_judgements(
 
 
 def _scenario_outcomes(
-    sample: Sample, outcomes: Sequence[ExpectationOutcome], judgements: Judgements
+    sample: Sample, outcomes: Sequence[ExpectationOutcome], judgements: Judgements | None
 ) -> list[JsonObject]:
     """Returns the ScenarioExpectationOutcomes, with the agent's messages that quotes of met ones are from."""
     responses = responses_by_call(sample.conversation)
@@ -378,3 +378,68 @@ def justification(turn: Turn, least: float) -> Score:
     weak = [f"{name} scores {score:g}" for name, score in scores if score < least]
     explanation = f"Below {least:g}: {', '.join(weak[:10])}." if weak else f"All scores reach {least:g}."
     return Score(float(not weak), label=HALLUCINATION_LABELS[int(not weak)], explanation=explanation)
+
+
+# What an EvaluationResult adds to the sums.
+
+_PLACES = {"PASS": (1, 0), "FAIL": (0, 1)}
+
+
+def result_parts(result: JsonObject) -> list[SumPart]:
+    """Returns what one EvaluationResult (canonical JSON) adds; nothing if it did not complete."""
+    if result.get("executionState") != "COMPLETED":
+        return []
+    if "goldenResult" in result:
+        turns = result["goldenResult"].get("turnReplayResults", ())
+        return [part for index, turn in enumerate(turns) for part in _turn_parts(index, turn)]
+    return list(_scenario_parts(result.get("scenarioResult", {})))
+
+
+def _turn_parts(index: int, turn: JsonObject) -> list[SumPart]:
+    parts: list[SumPart] = []
+    for outcome in turn.get("expectationOutcome", ()):
+        place = _PLACES.get(outcome.get("outcome"))
+        if place is not None:
+            expectation = outcome.get("expectation")
+            call = outcome.get("observedToolCall") if expectation is None else expectation.get("toolCall")
+            if call is not None:
+                parts.append(((index, "tool", _tool_name(call)), place[0], place[1]))
+    if "semanticSimilarityResult" in turn:
+        parts += _score_parts(index, "semantic", turn["semanticSimilarityResult"])
+    if "hallucinationResult" in turn:
+        parts += _score_parts(index, "hallucination", turn["hallucinationResult"])
+    if "toolCallLatencies" in turn:
+        parts += _latency_parts(index, turn["toolCallLatencies"])
+    if "turnLatency" in turn:
+        parts.append(((index, "turn_latency", ""), 1, duration_nanos(turn["turnLatency"])))
+    return parts
+
+
+def _scenario_parts(scenario: JsonObject) -> Iterator[SumPart]:
+    yield from _latency_parts(None, scenario.get("toolCallLatencies", ()))
+    for index, judged in enumerate(scenario.get("hallucinationResult", ())):
+        yield from _score_parts(index, "hallucination", judged)
+
+
+def _tool_name(call: JsonObject) -> str:
+    toolset = call.get("toolsetTool")
+    if toolset is None:
+        return str(call.get("tool", ""))
+    return f"{toolset.get('toolset', '')}/tools/{toolset.get('toolId', '')}"
+
+
+def _score_parts(turn: int, kind: str, judged: JsonObject) -> tuple[SumPart, ...]:
+    if judged.get("score", -1) < 0:
+        return ()
+    return (((turn, kind, ""), 1, judged["score"]),)
+
+
+def _latency_parts(turn: int | None, latencies: Iterable[JsonObject]) -> list[SumPart]:
+    return [
+        (
+            (turn, "tool_latency", latency.get("tool", "")),
+            1,
+            duration_nanos(latency.get("executionLatency", "0s")),
+        )
+        for latency in latencies
+    ]

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from turnwise.schemas.rows import ConversationRow, ResultRow, ScoreRow
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.judgements import result_parts
-from turnwise.transforms.ces.result import evaluation_result
+from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.ces.verdict import ces_verdict
 from turnwise.transforms.criteria.base import MeasuredCriterion
 from turnwise.transforms.matching.sample import Sample
@@ -58,7 +57,8 @@ def decide(scored: ScoredConversation, run: RunInfo) -> EvaluatedConversation:
         scored.slices = slices_of(sample, run.slices)
     verdict = conversation_verdict(scored, RULES)
     message = evaluation_result(scored, verdict, run)
+    parts = result_parts(message)
     conversation = reviewer_of(run).row(scored, verdict)
     row = result_row(sample, verdict, message, conversation["case_digest"])
     scores = score_rows(scored, run)
-    return EvaluatedConversation(scored, verdict, scores, [row], [conversation], result_parts(message))
+    return EvaluatedConversation(scored, verdict, scores, [row], [conversation], parts)

@@ -10,8 +10,7 @@ import pytest
 from turnwise.schemas.config import EvalConfig
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.judgements import result_parts
-from turnwise.transforms.ces.result import evaluation_result
+from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.formats.events import in_order, join_events
 from turnwise.transforms.formats.reading import LogReader
 from turnwise.transforms.formats.registry import record_time

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ces_messages import MESSAGES
-from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics, result_parts
+from turnwise.transforms.ces.judgements import VersionSums, aggregated_metrics
+from turnwise.transforms.ces.result import result_parts
 from turnwise.transforms.metrics.state import add_parts, add_sums
 
 SAMPLES = Path(__file__).parents[3] / "../shared/fixtures/ces/samples"

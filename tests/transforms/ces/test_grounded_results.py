@@ -17,8 +17,7 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.judgements import result_parts
-from turnwise.transforms.ces.result import evaluation_result, justification
+from turnwise.transforms.ces.result import evaluation_result, justification, result_parts
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.judging.judges_base import LocalJudge
 from turnwise.transforms.judging.prompts import MAX_REFERENCES, asked_sections, facts

@@ -22,8 +22,8 @@ from turnwise.schemas.conversation import (
     Turn,
 )
 from turnwise.schemas.run import RunInfo
-from turnwise.transforms.ces.judgements import CES_CRITERIA, result_parts
-from turnwise.transforms.ces.result import evaluation_result
+from turnwise.transforms.ces.judgements import CES_CRITERIA
+from turnwise.transforms.ces.result import evaluation_result, result_parts
 from turnwise.transforms.criteria.ces_conversations import EvaluationExpectations
 from turnwise.transforms.formats.ces_cases import eval_case
 from turnwise.transforms.judging.judges_base import NoJudge
