@@ -196,13 +196,3 @@ def test_neither_order_nor_grouping_of_the_sums_matters(groups):
             add_parts(sums, group)
             add_sums(merged, sums)
         assert merged == whole
-
-
-def test_adding_sums_leaves_the_other_side_alone():
-    key = (0, "semantic", "")
-    other = {key: [1, 4]}
-    sums = {}
-    add_sums(sums, other)
-    add_parts(sums, [(key, 1, 1)])
-    assert other == {key: [1, 4]}
-    assert sums == {key: [2, 5]}
