@@ -139,6 +139,7 @@ def _read_chain(values: Sequence[JsonObject]) -> _Exchange:
 
 def _add_measures(log: Dialogue, other: Dialogue) -> None:
     """Adds the tokens and the time of earlier replies to their turns."""
+    log.uncounted |= other.uncounted
     for turn, its in zip(log.turns, other.turns, strict=False):
         turn.usage = added(turn.usage, its.usage)
         if its.model_ms is not None:
