@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import BaseModel, Field, PrivateAttr
 
 from turnwise.schemas.case import EvalCase
-from turnwise.schemas.conversation import UNKNOWN, Conversation, ExpectedTurn, ToolCall, ToolSetting
+from turnwise.schemas.conversation import UNKNOWN, Conversation, ExpectedTurn, ToolSetting
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.score import CriterionHarm, Score
 from turnwise.transforms.criteria.base import MeasuredCriterion, RestsOn
@@ -29,7 +29,7 @@ from turnwise.transforms.effects.changes import (
     value_text,
     wrong_details,
 )
-from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent, may_spell_moment
+from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent
 from turnwise.transforms.effects.failures import expected_handoffs
 from turnwise.transforms.effects.mentions import (
     ToolCatalog,
@@ -38,7 +38,6 @@ from turnwise.transforms.effects.mentions import (
     conversation_tools,
     sort_settings,
 )
-from turnwise.transforms.effects.prose import may_be_reworded
 from turnwise.transforms.matching.calls import (
     ArgumentMatcher,
     directive_text,
@@ -199,7 +198,7 @@ class ToolEffects(MeasuredCriterion, UsesToolEffects, LeavesOpen):
     def _compare(self, work: Changes, catalog: ToolCatalog) -> Score:
         """Scores what is certain; there is no score where a judge's answer could change it."""
         score = self._score(work, catalog, False)
-        if score.value == 1.0 or not any(_needs_judge(item.call) for item in (*work.expected, *work.actual)):
+        if score.value == 1.0:
             return score
         best = self._score(work, catalog, True)
         pairs, best.pairs = best.pairs, ()
@@ -320,21 +319,6 @@ def _states_words(case: EvalCase) -> bool:
     """Returns whether a case states anything about what the agent says."""
     of_turns = any(turn.response is not None or turn.expectations or turn.rubrics for turn in case.turns)
     return bool(of_turns or case.outputs or case.expectations or case.evaluation_expectations or case.rubrics)
-
-
-def _needs_judge(call: ToolCall) -> bool:
-    """Returns whether a call holds what only a judge may be able to compare, as texts and objects."""
-    return any(_may_be_open(value) for value in (call.args or {}).values())
-
-
-def _may_be_open(value: JsonValue) -> bool:
-    if isinstance(value, list):
-        return any(map(_may_be_open, value))
-    if isinstance(value, dict):
-        return True
-    if not isinstance(value, str):
-        return False
-    return may_be_reworded(value) or len(value.split()) > 1 or may_spell_moment(value)
 
 
 def _expected(turn: ExpectedTurn | None, catalog: ToolCatalog) -> ExpectedCalls:

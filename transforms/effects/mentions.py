@@ -207,12 +207,10 @@ def _mentions(text: str, language: str | None, finder: re.Pattern[str]) -> Itera
 
 
 def _date(found: re.Match[str], language: str | None) -> Mention:
-    """Reads a date or a time of day; a date with ambiguous day and month is an identifier."""
+    """Reads a date or a time of day, with both readings where the language leaves day and month open."""
     readings = read_dates(plain(found[0]))
-    if len(readings) > 1:
-        first = "day" if "." in found[0] else first_of_day_and_month(language)
-        if first is None:
-            return Mention(*found.span(), code=re.sub(r"(?<!\d)0", "", plain(found[0])))
+    first = first_of_day_and_month(language) if len(readings) > 1 else None
+    if first is not None:
         readings = readings[:1] if first == "month" else readings[1:]
     return Mention(*found.span(), dates=readings, code="" if readings else plain(found[0]))
 

@@ -15,7 +15,7 @@ from turnwise.transforms.effects.prose_values import (
     addresses_in,
     codes_in,
     compare_codes,
-    with_digits,
+    spell_alike,
     without_codes,
 )
 from turnwise.transforms.local_judge.named_values import (
@@ -24,6 +24,7 @@ from turnwise.transforms.local_judge.named_values import (
     with_single_negations,
 )
 from turnwise.transforms.text.cleaning import plain
+from turnwise.transforms.text.dates import Likeness, likeness_of_dates
 from turnwise.transforms.text.sentences import guessed_language
 from turnwise.transforms.text.words import (
     CHARACTER_SCRIPTS,
@@ -35,8 +36,6 @@ from turnwise.transforms.text.words import (
     word_set,
     words,
 )
-
-Likeness = Literal["same", "different", "unclear"]
 
 _PROSE_WORDS = 6
 _SENTENCE_WORDS = 4
@@ -104,10 +103,18 @@ def _is_german(text: str, found: Sequence[str]) -> bool:
 _PHRASE = FUNCTION_WORDS | NUMBERS_IN_WORDS.keys() | {"no", "not", "nicht", "kein", "keine"}
 
 _EXACT_NAMES = word_set(
-    "cmd command commands cron expr expression file filename filepath formula id ids path paths pattern",
-    "hash passphrase passwd password regex regexp script secret selector shell sql token uri url urls xpath",
+    "cmd column command cron expr expression field file filename filepath formula id identifier",
+    "key hash login passphrase passwd password path pattern regex regexp script secret selector shell slug",
+    "sql token uri url username variable xpath",
 )
-_IN_ORDER = word_set("args argv arguments cmd command")
+_IN_ORDER = word_set(
+    "arg argv argument cmd command direction instruction procedure queue ranking route sequence stage step",
+    "waypoint",
+)
+_IN_ANY_ORDER = word_set(
+    "account category code day floor hour id index indices item line member month number option order page",
+    "port product quantity room row seat size slot table tag user weekday year",
+)
 _SQL = re.compile(
     r"\s*(?:select\s+(?:distinct\s+)?(?:\*|[\w.]+(?:\s*\([^()]*\))?(?:\s+as\s+\w+)?"
     r"(?:\s*,\s*[\w.*]+(?:\s*\([^()]*\))?)*)"
@@ -128,11 +135,13 @@ _MAY_BE_COMMANDS = _COMMANDS | word_set(
     "touch var while yarn",
 )
 _PROSE_SIGN = re.compile(
-    r"^--?[a-z][\w-]*(?:=.*)?$|^[=<>+*|&/]+$|[!=<>]=|[-=]>|&&|\|\||[{}\\^~|]|\w=\w|=$|^=|\$[a-z_{(]"
-    r"|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]|\w;$"
+    r"^--?[a-z][\w-]*(?:=.*)?$|^(?:\*|[=<>+*|&/]{2,})$|[!=<>]=|[-=]>|&&|\|\||[{}\\^|]|^~/|\w=\w|=$|^=|\$[{(]"
+    r"|\w\((?!e?s\)|e?n\)|in)|^[\[(\"']*[./~]{0,2}/[\w./-]*|^\.{1,2}$|[^:/]/[^/\s]*/|\*\.|\w\[\w*\]"
     r"|\w\.[a-z]\w{0,4}[,;:\"')]*$",
     re.IGNORECASE,
 )
+_SOFT_SIGN = re.compile(r"(?<!\S)[+&/=<>|](?!\S)|\w;(?!\S)|\$[a-z_]", re.IGNORECASE)
+"""Signs of code that prose has, too: they count only beside others."""
 _NOT_A_SIGN = re.compile(r"[$#]\s?\d\S*|</?[a-z][^<>]{0,200}>|[\"“”]")
 _PATH = re.compile(
     r"(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}",
@@ -143,9 +152,17 @@ _MOST_VALUES, _MOST_COMPARED = 100, 1_000
 _SIGNS_IN_CODE = 0.25
 
 
-def is_in_order(name: str) -> bool:
-    """Returns whether the entries of a list of this name have an order, as the words of a command have."""
-    return _last_word(name) in _IN_ORDER
+def order_of(name: str, values: Sequence[object]) -> Literal["fixed", "open", "free"]:
+    """Returns whether the order of a list counts, as it does for the words of a command and for steps.
+
+    It is open for numbers and prose, which may be coordinates and instructions, unless the name is one of
+    sets (`ids`, `seats`), and free for anything else.
+    """
+    word = _last_word(name).removesuffix("s")
+    if word in _IN_ORDER:
+        return "fixed"
+    may_count = any(isinstance(one, float) or type(one) is int or may_be_reworded(one) for one in values)
+    return "open" if may_count and word not in _IN_ANY_ORDER else "free"
 
 
 def is_version(name: str) -> bool:
@@ -170,12 +187,14 @@ def is_structured(text: str, name: str = "") -> bool:
         bare = bare.replace(address, " ")
     tokens = bare.split()
     signs = sum(_PROSE_SIGN.search(token) is not None for token in tokens)
+    soft = len(_SOFT_SIGN.findall(bare)) if signs else 0
     first = tokens[0] if len(tokens) > 1 else ""
-    if first in _COMMANDS or (first in _MAY_BE_COMMANDS and (signs or all(map(str.isdecimal, tokens[1:])))):
+    is_shell = signs or "$" in bare or all(map(str.isdecimal, tokens[1:]))
+    if first in _COMMANDS or (first in _MAY_BE_COMMANDS and is_shell):
         return True
-    if _last_word(name) in _EXACT_NAMES:
+    if _last_word(name).removesuffix("s") in _EXACT_NAMES:
         return signs > 0 or not may_be_reworded(text)
-    return len(tokens) > 1 and signs >= _SIGNS_IN_CODE * len(tokens)
+    return len(tokens) > 1 and signs > 0 and signs + soft >= _SIGNS_IN_CODE * len(tokens)
 
 
 def _addresses(text: str) -> list[str]:
@@ -187,8 +206,11 @@ _NO_ADDRESS = re.compile(r"\S{300,}")
 
 
 def _last_word(name: str) -> str:
-    parts = [part for part in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name) if part]
-    return parts[-1].lower() if parts else ""
+    """Returns the last word of a name, and the one before in `field_name`."""
+    parts = [part.lower() for part in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", name) if part]
+    if parts[-1:] == ["name"] and parts[-2:-1] and parts[-2] in _EXACT_NAMES:
+        parts.pop()
+    return parts[-1] if parts else ""
 
 
 def compare_structured(expected: str, actual: str) -> Likeness:
@@ -247,7 +269,8 @@ def compare_texts(expected: str, actual: str, name: str = "") -> Likeness:
     if _are_replaced(wanted.tokens, made.tokens) or _values_differ(wanted, made):
         return "different"
     shared = common_content(expected, actual)
-    if not shared and max(len(text.split()) for text in (expected, actual)) <= _PHRASE_WORDS:
+    is_phrase = max(len(text.split()) for text in (expected, actual)) <= _PHRASE_WORDS
+    if not shared and is_phrase and not may_be_forms(expected, actual):
         return "different"
     if _denials(expected) != _denials(actual):
         return "different" if shared >= _SAME_CONTENT else "unclear"
@@ -263,10 +286,11 @@ def contradicts(expected: str, actual: str) -> bool:
     return not (expected.strip() and actual.strip()) or common_content(expected, actual) >= _SAME_CONTENT
 
 
-def have_same_words(expected: str, actual: str) -> bool:
-    """Returns whether phrases have the same words but for order and endings.
+def may_be_forms(expected: str, actual: str) -> bool:
+    """Returns whether phrases have the same words but for order and endings, or one compounds the other's.
 
-    As `flight delay` and `delayed flight`. Phrases with digits or signs have none in common.
+    As `flight delay` and `delayed flight`, or `Flugverspätung` and `Flug verspätet`. Phrases with digits or
+    signs have none in common, and neither have names.
     """
     if not (_ONLY_WORDS.fullmatch(expected.strip()) and _ONLY_WORDS.fullmatch(actual.strip())):
         return False
@@ -274,6 +298,12 @@ def have_same_words(expected: str, actual: str) -> bool:
         [word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in FUNCTION_WORDS]
         for text in (expected, actual)
     )
+    are_names = len(left) == len(right) == 1 and expected.istitle() and actual.istitle()
+    for one, others in ((left, right), (right, left)):
+        if len(one) == 1 and any(_is_in(word, one[0], are_names) for word in others):
+            return True
+    if are_names:
+        return False
     for word in left:
         partner = next((other for other in right if _are_forms(word, other)), None)
         if partner is None:
@@ -283,6 +313,17 @@ def have_same_words(expected: str, actual: str) -> bool:
 
 
 _ONLY_WORDS = re.compile(r"(?:[^\W\d]|[ ,'’-]){1,200}")
+
+
+def _is_in(word: str, compound: str, is_whole: bool) -> bool:
+    """Returns whether a compound holds a word or its stem behind another word, or begins with it."""
+    stem = word if is_whole else word[: max(4, math.ceil(0.6 * len(word)))]
+    place = compound.find(stem)
+    is_behind = place >= 4 and compound[:place] not in _OPPOSING
+    return len(word) >= 4 and len(compound) >= len(stem) + 4 and (place == 0 or is_behind)
+
+
+_OPPOSING = word_set("anti counter inter over super trans ultra under unter über gegen rück sobre contre")
 
 
 def _are_forms(one: str, other: str) -> bool:
@@ -338,11 +379,6 @@ _DROPPED = re.compile(
     r"(?<=[^\W\d_])-(?=[^\W_])"
     r"|[.,;:!…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
 )
-_ABBREVIATED = (
-    (re.compile(r"\bcan(?:['’]t|not)\b", re.IGNORECASE), "can not"),
-    (re.compile(r"\bwon['’]t\b", re.IGNORECASE), "will not"),
-    (re.compile(r"n['’]t\b", re.IGNORECASE), " not"),
-)
 _CHARACTER = f"[{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
 _PROSE_TOKEN = re.compile(rf"{_CHARACTER}|(?:(?!{_CHARACTER})[^\W_])+(?:['’][^\W_]+)*|[^\w\s]|_")
 _NAME = re.compile(r"(?<=[^\W_] )[A-Z][\w-]+")
@@ -366,12 +402,14 @@ class _TextValue(NamedTuple):
         mention = self.mention
         if mention.amount is not None:
             return float(mention.amount.value), mention.amount.currency, mention.is_share, mention.is_denied
-        return mention.dates[0].key if mention.dates else mention.code
+        return ("date", *(reading.key for reading in mention.dates)) if mention.dates else mention.code
 
     def may_be(self, other: "_TextValue") -> bool:
         """Returns whether two values are the same, or may be: `LH 452` and `LH452`, `3` and `15:00`."""
         if self.mention.means(other.mention):
             return True
+        if self.mention.dates and other.mention.dates:
+            return likeness_of_dates(self.mention.dates, other.mention.dates) != "different"
         if self.kind == other.kind == "number":
             same_digits = self.digits == other.digits
             return same_digits and any(map(_THOUSANDS.search, (self.spelled, other.spelled)))
@@ -428,11 +466,10 @@ class _TextReading:
 
     def __init__(self, text: str, language: str | None) -> None:
         self.text, self.words = text, words(text)
-        spelled = text
-        for found, full in _ABBREVIATED if "n" in text else ():
-            spelled = found.sub(full, spelled)
-        spelled = _VERSION.sub(_version, with_digits(normalize("NFKC", spelled)))
-        passage, shown = read_passage(spelled, language), normalized(spelled, language)
+        spelled = _VERSION.sub(_version, spell_alike(text))
+        # English alone does not tell whether the month or the day comes first in 05/06/2024.
+        region = None if language == "en" else language
+        passage, shown = read_passage(spelled, region), normalized(spelled, region)
         self.values = [_value(mention, shown[mention.start : mention.end]) for mention in passage.mentions]
         self.tokens: list[object] = []
         for place, part in enumerate(passage.between):
@@ -494,7 +531,20 @@ def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:
     apart = [pair for pair in zip(wanted, made, strict=False) if pair[0] != pair[1]]
     if len(wanted) != len(made) or not any(map(_is_value, (token for pair in apart for token in pair))):
         return False
+    if any(_may_be_one_day(*pair) for pair in apart):
+        return False
     return all(token in _ONES or _is_value(token) for pair in apart for token in pair)
+
+
+def _may_be_one_day(one: object, other: object) -> bool:
+    """Returns whether the keys of two dates differ or not by the order of day and month in one of them."""
+    if (
+        not (isinstance(one, tuple) and isinstance(other, tuple))
+        or one[0] != "date"
+        or len(one) == len(other)
+    ):
+        return False
+    return bool({*one[1:]} & {*other[1:]})
 
 
 def _is_value(token: object) -> bool:

@@ -16,8 +16,6 @@ from turnwise.schemas.run import InputFile
 
 EVENTS = f"bigquery://{PROJECT}/logs/agent_events"
 CONVERSATION = [("conversation_id", "STRING"), ("turns", "JSON")]
-
-
 # The columns of the table that google-adk's plugin makes.
 COLUMNS = [
     ("timestamp", "TIMESTAMP"),
