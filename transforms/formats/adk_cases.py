@@ -33,7 +33,8 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, no_items
 from turnwise.transforms.formats.endings import context_tools, length, spelt, wrong_tokens
-from turnwise.transforms.formats.fields import UNREAD, Unread, is_work, may_hold_work
+from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work
+from turnwise.transforms.formats.messages.kinds import is_work
 from turnwise.transforms.formats.problems import one_line_problems
 
 # google-adk's two older eval files: lists of rows, and lists of named lists of rows.

@@ -40,7 +40,8 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.message import OpenEnum, ReadProblems, read_lenient
 from turnwise.schemas.proto.scalars import timestamp_nanos
 from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of, spelt
-from turnwise.transforms.formats.fields import Unread, snake
+from turnwise.transforms.formats.fields import Unread
+from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.registry import Format, ReadSettings, register_format
 

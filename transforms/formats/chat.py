@@ -15,6 +15,7 @@ from turnwise.transforms.formats.endings import (
 )
 from turnwise.transforms.formats.fields import UNREAD, Unread
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TEXT, TOOL, USER, part_types, role_of
 from turnwise.transforms.formats.messages.streams import as_object, objects, stated
 from turnwise.transforms.formats.problems import canonical
 
@@ -104,10 +105,7 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
 
 # Reads texts, calls and unread parts of one chat message.
 
-SKIPPED_ROLES = ("system", "developer")
-TOOL_ROLES = ("tool", "function")
-AGENT_ROLES = ("assistant", "agent", "model", "ai", "bot")
-_TEXT_TYPES = ("text", "input_text", "output_text")
+_TEXT_TYPES = part_types("openai_responses", TEXT)
 _HOLDERS = ("content", "tool_calls", "function_call", "refusal", "audio")
 KEYS = frozenset(
     (*_HOLDERS, "role", "tool_call_id", "name", "id", "error", "requestor", "usage", "additional_kwargs")
@@ -126,12 +124,12 @@ OF_PARTS = frozenset(
 
 def by_user(message: JsonObject) -> bool:
     """Returns whether the user sent a message."""
-    return message.get("role") == "user"
+    return role_of(message.get("role")) == USER
 
 
 def is_answer(message: JsonObject) -> bool:
     """Returns whether a message is a tool response."""
-    return message.get("role") in TOOL_ROLES or bool(message.get("tool_call_id"))
+    return role_of(message.get("role")) == TOOL or bool(message.get("tool_call_id"))
 
 
 def words(message: JsonObject) -> str:
@@ -154,7 +152,7 @@ def _text(part: JsonValue) -> str | None:
         return None
     kind = part.get("type")
     text = part.get("refusal") if kind == "refusal" else part.get("text")
-    is_text = kind in (*_TEXT_TYPES, "refusal") or (kind is None and part.keys() == {"text"})
+    is_text = kind in _TEXT_TYPES or (kind is None and part.keys() == {"text"})
     return text if is_text and isinstance(text, str) else None
 
 
@@ -208,7 +206,7 @@ def unread_of(message: JsonObject, unread: Unread) -> None:
     """Adds the unread parts of a message."""
     role = message.get("role")
     is_agents = not (by_user(message) or is_answer(message))
-    if is_agents and role not in AGENT_ROLES:
+    if is_agents and role_of(role) != AGENT:
         unread.role(role)
     # What is nothing but a role says nothing; other keys may hold what was said.
     if message.keys().isdisjoint(_HOLDERS) and not (is_answer(message) or message.keys() <= KEYS):
@@ -262,7 +260,7 @@ _SAID, _AUDIO = ("content", "refusal"), "audio"
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue; raises ValueError for a value of the wrong type."""
     for message in objects(messages, "messages"):
-        if message.get("role") in SKIPPED_ROLES:
+        if role_of(message.get("role")) == SYSTEM:
             log.general.keys(message, _OF_INSTRUCTIONS, False)
             _unread_content(message, log.general, False)
             continue

@@ -3,6 +3,7 @@
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import failure_mark, length, own_result
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, THOUGHT, USER, part_types, role_of
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -57,7 +58,7 @@ def _block(block: JsonObject) -> JsonObject:
     return {"text": block.get("text")} if "text" in block else {"reasoningContent": {}}
 
 
-_STEPLESS = frozenset(("reasoningContent", "cachePoint", "toolAddition", "toolRemoval"))
+_STEPLESS = frozenset(part_types("bedrock_converse", THOUGHT))
 _KEYS = frozenset(("role", "content"))
 
 
@@ -71,23 +72,23 @@ def _fits(message: JsonObject) -> bool:
 
 def _read(messages: list[JsonValue], log: Dialogue) -> None:
     for message in objects(messages, "messages"):
-        role, content = message.get("role"), message.get("content")
+        role, content = role_of(message.get("role")), message.get("content")
         blocks = (
             [{"text": content}]
             if isinstance(content, str)
             else [{k: v for k, v in block.items() if v is not None} for block in objects(content, "content")]
         )
-        if role in ("system", "developer"):
+        if role == SYSTEM:
             continue
-        if role == "user":
+        if role == USER:
             _read_user(blocks, log)
-        elif role == "assistant":
+        elif role == AGENT:
             for block in blocks:
                 _read_block(block, log, by_agent=True)
             log.said(message)
         else:
-            log.unread.role(role)
-        log.unread.keys(message, _KEYS, role != "user")
+            log.unread.role(message.get("role"))
+        log.unread.keys(message, _KEYS, role != USER)
 
 
 def _read_user(blocks: list[JsonObject], log: Dialogue) -> None:
@@ -126,7 +127,7 @@ def _read_block(block: JsonObject, log: Dialogue, by_agent: bool) -> None:
         log.result(value, inner.get("toolUseId"), error=failure_mark(inner))
     elif kind == "guardContent":
         log.unread.part(next(iter(as_object(inner)), kind), by_agent)
-    elif kind not in _STEPLESS:
+    else:
         log.unread.part(kind, by_agent)
 
 

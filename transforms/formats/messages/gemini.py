@@ -2,19 +2,20 @@
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import failure_mark
-from turnwise.transforms.formats.fields import UNREAD, snake
+from turnwise.transforms.formats.fields import UNREAD
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import CALL, HOSTED, MEDIA, RESULT, THOUGHT, part_types, snake
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import as_object, joined_texts, objects, text_at
 
 # Gemini's `contents`: messages of parts.
 
-_CALLS = ("function_call", "executable_code", "tool_call")
-_RESULTS = ("function_response", "code_execution_result", "tool_response")
-_MEDIA = ("inline_data", "file_data")
-_ABOUT = frozenset(("thought", "thought_signature", "video_metadata", "part_metadata", "media_resolution"))
-PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_MEDIA))
-"""Kinds of parts."""
+_CALLS, _RESULTS, _ABOUT, _OTHERS = (
+    frozenset(map(snake, part_types("gemini_contents", *kinds)))
+    for kinds in ((CALL, HOSTED), (RESULT,), (THOUGHT,), (MEDIA,))
+)
+PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_OTHERS))
+"""Keys that name parts."""
 _RUN = "code_execution"
 _KEYS = frozenset(("role", "parts"))
 

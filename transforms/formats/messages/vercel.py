@@ -4,6 +4,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, failure_mark
 from turnwise.transforms.formats.fields import UNREAD
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import AGENT, RESULT, SYSTEM, TOOL, USER, part_types, role_of
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -15,9 +16,8 @@ from turnwise.transforms.formats.messages.streams import (
     text_at,
 )
 
-_STEPLESS = ("reasoning", "redacted-reasoning", "step-start", "source", "source-url", "source-document")
 _OWN = ("tool-call", "tool-result", "tool-error", "tool-invocation", "dynamic-tool", "tool-approval-request")
-_RESULTS = ("tool-result", "tool-error")
+_RESULTS = part_types("vercel_messages", RESULT)
 _APPROVAL = "approvalId"
 _ASKED, _REPLIED, _REFUSED = "tool-approval-request", "tool-approval-response", "approval refused"
 _DONE = ("output-available", "result", "output-error", "output-denied")
@@ -49,24 +49,24 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     """
     approvals = _Approvals(messages)
     for message in objects(messages, "messages"):
-        role = message.get("role")
-        if role in ("system", "developer"):
+        role = role_of(message.get("role"))
+        if role == SYSTEM:
             continue
         parts = _given(message)
-        if role == "user":
+        if role == USER:
             texts = [text_at(part, "text") for part in parts if part.get("type") == "text"]
             log.user(joined_texts(texts), message.get("createdAt"))
             parts = [part for part in parts if part.get("type") != "text"]
-        elif role not in ("assistant", "tool"):
-            log.unread.role(role)
+        elif role not in (AGENT, TOOL):
+            log.unread.role(message.get("role"))
         for part in parts:
             if part.get("type") in (_ASKED, _REPLIED):
                 approvals.read(part, log)
             else:
-                _read(part, log, role != "user")
-        if role == "assistant":
+                _read(part, log, role != USER)
+        if role == AGENT:
             log.said(message)
-        log.unread.keys(message, KEYS, role != "user")
+        log.unread.keys(message, KEYS, role != USER)
 
 
 class _Approvals:
@@ -134,7 +134,7 @@ def _read(part: JsonObject, log: Dialogue, by_agent: bool) -> None:
         _both({"toolName": kind.removeprefix("tool-"), **part}, log)
     elif kind.startswith("data-"):
         log.turn.payloads = [*log.turn.payloads, {key: part[key] for key in ("type", "data") if key in part}]
-    elif kind not in _STEPLESS:
+    else:
         log.unread.part(kind, by_agent)
 
 

@@ -9,8 +9,9 @@ import msgspec
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import OF_PARTS
 from turnwise.transforms.formats.endings import as_text, failure_mark
-from turnwise.transforms.formats.fields import UNREAD, Unread, is_work, may_hold_work
+from turnwise.transforms.formats.fields import UNREAD, Unread, may_hold_work
 from turnwise.transforms.formats.messages.anthropic import BLOCK_KEYS
+from turnwise.transforms.formats.messages.kinds import is_work
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces.span import loaded

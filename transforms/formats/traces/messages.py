@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.chat import KEYS as OF_CHATS
 from turnwise.transforms.formats.endings import stated_reason
-from turnwise.transforms.formats.fields import is_work, may_hold_work
+from turnwise.transforms.formats.fields import may_hold_work
 from turnwise.transforms.formats.messages.anthropic import KEYS as OF_ANTHROPIC
+from turnwise.transforms.formats.messages.kinds import is_work
 from turnwise.transforms.formats.messages.langchain import KEYS as OF_LANGCHAIN
 from turnwise.transforms.formats.messages.langchain import finish_reason
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
