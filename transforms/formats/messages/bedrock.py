@@ -98,14 +98,17 @@ def _read_user(blocks: list[JsonObject], log: Dialogue) -> None:
     for block in results:
         _read_block(block, log, by_agent=False)
     if not results or any(not block.keys() <= _STEPLESS for block in others):
-        log.user(joined_texts(list(map(_text, others))))
+        log.user(joined_texts(list(map(block_text, others))))
         for block in others:
-            if not _text(block) and "text" not in block:
+            if not block_text(block) and "text" not in block:
                 _read_block(block, log, by_agent=False)
 
 
-def _text(block: JsonObject) -> str:
-    """Returns the text of a block, also where it is marked for the guardrail."""
+def block_text(block: JsonObject) -> str:
+    """Returns the text of a block, also where it is marked for the guardrail, or has citations."""
+    cited = as_object(block.get("citationsContent")).get("content")
+    if isinstance(cited, list):
+        return "".join(text_at(part, "text") for part in objects(cited, "citationsContent"))
     marked = as_object(as_object(block.get("guardContent")).get("text"))
     return text_at(marked or block, "text")
 
@@ -113,12 +116,8 @@ def _text(block: JsonObject) -> str:
 def _read_block(block: JsonObject, log: Dialogue, by_agent: bool) -> None:
     kind = next(iter(block), "an empty block")
     inner = block.get(kind)
-    if _text(block) or kind == "text":
-        log.agent(_text(block))
-    elif kind == "citationsContent" and isinstance(inner, dict):
-        log.agent(
-            "".join(text_at(part, "text") for part in objects(inner.get("content"), "citationsContent"))
-        )
+    if block_text(block) or kind == "text":
+        log.agent(block_text(block))
     elif kind == "toolUse" and isinstance(inner, dict):
         name, call_id = inner.get("name"), inner.get("toolUseId")
         log.call(name, inner.get("input"), call_id, own=own_result(inner))

@@ -16,7 +16,7 @@ _CALLS, _RESULTS, _ABOUT, _OTHERS = (
 )
 PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_OTHERS))
 """Keys that name parts."""
-_RUN = "code_execution"
+RUN, RUN_RESULT = "code_execution", "code_execution_result"
 _KEYS = frozenset(("role", "parts"))
 
 
@@ -84,15 +84,15 @@ def _read(parts: list[JsonObject], log: Dialogue, by_agent: bool) -> None:
 
 def _call(kind: str, call: JsonObject, log: Dialogue) -> None:
     if kind == "executable_code":
-        log.call(_RUN, {key: call[key] for key in ("language", "code") if key in call}, call.get("id"))
+        log.call(RUN, run_code(call), call.get("id"))
     else:
         log.call(call.get("name") or call.get("tool_type"), call.get("args", {}), call.get("id"))
 
 
 def _result(kind: str, result: JsonObject, log: Dialogue) -> None:
-    if kind == "code_execution_result":
-        failed = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.") not in ("OUTCOME_OK", "1")
-        log.result(result.get("output"), result.get("id"), _RUN, failed)
+    if kind == RUN_RESULT:
+        ran = run_result(result)
+        log.result(ran["output"], ran["id"], RUN, ran["is_error"])
         return
     if result.get("will_continue"):
         log.unread.add("InterimResult", "a result of a call that goes on is left out")
@@ -101,6 +101,18 @@ def _result(kind: str, result: JsonObject, log: Dialogue) -> None:
     stated = response.get("error") if isinstance(response, dict) else None
     name = result.get("name") or result.get("tool_type")
     log.result(response, result.get("id"), name, stated or failure_mark(result))
+
+
+def run_code(call: JsonObject) -> JsonObject:
+    """Returns the arguments of a call that ran code."""
+    return {key: call[key] for key in ("language", "code") if key in call}
+
+
+def run_result(result: JsonObject) -> JsonObject:
+    """Returns the result of code that ran, with a mark if it failed."""
+    outcome = str(result.get("outcome", "OUTCOME_OK")).removeprefix("Outcome.")
+    failed = outcome not in ("OUTCOME_OK", "1")
+    return {"name": RUN, "output": result.get("output"), "id": result.get("id"), "is_error": failed}
 
 
 _FINISHES = (None, "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")

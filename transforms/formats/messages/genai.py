@@ -2,6 +2,7 @@
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.dialogue import Dialogue
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TOOL, USER
 from turnwise.transforms.formats.messages.messages_base import (
     ATTRIBUTES,
     Dialect,
@@ -9,7 +10,7 @@ from turnwise.transforms.formats.messages.messages_base import (
     register_dialect,
 )
 from turnwise.transforms.formats.messages.streams import decoded, listed, objects
-from turnwise.transforms.formats.traces.message_parts import AGENT, SYSTEM, TOOL, USER, SpanMessage
+from turnwise.transforms.formats.traces.message_parts import SpanMessage
 from turnwise.transforms.formats.traces.messages import read_message
 
 _OUTPUTS = ("output_messages", "outputMessages", "output")

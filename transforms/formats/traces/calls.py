@@ -9,11 +9,10 @@ from pydantic_core import from_json
 from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolResponse, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import declared_tools, failure_mark
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
 from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
 from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.message_parts import (
-    AGENT,
-    SYSTEM,
     TRANSFER,
     MessageCall,
     MessageResult,

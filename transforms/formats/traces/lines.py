@@ -5,11 +5,10 @@ from itertools import pairwise
 
 from msgspec import Struct, field
 
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
 from turnwise.transforms.formats.traces.message_parts import (
     AGAIN,
-    AGENT,
     HIDDEN_TEXT,
-    SYSTEM,
     TRANSFER,
     SpanMessage,
     is_spoken,

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
 from turnwise.transforms.formats.traces.dialect import (
     DIALECTS,
     Kind,
@@ -11,7 +12,6 @@ from turnwise.transforms.formats.traces.dialect import (
     dialects_in_order,
     text_at,
 )
-from turnwise.transforms.formats.traces.message_parts import AGENT, SYSTEM
 from turnwise.transforms.formats.traces.span import APP_VERSION, SpanEvent, TraceSpan, loaded
 
 _EXCEPTIONS = ("exception.message", "exception.type")

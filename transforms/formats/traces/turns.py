@@ -9,6 +9,7 @@ from turnwise.schemas.conversation import RAW, Conversation, TimedSpan, Turn, Us
 from turnwise.schemas.proto.scalars import nanos_timestamp
 from turnwise.transforms.formats.endings import End, error_end, finished_end, length
 from turnwise.transforms.formats.fields import UNREAD, Unread, check_calls, gaps
+from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, USER
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.traces.calls import (
     TurnCall,
@@ -24,11 +25,8 @@ from turnwise.transforms.formats.traces.calls import (
 from turnwise.transforms.formats.traces.containers import PENDING
 from turnwise.transforms.formats.traces.lines import TurnLine, tries_again, turn_lines
 from turnwise.transforms.formats.traces.message_parts import (
-    AGENT,
     CONTENT_OFF,
     HIDDEN_TEXT,
-    SYSTEM,
-    USER,
     SpanMessage,
     is_repr_call,
     is_spoken,

@@ -1,6 +1,7 @@
 """OpenTelemetry's conventions for generative AI, in all their generations."""
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
+from turnwise.transforms.formats.messages.kinds import AGENT, USER
 from turnwise.transforms.formats.messages.streams import stated
 from turnwise.transforms.formats.traces.calls import tool_result
 from turnwise.transforms.formats.traces.dialect import (
@@ -18,12 +19,10 @@ from turnwise.transforms.formats.traces.dialect import (
     with_system,
 )
 from turnwise.transforms.formats.traces.message_parts import (
-    AGENT,
     HIDDEN,
     HOSTED,
     PERHAPS_CHOICES,
     UNKNOWN,
-    USER,
     SpanMessage,
     call_arguments,
     is_spoken,
