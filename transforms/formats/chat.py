@@ -105,7 +105,7 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
 
 # Reads texts, calls and unread parts of one chat message.
 
-_TEXT_TYPES = part_types("openai_responses", TEXT)
+_TEXT_TYPES = part_types("responses", TEXT)
 _HOLDERS = ("content", "tool_calls", "function_call", "refusal", "audio")
 KEYS = frozenset(
     (*_HOLDERS, "role", "tool_call_id", "name", "id", "error", "requestor", "usage", "additional_kwargs")
@@ -157,11 +157,7 @@ def _text(part: JsonValue) -> str | None:
 
 
 def message_calls(message: JsonObject) -> list[ToolCall]:
-    """Returns the calls of a message.
-
-    Raises:
-        ValueError: They are no array.
-    """
+    """Returns the calls of a message; raises ValueError if they are no array."""
     older, given = message.get("function_call"), message.get("tool_calls") or []
     if not isinstance(given, list):
         raise ValueError(f"not a chat: tool_calls: a JSON array is needed, not {type(given).__name__}")

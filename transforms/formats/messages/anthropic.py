@@ -39,7 +39,7 @@ BLOCK_KEYS = key_set(
     "thinking signature data server_name title context"
 )
 _CALL_KEYS = BLOCK_KEYS | {*VALUES}
-_CALLS = part_types("anthropic_messages", CALL, HOSTED)
+_CALLS = part_types("anthropic", CALL, HOSTED)
 
 
 def _fits(message: JsonObject) -> bool:
@@ -48,11 +48,7 @@ def _fits(message: JsonObject) -> bool:
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for message in objects(messages, "messages"):
         role, content = role_of(message.get("role")), message.get("content")
         if role == SYSTEM:
@@ -157,11 +153,7 @@ def is_block(part: JsonValue) -> bool:
 
 
 def read_block(block: JsonObject, log: Dialogue) -> None:
-    """Adds a call or a result.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds a call or a result; raises ValueError for a value of the wrong type."""
     if block["type"] in _CALLS:
         server = block.get("server_name")
         path = f"{server}/{block.get('name')}" if server else ""

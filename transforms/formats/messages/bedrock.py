@@ -58,7 +58,7 @@ def _block(block: JsonObject) -> JsonObject:
     return {"text": block.get("text")} if "text" in block else {"reasoningContent": {}}
 
 
-_STEPLESS = frozenset(part_types("bedrock_converse", THOUGHT))
+_STEPLESS = frozenset(part_types("bedrock", THOUGHT))
 _KEYS = frozenset(("role", "content"))
 
 

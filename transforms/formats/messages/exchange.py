@@ -51,15 +51,7 @@ def _is_exchange(value: JsonObject) -> bool:
 
 
 def _read_exchange(value: JsonObject, log: Dialogue | None = None) -> _Exchange:
-    """Reads a request with its reply.
-
-    Args:
-        value: The record.
-        log: The dialogue to which its messages are added; None: a new one.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Reads a request with its reply."""
     request, reply, events = halves(value)
     plain = next(each.name for each in DIALECTS.values() if each.is_plain)
     dialect = DIALECTS[next(iter(dialects_of_halves(request, reply, events)), plain)]

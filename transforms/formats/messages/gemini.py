@@ -11,7 +11,7 @@ from turnwise.transforms.formats.messages.streams import as_object, joined_texts
 # Gemini's `contents`: messages of parts.
 
 _CALLS, _RESULTS, _ABOUT, _OTHERS = (
-    frozenset(map(snake, part_types("gemini_contents", *kinds)))
+    frozenset(map(snake, part_types("gemini", *kinds)))
     for kinds in ((CALL, HOSTED), (RESULT,), (THOUGHT,), (MEDIA,))
 )
 PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_OTHERS))
@@ -26,11 +26,7 @@ def plain(part: JsonObject) -> JsonObject:
 
 
 def read_contents(contents: list[JsonValue], log: Dialogue) -> None:
-    """Adds contents to a dialogue, in order.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds contents to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for content in objects(_with_texts(contents), "contents"):
         parts = [plain(part) for part in objects(content.get("parts"), "parts")]
         role = content.get("role")

@@ -16,12 +16,12 @@ _ROLES = {
 }
 _BY_ROLE = {word: role for role, words in _ROLES.items() for word in words.split()}
 _PARTS = {
-    "openai_chat": {
+    "chat": {
         TEXT: "text refusal",
         CALL: "function custom",
         MEDIA: "image_url input_audio audio file",
     },
-    "openai_responses": {
+    "responses": {
         TEXT: "text input_text output_text summary_text refusal",
         CALL: "function_call custom_tool_call",
         HOSTED: "mcp_call",
@@ -30,7 +30,7 @@ _PARTS = {
         "compaction_summary mcp_approval_request mcp_approval_response",
         MEDIA: "input_image input_file input_audio",
     },
-    "anthropic_messages": {
+    "anthropic": {
         TEXT: "text",
         CALL: "tool_use",
         HOSTED: "server_tool_use mcp_tool_use",
@@ -39,26 +39,26 @@ _PARTS = {
         "container_upload",
         MEDIA: "image document",
     },
-    "bedrock_converse": {
+    "bedrock": {
         CALL: "toolUse",
         RESULT: "toolResult",
         THOUGHT: "reasoningContent cachePoint toolAddition toolRemoval",
     },
-    "gemini_contents": {
+    "gemini": {
         CALL: "functionCall toolCall",
         HOSTED: "executableCode",
         RESULT: "functionResponse toolResponse codeExecutionResult",
         THOUGHT: "thought thoughtSignature videoMetadata partMetadata mediaResolution",
         MEDIA: "inlineData fileData",
     },
-    "vercel_messages": {
+    "vercel": {
         TEXT: "text",
         CALL: "tool-call",
         RESULT: "tool-result tool-error",
         THOUGHT: "reasoning redacted-reasoning step-start source source-url source-document",
         MEDIA: "file image",
     },
-    "langchain_messages": {
+    "langchain": {
         TEXT: "text output_text refusal",
         CALL: "tool_use tool_call function_call",
         HOSTED: "server_tool_call",
@@ -66,7 +66,7 @@ _PARTS = {
         THOUGHT: "thinking redacted_thinking reasoning reasoning_content non_standard "
         "non_standard_annotation",
     },
-    "genai_messages": {
+    "genai": {
         TEXT: "text",
         CALL: "tool_call",
         HOSTED: "server_tool_call",

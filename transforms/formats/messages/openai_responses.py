@@ -30,7 +30,7 @@ HOSTED = {
 """Type of a call -> the keys of its arguments."""
 OUTPUTS = tuple(f"{name}_output" for name in (*HOSTED, "function_call", "custom_tool_call", "tool_search"))
 """Types of items that are results."""
-STEPLESS = part_types("openai_responses", THOUGHT)
+STEPLESS = part_types("responses", THOUGHT)
 """Types of items that are no step of a conversation."""
 _DONE = (None, "completed")
 _RESULTS = ("results", "outputs", "result")
@@ -77,7 +77,7 @@ def _path(item: JsonObject, key: str) -> str:
 
 
 _RUNNING = ("in_progress", "queued")
-_TEXTS = part_types("openai_responses", TEXT)
+_TEXTS = part_types("responses", TEXT)
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _ITEMS = frozenset((*HOSTED, *OUTPUTS, *STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
 KEYS = key_set(
@@ -99,11 +99,7 @@ def _fits(item: JsonObject) -> bool:
 
 
 def read_items(items: list[JsonValue], log: Dialogue) -> None:
-    """Adds items to a dialogue, in order.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds items to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for item in objects(items, "input"):
         kind = item.get("type") or "message"
         if not isinstance(kind, str):

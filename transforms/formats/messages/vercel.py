@@ -19,7 +19,7 @@ from turnwise.transforms.formats.messages.streams import (
 )
 
 _OWN = ("tool-call", "tool-result", "tool-error", "tool-invocation", "dynamic-tool", "tool-approval-request")
-_RESULTS = part_types("vercel_messages", RESULT)
+_RESULTS = part_types("vercel", RESULT)
 _APPROVAL = "approvalId"
 _ASKED, _REPLIED, _REFUSED = "tool-approval-request", "tool-approval-response", "approval refused"
 _DONE = ("output-available", "result", "output-error", "output-denied")
@@ -44,11 +44,7 @@ def _fits(message: JsonObject) -> bool:
 
 
 def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order.
-
-    Raises:
-        ValueError: A value has the wrong type.
-    """
+    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     approvals = _Approvals(messages)
     for message in objects(messages, "messages"):
         role = role_of(message.get("role"))

@@ -10,9 +10,7 @@ from turnwise.schemas.conversation import RAW, ToolCall, ToolDeclaration, ToolRe
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import declared_tools, failure_mark
 from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
-from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
-from turnwise.transforms.formats.traces.lines import TurnLine
-from turnwise.transforms.formats.traces.message_parts import (
+from turnwise.transforms.formats.messages.parts import (
     TRANSFER,
     MessageCall,
     MessageResult,
@@ -20,7 +18,9 @@ from turnwise.transforms.formats.traces.message_parts import (
     is_repr_call,
     repr_calls,
 )
-from turnwise.transforms.formats.traces.messages import read_messages
+from turnwise.transforms.formats.messages.spellings import read_messages
+from turnwise.transforms.formats.traces.dialect import SpanStep, text_at
+from turnwise.transforms.formats.traces.lines import TurnLine
 from turnwise.transforms.formats.traces.span import loaded, numbered
 from turnwise.transforms.formats.traces.tree import SpanNode
 

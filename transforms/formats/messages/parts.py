@@ -182,7 +182,7 @@ _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id"
 _NAMES = ("name", "toolName", "tool_name", "toolName")
 _VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response",
            "tool_result", "tool_output")  # fmt: skip
-STEPS = [name for each in (*part_types("gemini_contents", CALL, HOSTED_PART, RESULT), "toolUse", "toolResult",
+STEPS = [name for each in (*part_types("gemini", CALL, HOSTED_PART, RESULT), "toolUse", "toolResult",
                             "toolCallResult") for name in (each, snake(each))]  # fmt: skip
 _NESTED = ("tool_call", "toolCall", "function", "custom")
 """Keys under which a part holds its call, beside the id of it."""
@@ -359,10 +359,6 @@ def _plain_result(value: JsonValue) -> JsonValue:
     return value
 
 
-def _names_call(part: JsonObject) -> bool:
-    return "toolCallId" in part or "tool_kwargs" in part or part.keys() >= {"name", "arguments"}
-
-
 def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
     """Adds a part that its keys name, as Gemini's, Bedrock's and Haystack's do."""
     held = [(key, part_kind(key), item) for key, item in part.items() if isinstance(item, dict)]
@@ -376,7 +372,9 @@ def _add_untyped(message: SpanMessage, part: JsonObject) -> None:
             message.calls.append(call_of(item))
     if steps:
         return
-    if isinstance(part.get("tool_call"), dict) or _names_call(part):
+    if isinstance(part.get("tool_call"), dict) or (
+        "toolCallId" in part or "tool_kwargs" in part or part.keys() >= {"name", "arguments"}
+    ):
         add_call(message, part)
     elif text := _bedrock_text(part):
         add_text(message, text)

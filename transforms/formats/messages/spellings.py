@@ -24,9 +24,7 @@ from turnwise.transforms.formats.messages.langchain import finish_reason
 from turnwise.transforms.formats.messages.openai_responses import HOSTED as HOSTED_ITEMS
 from turnwise.transforms.formats.messages.openai_responses import KEYS as OF_RESPONSES
 from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPLESS
-from turnwise.transforms.formats.messages.streams import stated
-from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
-from turnwise.transforms.formats.traces.message_parts import (
+from turnwise.transforms.formats.messages.parts import (
     AGAIN,
     FURTHER_CHOICE,
     OBJECT,
@@ -44,6 +42,8 @@ from turnwise.transforms.formats.traces.message_parts import (
     is_object,
     result_of,
 )
+from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.vercel import KEYS as OF_VERCEL
 from turnwise.transforms.formats.traces.span import CUT, is_cut, loaded
 
 _EXECUTED = ("ToolCallExecutionEvent", "FunctionExecutionResultMessage")
@@ -164,26 +164,17 @@ def only_messages(value: JsonValue, role: str) -> list[SpanMessage]:
     is_empty = all(
         not each
         or isinstance(each, str)
-        or (isinstance(each, dict) and (_is_message(each) or _is_empty(each)))
+        or (
+            isinstance(each, dict)
+            and (_is_message(each) or (each.get("type") in _SKIPPED or not each.keys().isdisjoint(_LISTS)))
+        )
         for each in held
     )
     return found or ([] if is_empty else [SpanMessage(UNKNOWN)])
 
 
-def _is_empty(value: JsonObject) -> bool:
-    """Returns whether an object that holds no message is a thought, or a request or reply without one."""
-    return value.get("type") in _SKIPPED or not value.keys().isdisjoint(_LISTS)
-
-
 def _element(value: JsonValue, role: str, depth: int, is_chat: bool) -> list[SpanMessage]:
-    """Returns the messages in an element of a list; among messages, what is none is nobody's.
-
-    Args:
-        value: The element.
-        role: The role of what states none.
-        depth: How deep it stands.
-        is_chat: Whether the list holds messages.
-    """
+    """Returns the messages in an element of a list; among messages, what is none is nobody's."""
     if not is_chat or value in (None, "", {}, []) or isinstance(value, str | list):
         return read_messages(value, role, depth)
     if not isinstance(value, dict):
