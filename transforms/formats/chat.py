@@ -15,7 +15,16 @@ from turnwise.transforms.formats.endings import (
 )
 from turnwise.transforms.formats.fields import UNREAD, Unread
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TEXT, TOOL, USER, part_types, role_of
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    RESPONSES_PARTS,
+    SYSTEM,
+    TEXT,
+    TOOL,
+    USER,
+    part_types,
+    role_of,
+)
 from turnwise.transforms.formats.messages.streams import as_object, objects, stated
 from turnwise.transforms.formats.problems import canonical
 
@@ -105,7 +114,7 @@ def _expected_outcome(record: JsonObject) -> JsonObject | None:
 
 # Reads texts, calls and unread parts of one chat message.
 
-_TEXT_TYPES = part_types("responses", TEXT)
+_TEXT_TYPES = part_types(RESPONSES_PARTS, TEXT)
 _HOLDERS = ("content", "tool_calls", "function_call", "refusal", "audio")
 KEYS = frozenset(
     (*_HOLDERS, "role", "tool_call_id", "name", "id", "error", "requestor", "usage", "additional_kwargs")

@@ -7,6 +7,7 @@ from turnwise.transforms.formats.endings import VALUES, failure_mark, own_result
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
+    ANTHROPIC_PARTS,
     CALL,
     HOSTED,
     SYSTEM,
@@ -39,7 +40,7 @@ BLOCK_KEYS = key_set(
     "thinking signature data server_name title context"
 )
 _CALL_KEYS = BLOCK_KEYS | {*VALUES}
-_CALLS = part_types("anthropic", CALL, HOSTED)
+_CALLS = part_types(ANTHROPIC_PARTS, CALL, HOSTED)
 
 
 def _fits(message: JsonObject) -> bool:
@@ -122,7 +123,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     log.finish = reply.get("stop_reason")
 
 
-ANTHROPIC = register_dialect(
+register_dialect(
     Dialect(
         name="anthropic_messages",
         keys=(("messages", "max_tokens", "system"),),

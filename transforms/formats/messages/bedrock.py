@@ -3,7 +3,15 @@
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import failure_mark, length, own_result
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, THOUGHT, USER, part_types, role_of
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    BEDROCK_PARTS,
+    SYSTEM,
+    THOUGHT,
+    USER,
+    part_types,
+    role_of,
+)
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -58,7 +66,7 @@ def _block(block: JsonObject) -> JsonObject:
     return {"text": block.get("text")} if "text" in block else {"reasoningContent": {}}
 
 
-_STEPLESS = frozenset(part_types("bedrock", THOUGHT))
+_STEPLESS = frozenset(part_types(BEDROCK_PARTS, THOUGHT))
 _KEYS = frozenset(("role", "content"))
 
 
@@ -166,7 +174,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     log.finish = reply.get("stopReason")
 
 
-BEDROCK = register_dialect(
+register_dialect(
     Dialect(
         name="bedrock_converse",
         keys=(("messages", "modelId", "inferenceConfig"), ("output", "stopReason", "usage")),

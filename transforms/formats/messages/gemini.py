@@ -4,14 +4,23 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import failure_mark
 from turnwise.transforms.formats.fields import UNREAD
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import CALL, HOSTED, MEDIA, RESULT, THOUGHT, part_types, snake
+from turnwise.transforms.formats.messages.kinds import (
+    CALL,
+    GEMINI_PARTS,
+    HOSTED,
+    MEDIA,
+    RESULT,
+    THOUGHT,
+    part_types,
+    snake,
+)
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import as_object, joined_texts, objects, text_at
 
 # Gemini's `contents`: messages of parts.
 
 _CALLS, _RESULTS, _ABOUT, _OTHERS = (
-    frozenset(map(snake, part_types("gemini", *kinds)))
+    frozenset(map(snake, part_types(GEMINI_PARTS, *kinds)))
     for kinds in ((CALL, HOSTED), (RESULT,), (THOUGHT,), (MEDIA,))
 )
 PARTS = frozenset(("text", *_CALLS, *_RESULTS, *_OTHERS))
@@ -197,7 +206,7 @@ def _finish(reason: JsonValue) -> JsonValue:
     return f"FINISH_REASON_{reason}"
 
 
-GEMINI = register_dialect(
+register_dialect(
     Dialect(
         name="gemini_contents",
         keys=(("contents", "generationConfig"), ("candidates", "usageMetadata")),

@@ -68,7 +68,7 @@ def _add(message: SpanMessage, log: Dialogue) -> None:
     log.finish = message.finish
 
 
-GENAI = register_dialect(
+register_dialect(
     Dialect(
         name="genai_messages",
         keys=(("input_messages", "output_messages"),),

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from typing import TypeAlias
 
 from turnwise.schemas.jsonio import JsonValue
 
@@ -15,68 +16,68 @@ _ROLES = {
     SYSTEM: "system developer instructions",
 }
 _BY_ROLE = {word: role for role, words in _ROLES.items() for word in words.split()}
-_PARTS = {
-    "chat": {
-        TEXT: "text refusal",
-        CALL: "function custom",
-        MEDIA: "image_url input_audio audio file",
-    },
-    "responses": {
-        TEXT: "text input_text output_text summary_text refusal",
-        CALL: "function_call custom_tool_call",
-        HOSTED: "mcp_call",
-        RESULT: "function_call_output custom_tool_call_output",
-        THOUGHT: "reasoning mcp_list_tools additional_tools compaction compaction_trigger context_compaction "
-        "compaction_summary mcp_approval_request mcp_approval_response",
-        MEDIA: "input_image input_file input_audio",
-    },
-    "anthropic": {
-        TEXT: "text",
-        CALL: "tool_use",
-        HOSTED: "server_tool_use mcp_tool_use",
-        RESULT: "tool_result",
-        THOUGHT: "thinking redacted_thinking compaction fallback tool_addition tool_removal mid_conv_system "
-        "container_upload",
-        MEDIA: "image document",
-    },
-    "bedrock": {
-        CALL: "toolUse",
-        RESULT: "toolResult",
-        THOUGHT: "reasoningContent cachePoint toolAddition toolRemoval",
-    },
-    "gemini": {
-        CALL: "functionCall toolCall",
-        HOSTED: "executableCode",
-        RESULT: "functionResponse toolResponse codeExecutionResult",
-        THOUGHT: "thought thoughtSignature videoMetadata partMetadata mediaResolution",
-        MEDIA: "inlineData fileData",
-    },
-    "vercel": {
-        TEXT: "text",
-        CALL: "tool-call",
-        RESULT: "tool-result tool-error",
-        THOUGHT: "reasoning redacted-reasoning step-start source source-url source-document",
-        MEDIA: "file image",
-    },
-    "langchain": {
-        TEXT: "text output_text refusal",
-        CALL: "tool_use tool_call function_call",
-        HOSTED: "server_tool_call",
-        RESULT: "server_tool_result",
-        THOUGHT: "thinking redacted_thinking reasoning reasoning_content non_standard "
-        "non_standard_annotation",
-    },
-    "genai": {
-        TEXT: "text",
-        CALL: "tool_call",
-        HOSTED: "server_tool_call",
-        RESULT: "tool_call_response server_tool_call_response",
-        THOUGHT: "reasoning",
-        MEDIA: "audio input_audio video media",
-    },
-    "haystack": {RESULT: "tool_call_result"},
+Parts: TypeAlias = dict[str, str]
+"""Kind -> types of parts, or keys that name a part, of one provider."""
+CHAT_PARTS: Parts = {
+    TEXT: "text refusal",
+    CALL: "function custom",
+    MEDIA: "image_url input_audio audio file",
 }
-"""Provider -> kind -> types of parts, or keys that name a part."""
+RESPONSES_PARTS: Parts = {
+    TEXT: "text input_text output_text summary_text refusal",
+    CALL: "function_call custom_tool_call",
+    HOSTED: "mcp_call",
+    RESULT: "function_call_output custom_tool_call_output",
+    THOUGHT: "reasoning mcp_list_tools additional_tools compaction compaction_trigger context_compaction "
+    "compaction_summary mcp_approval_request mcp_approval_response",
+    MEDIA: "input_image input_file input_audio",
+}
+ANTHROPIC_PARTS: Parts = {
+    TEXT: "text",
+    CALL: "tool_use",
+    HOSTED: "server_tool_use mcp_tool_use",
+    RESULT: "tool_result",
+    THOUGHT: "thinking redacted_thinking compaction fallback tool_addition tool_removal mid_conv_system "
+    "container_upload",
+    MEDIA: "image document",
+}
+BEDROCK_PARTS: Parts = {
+    CALL: "toolUse",
+    RESULT: "toolResult",
+    THOUGHT: "reasoningContent cachePoint toolAddition toolRemoval",
+}
+GEMINI_PARTS: Parts = {
+    CALL: "functionCall toolCall",
+    HOSTED: "executableCode",
+    RESULT: "functionResponse toolResponse codeExecutionResult",
+    THOUGHT: "thought thoughtSignature videoMetadata partMetadata mediaResolution",
+    MEDIA: "inlineData fileData",
+}
+VERCEL_PARTS: Parts = {
+    TEXT: "text",
+    CALL: "tool-call",
+    RESULT: "tool-result tool-error",
+    THOUGHT: "reasoning redacted-reasoning step-start source source-url source-document",
+    MEDIA: "file image",
+}
+LANGCHAIN_PARTS: Parts = {
+    TEXT: "text output_text refusal",
+    CALL: "tool_use tool_call function_call",
+    HOSTED: "server_tool_call",
+    RESULT: "server_tool_result",
+    THOUGHT: "thinking redacted_thinking reasoning reasoning_content non_standard non_standard_annotation",
+}
+GENAI_PARTS: Parts = {
+    TEXT: "text",
+    CALL: "tool_call",
+    HOSTED: "server_tool_call",
+    RESULT: "tool_call_response server_tool_call_response",
+    THOUGHT: "reasoning",
+    MEDIA: "audio input_audio video media",
+}
+HAYSTACK_PARTS: Parts = {RESULT: "tool_call_result"}
+_ALL = (CHAT_PARTS, RESPONSES_PARTS, ANTHROPIC_PARTS, BEDROCK_PARTS, GEMINI_PARTS, VERCEL_PARTS, LANGCHAIN_PARTS,
+        GENAI_PARTS, HAYSTACK_PARTS)  # fmt: skip
 
 
 def snake(name: str) -> str:
@@ -84,9 +85,7 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]", "_", name).lower()
 
 
-_KINDS = {
-    snake(name): kind for kinds in _PARTS.values() for kind, names in kinds.items() for name in names.split()
-}
+_KINDS = {snake(name): kind for kinds in _ALL for kind, names in kinds.items() for name in names.split()}
 
 
 @lru_cache(maxsize=1024)
@@ -99,9 +98,9 @@ def part_kind(name: str) -> str | None:
     return found or (THOUGHT if "reasoning" in plain and not is_work(plain) else None)
 
 
-def part_types(provider: str, *kinds: str) -> tuple[str, ...]:
+def part_types(parts: Parts, *kinds: str) -> tuple[str, ...]:
     """Returns the types of a provider's parts that are of some kinds."""
-    return tuple(name for kind in kinds for name in _PARTS[provider].get(kind, "").split())
+    return tuple(name for kind in kinds for name in parts.get(kind, "").split())
 
 
 def role_of(name: JsonValue) -> str | None:

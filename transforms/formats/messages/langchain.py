@@ -8,6 +8,7 @@ from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
     HOSTED,
+    LANGCHAIN_PARTS,
     RESULT,
     SYSTEM,
     TEXT,
@@ -28,7 +29,7 @@ from turnwise.transforms.formats.messages.streams import (
 )
 
 _OWN = ("human", "ai", "remove")
-_TEXTS = part_types("langchain", TEXT)
+_TEXTS = part_types(LANGCHAIN_PARTS, TEXT)
 _CALLS = key_set("tool_use tool_call function_call input_json_delta tool_call_chunk invalid_tool_call")
 KEYS = key_set(
     "type role content id name tool_calls invalid_tool_calls tool_call_id status usage_metadata "
@@ -91,7 +92,7 @@ def _words(message: JsonObject, log: Dialogue, by_agent: bool) -> str:
     return "".join(said)
 
 
-_SERVER = part_types("langchain", HOSTED, RESULT)
+_SERVER = part_types(LANGCHAIN_PARTS, HOSTED, RESULT)
 
 
 def _agent(message: JsonObject, log: Dialogue) -> None:

@@ -3,7 +3,16 @@
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import VALUES, failure_mark, own_result
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM, TEXT, THOUGHT, USER, part_types, role_of
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    RESPONSES_PARTS,
+    SYSTEM,
+    TEXT,
+    THOUGHT,
+    USER,
+    part_types,
+    role_of,
+)
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -30,7 +39,7 @@ HOSTED = {
 """Type of a call -> the keys of its arguments."""
 OUTPUTS = tuple(f"{name}_output" for name in (*HOSTED, "function_call", "custom_tool_call", "tool_search"))
 """Types of items that are results."""
-STEPLESS = part_types("responses", THOUGHT)
+STEPLESS = part_types(RESPONSES_PARTS, THOUGHT)
 """Types of items that are no step of a conversation."""
 _DONE = (None, "completed")
 _RESULTS = ("results", "outputs", "result")
@@ -77,7 +86,7 @@ def _path(item: JsonObject, key: str) -> str:
 
 
 _RUNNING = ("in_progress", "queued")
-_TEXTS = part_types("responses", TEXT)
+_TEXTS = part_types(RESPONSES_PARTS, TEXT)
 _OWN_PARTS = ("input_text", "output_text", "input_image", "input_file")
 _ITEMS = frozenset((*HOSTED, *OUTPUTS, *STEPLESS, "function_call", "custom_tool_call", "mcp_call"))
 KEYS = key_set(
@@ -195,7 +204,7 @@ def _join(events: list[JsonObject]) -> JsonObject:
     return {"object": "response", "output": items}
 
 
-RESPONSES = register_dialect(
+register_dialect(
     Dialect(
         name="openai_responses",
         keys=(("model", "input"), ("object", "model", "output")),

@@ -17,6 +17,7 @@ from turnwise.transforms.formats.messages.gemini import RUN, RUN_RESULT, run_cod
 from turnwise.transforms.formats.messages.kinds import (
     AGENT,
     CALL,
+    GEMINI_PARTS,
     RESULT,
     SYSTEM,
     TEXT,
@@ -182,7 +183,7 @@ _CALL_IDS = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id"
 _NAMES = ("name", "toolName", "tool_name", "toolName")
 _VALUES = ("response", "result", "output", "content", "json", "value", "server_tool_call_response",
            "tool_result", "tool_output")  # fmt: skip
-STEPS = [name for each in (*part_types("gemini", CALL, HOSTED_PART, RESULT), "toolUse", "toolResult",
+STEPS = [name for each in (*part_types(GEMINI_PARTS, CALL, HOSTED_PART, RESULT), "toolUse", "toolResult",
                             "toolCallResult") for name in (each, snake(each))]  # fmt: skip
 _NESTED = ("tool_call", "toolCall", "function", "custom")
 """Keys under which a part holds its call, beside the id of it."""

@@ -6,7 +6,16 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import as_text, failure_mark
 from turnwise.transforms.formats.fields import UNREAD
 from turnwise.transforms.formats.messages.dialogue import Dialogue
-from turnwise.transforms.formats.messages.kinds import AGENT, RESULT, SYSTEM, TOOL, USER, part_types, role_of
+from turnwise.transforms.formats.messages.kinds import (
+    AGENT,
+    RESULT,
+    SYSTEM,
+    TOOL,
+    USER,
+    VERCEL_PARTS,
+    part_types,
+    role_of,
+)
 from turnwise.transforms.formats.messages.messages_base import Dialect, register_dialect
 from turnwise.transforms.formats.messages.streams import (
     as_object,
@@ -19,7 +28,7 @@ from turnwise.transforms.formats.messages.streams import (
 )
 
 _OWN = ("tool-call", "tool-result", "tool-error", "tool-invocation", "dynamic-tool", "tool-approval-request")
-_RESULTS = part_types("vercel", RESULT)
+_RESULTS = part_types(VERCEL_PARTS, RESULT)
 _APPROVAL = "approvalId"
 _ASKED, _REPLIED, _REFUSED = "tool-approval-request", "tool-approval-response", "approval refused"
 _DONE = ("output-available", "result", "output-error", "output-denied")
@@ -197,7 +206,7 @@ def _result(part: JsonObject, log: Dialogue) -> None:
     log.result(decoded(value), part.get("toolCallId"), part.get("toolName"), error)
 
 
-VERCEL = register_dialect(
+register_dialect(
     Dialect(
         name="vercel_messages",
         keys=(("messages", "trigger", "messageId"),),
