@@ -16,14 +16,14 @@ _ROLES = {
     SYSTEM: "system developer instructions",
 }
 _BY_ROLE = {word: role for role, words in _ROLES.items() for word in words.split()}
-Parts: TypeAlias = dict[str, str]
+PartKinds: TypeAlias = dict[str, str]
 """Kind -> types of parts, or keys that name a part, of one provider."""
-CHAT_PARTS: Parts = {
+CHAT_PARTS: PartKinds = {
     TEXT: "text refusal",
     CALL: "function custom",
     MEDIA: "image_url input_audio audio file",
 }
-RESPONSES_PARTS: Parts = {
+RESPONSES_PARTS: PartKinds = {
     TEXT: "text input_text output_text summary_text refusal",
     CALL: "function_call custom_tool_call",
     HOSTED: "mcp_call",
@@ -32,7 +32,7 @@ RESPONSES_PARTS: Parts = {
     "compaction_summary mcp_approval_request mcp_approval_response",
     MEDIA: "input_image input_file input_audio",
 }
-ANTHROPIC_PARTS: Parts = {
+ANTHROPIC_PARTS: PartKinds = {
     TEXT: "text",
     CALL: "tool_use",
     HOSTED: "server_tool_use mcp_tool_use",
@@ -41,33 +41,33 @@ ANTHROPIC_PARTS: Parts = {
     "container_upload",
     MEDIA: "image document",
 }
-BEDROCK_PARTS: Parts = {
+BEDROCK_PARTS: PartKinds = {
     CALL: "toolUse",
     RESULT: "toolResult",
     THOUGHT: "reasoningContent cachePoint toolAddition toolRemoval",
 }
-GEMINI_PARTS: Parts = {
+GEMINI_PARTS: PartKinds = {
     CALL: "functionCall toolCall",
     HOSTED: "executableCode",
     RESULT: "functionResponse toolResponse codeExecutionResult",
     THOUGHT: "thought thoughtSignature videoMetadata partMetadata mediaResolution",
     MEDIA: "inlineData fileData",
 }
-VERCEL_PARTS: Parts = {
+VERCEL_PARTS: PartKinds = {
     TEXT: "text",
     CALL: "tool-call",
     RESULT: "tool-result tool-error",
     THOUGHT: "reasoning redacted-reasoning step-start source source-url source-document",
     MEDIA: "file image",
 }
-LANGCHAIN_PARTS: Parts = {
+LANGCHAIN_PARTS: PartKinds = {
     TEXT: "text output_text refusal",
     CALL: "tool_use tool_call function_call",
     HOSTED: "server_tool_call",
     RESULT: "server_tool_result",
     THOUGHT: "thinking redacted_thinking reasoning reasoning_content non_standard non_standard_annotation",
 }
-GENAI_PARTS: Parts = {
+GENAI_PARTS: PartKinds = {
     TEXT: "text",
     CALL: "tool_call",
     HOSTED: "server_tool_call",
@@ -75,9 +75,9 @@ GENAI_PARTS: Parts = {
     THOUGHT: "reasoning",
     MEDIA: "audio input_audio video media",
 }
-HAYSTACK_PARTS: Parts = {RESULT: "tool_call_result"}
-_ALL = (CHAT_PARTS, RESPONSES_PARTS, ANTHROPIC_PARTS, BEDROCK_PARTS, GEMINI_PARTS, VERCEL_PARTS, LANGCHAIN_PARTS,
-        GENAI_PARTS, HAYSTACK_PARTS)  # fmt: skip
+HAYSTACK_PARTS: PartKinds = {RESULT: "tool_call_result"}
+_ALL = (CHAT_PARTS, RESPONSES_PARTS, ANTHROPIC_PARTS, BEDROCK_PARTS, GEMINI_PARTS, VERCEL_PARTS,
+        LANGCHAIN_PARTS, GENAI_PARTS, HAYSTACK_PARTS)  # fmt: skip
 
 
 def snake(name: str) -> str:
@@ -98,7 +98,7 @@ def part_kind(name: str) -> str | None:
     return found or (THOUGHT if "reasoning" in plain and not is_work(plain) else None)
 
 
-def part_types(parts: Parts, *kinds: str) -> tuple[str, ...]:
+def part_types(parts: PartKinds, *kinds: str) -> tuple[str, ...]:
     """Returns the types of a provider's parts that are of some kinds."""
     return tuple(name for kind in kinds for name in parts.get(kind, "").split())
 
