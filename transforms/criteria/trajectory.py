@@ -25,6 +25,8 @@ from turnwise.transforms.matching.sample import EXTRA_TURN, Sample, TurnPair
 
 MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER", "SUPERSET", "SUBSET")
 T = TypeVar("T")
+_FEW = 8
+"""Calls that are compared all with all in less time than it takes to hash them."""
 _CallKey = tuple[str | None, JsonObject | None]
 
 
@@ -74,11 +76,14 @@ class ToolTrajectory(ComparesTurns):
 
     def score(self, sample: Sample, pair: TurnPair) -> Score | None:
         """Compares the calls of a recorded turn with those of its golden turn."""
-        expected = pair.expected.tool_calls if pair.expected else None
+        golden = pair.expected
+        expected = golden.tool_calls if golden else None
         if expected is None and pair.label != EXTRA_TURN:
             return None
-        if pair.actual is None or expected is None:
+        if pair.actual is None or golden is None or expected is None:
             return turn_mismatch(pair)
+        if not (self.adk_compat or golden.expectations) and sample.calls(pair).are_equal:
+            return Score(1.0, details=credit(len(expected), len(expected), len(expected)))
         return self._compare_turns(sample, expected, [pair.actual])
 
     def score_conversation(self, sample: Sample) -> Score | None:
@@ -215,13 +220,16 @@ def _hashed(key: _CallKey) -> Hashable:
 def retried_calls(turn: Turn) -> list[ToolCall]:
     """Returns the failed calls of a turn that were made again later in it, and then did not fail."""
     calls = turn.tool_calls
+    keys = [(call.name, call.args or None) for call in calls]
+    if len(keys) <= _FEW and not any([key in keys[i + 1 :] for i, key in enumerate(keys)]):
+        return []
     responses = pair_responses(calls, turn.tool_responses)
     failed = [has_failed(r, c.name or "", c.args) for c, r in zip(calls, responses, strict=True)]
     if not any(failed):
         return []
-    keys = [_hashed((call.name, call.args or None)) for call in calls]
-    last_success = {key: i for i, key in enumerate(keys) if not failed[i]}
-    return [call for i, call in enumerate(calls) if failed[i] and last_success.get(keys[i], -1) > i]
+    hashed = list(map(_hashed, keys))
+    last_success = {key: i for i, key in enumerate(hashed) if not failed[i]}
+    return [call for i, call in enumerate(calls) if failed[i] and last_success.get(hashed[i], -1) > i]
 
 
 def credit(matched: int, expected: int, actual: int) -> JsonObject:
