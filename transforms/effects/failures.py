@@ -357,10 +357,11 @@ def _object_says_failure(answer: JsonObject, depth: int, call: _Call) -> bool:
         return marked
     if call.effect == "write" and _says_not_done(answer, call):
         return True
-    held = next((answer[key] for key in answer if plain_key(key) in ("metadata", "meta")), None)
+    holding, meta = _holding_keys(tuple(answer))
+    held = None if meta is None else answer[meta]
     if isinstance(held, dict) and states_failure({k: v for k, v in held.items() if "exit" in k.lower()}):
         return True
-    return any(_says_failure(answer[key], depth - 1, call) for key in _holding_keys(tuple(answer)))
+    return bool(holding) and any(_says_failure(answer[key], depth - 1, call) for key in holding)
 
 
 def _says_not_done(answer: JsonObject, call: _Call) -> bool:
@@ -397,10 +398,14 @@ def _says_done(key: str, words: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _holding_keys(keys: tuple[str, ...]) -> Sequence[str]:
-    """Returns the keys of an object under which a failure may be stated; of equal ones the last counts."""
+def _holding_keys(keys: tuple[str, ...]) -> tuple[Sequence[str], str | None]:
+    """Returns the keys of an object under which a failure may be stated, and the first one of its metadata.
+
+    Of equal ones the last counts.
+    """
     plain = {plain_key(key): key for key in keys}
-    return [plain[name] for name in _HOLDING_KEYS if name in plain]
+    meta = next((key for key in keys if plain_key(key) in ("metadata", "meta")), None)
+    return [plain[name] for name in _HOLDING_KEYS if name in plain], meta
 
 
 # Converts hand-offs that are recorded or expected without a tool call into equivalent calls.

@@ -88,9 +88,10 @@ def states_failure(
         is_lookup: Whether the object answers a call that reads. The state of a record, such as a payment
             that was declined, is then what was asked for.
     """
-    is_record = is_lookup and not all(plain_key(key) in _TELLING_KEYS for key in held)
+    mark_keys, is_record = _marks_of(tuple(held))
+    is_record = is_record and is_lookup
     marks = []
-    for plain, key in _mark_keys(tuple(held)).items():
+    for plain, key in mark_keys.items():
         value = held[key]
         if plain in _STATUS_KEYS:
             mark = _status(value)
@@ -128,12 +129,14 @@ def _says_code(held: JsonObject, given: frozenset[str]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _mark_keys(keys: tuple[str, ...]) -> Mapping[str, str]:
-    """Returns the keys of an object that are marks, by their plain form.
+def _marks_of(keys: tuple[str, ...]) -> tuple[Mapping[str, str], bool]:
+    """Returns the keys of an object that are marks, by their plain form, and whether it has other keys.
 
     Objects have few different sets of keys. Of keys with the same plain form the last one counts.
     """
-    return {plain: key for key in keys if (plain := plain_key(key)) in _MARK_KEYS}
+    plain = [plain_key(key) for key in keys]
+    marks = {name: key for name, key in zip(plain, keys, strict=True) if name in _MARK_KEYS}
+    return marks, not all(name in _TELLING_KEYS for name in plain)
 
 
 def _is_whole_number(value: JsonValue) -> bool:
