@@ -20,6 +20,7 @@ from turnwise.transforms.effects.changes import (
     by_other_actor,
     call_text,
     changes_of,
+    expected_handoffs,
     listed,
     match_changes,
     not_compared,
@@ -30,7 +31,6 @@ from turnwise.transforms.effects.changes import (
     wrong_details,
 )
 from turnwise.transforms.effects.equivalence import ArgumentComparison, OpenPair, equivalent
-from turnwise.transforms.effects.failures import expected_handoffs
 from turnwise.transforms.effects.mentions import (
     ToolCatalog,
     ToolSettings,

@@ -17,16 +17,10 @@ from turnwise.schemas.conversation import (
     ToolSetting,
 )
 from turnwise.transforms.effects.catalog import infer_effect, words_of
-from turnwise.transforms.text.cleaning import (
-    CURRENCIES,
-    CURRENCY_CODES,
-    Amount,
-    glob_matches,
-    plain,
-    same_amount,
-)
+from turnwise.transforms.text.cleaning import CURRENCIES, CURRENCY_CODES, Amount, plain, same_amount
 from turnwise.transforms.text.dates import DateReading, read_dates, same_date
 from turnwise.transforms.text.numbers import SCALES, with_ascii_digits
+from turnwise.transforms.text.patterns import glob_matches
 from turnwise.transforms.text.words import CHARACTER_SCRIPTS, MONTHS, NEGATIONS, UNSPACED_SCRIPTS, word_set
 
 _SCALES = {**SCALES, "mn": 6, "mio": 6, "mrd": 9, "bn": 9, "lakh": 5, "crore": 7}

@@ -15,7 +15,7 @@ from turnwise.schemas.jsonio import JsonObject, JsonValue, same_json
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.alignment import best_assignment, equal_matches
-from turnwise.transforms.text.cleaning import check_pattern, pattern_found
+from turnwise.transforms.text.patterns import check_pattern, pattern_found
 from turnwise.transforms.text.rouge import common_subsequence
 
 _MOST_PAIRS = 40_000
