@@ -50,6 +50,8 @@ from turnwise.schemas.registry import load_plugins
 from turnwise.schemas.score import Failure, IncompleteReadError
 from turnwise.transforms.criteria.base import Criterion, JudgedCriterion
 from turnwise.transforms.decisions.cases import Candidate, CandidateSample, check_fields, meets
+from turnwise.transforms.decisions.conversion import TARGETS
+from turnwise.transforms.decisions.inspection import FileCollector, all_criteria
 from turnwise.transforms.effects.mentions import (
     ToolCatalog,
     ToolSettings,
@@ -61,8 +63,6 @@ from turnwise.transforms.formats.reading import AnyReader, FoundCase, LoggedConv
 from turnwise.transforms.formats.registry import AUTO, check_log_format
 from turnwise.transforms.matching.sample import inline_case
 from turnwise.transforms.scoring.config import build_criteria
-from turnwise.transforms.tools.conversion import TARGETS
-from turnwise.transforms.tools.inspection import FileCollector, all_criteria
 
 if TYPE_CHECKING:
     from turnwise.pipeline.settings.run import RunSettings

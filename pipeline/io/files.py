@@ -42,7 +42,7 @@ from turnwise.transforms.formats.reading import (
     distinct_case,
     parse_case,
 )
-from turnwise.transforms.text.cleaning import path_glob_matches
+from turnwise.transforms.text.patterns import path_glob_matches
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata

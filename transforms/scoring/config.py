@@ -21,7 +21,7 @@ from turnwise.transforms.judging.judges import find_judge
 from turnwise.transforms.scoring.evaluate import STATUS, ScoredConversation
 from turnwise.transforms.scoring.selection import CASCADE, PANEL
 from turnwise.transforms.statistics.agreement import nominal_alpha
-from turnwise.transforms.text.cleaning import check_glob
+from turnwise.transforms.text.patterns import check_glob
 
 
 def parse_config(text: str, name: str = "config") -> EvalConfig:
