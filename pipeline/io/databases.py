@@ -42,10 +42,7 @@ def _opened(url: str) -> Iterator[Database]:
         streamed = connection.execution_options(stream_results=True, max_row_buffer=_ROWS)
 
         def rows(statement: str) -> Iterator[JsonObject]:
-            return (_plain(dict(row)) for row in streamed.execute(text(statement)).mappings())
+            for row in streamed.execute(text(statement)).mappings():
+                yield {k: v.isoformat(" ") if isinstance(v, datetime) else v for k, v in row.items()}
 
         yield Database(listed_tables(connection.execute(_TABLES)), rows, "ctid")
-
-
-def _plain(row: JsonObject) -> JsonObject:
-    return {key: value.isoformat(" ") if isinstance(value, datetime) else value for key, value in row.items()}
