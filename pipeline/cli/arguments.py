@@ -1,32 +1,20 @@
 """Defines the options of `turnwise run`. Does not import Beam, so that help is fast."""
 
 import argparse
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 from turnwise.pipeline.io.sinks.base import file_formats, services
-from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT
+from turnwise.pipeline.settings.options import DEFAULT_OUTPUT_FORMAT, FLAG, Options, add_options
 from turnwise.pipeline.streaming.inputs.open import INPUT_KINDS
 from turnwise.schemas.config import DEFAULT_CRITERIA, DEFAULT_MODEL
 from turnwise.transforms.formats.registry import AUTO, log_formats
 from turnwise.transforms.judging.judges import JUDGES
 
-Options = Iterable[tuple[str, Mapping[str, Any], str]]
-"""Name, how it is parsed, and help of each option."""
-FLAG = {"action": "store_true"}
-FORMAT = {"choices": ("text", "json"), "default": "text"}
 PLUGIN = (
     "--plugin",
     {"action": "append", "default": [], "metavar": "MODULE_OR_FILE"},
     "Python module or .py file that adds criteria, input formats, sinks or judges; may be repeated",
 )
 _PATHS = {"nargs": "+", "action": "extend", "metavar": "PATH"}
-
-
-def add_options(group: argparse._ActionsContainer, options: Options) -> None:
-    """Adds options to a parser."""
-    for name, how, text in options:
-        group.add_argument(name, help=text, **how)
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, streaming: bool = False) -> None:

@@ -13,7 +13,7 @@ from typing import get_args
 
 import msgspec
 
-from turnwise.pipeline.cli.arguments import FLAG, FORMAT, PLUGIN, Options, add_options
+from turnwise.pipeline.cli.arguments import PLUGIN
 from turnwise.pipeline.io.listing import RUN_FOLDER
 from turnwise.pipeline.io.run_reader import REPORT_DATA, REPORT_FILE, is_file_of_run, open_run
 from turnwise.pipeline.io.terminal import complain, counted, printable, say
@@ -28,7 +28,7 @@ from turnwise.pipeline.report.comparison import (
 )
 from turnwise.pipeline.report.gate import gate_report, junit_xml, markdown, rule_line, run_rules
 from turnwise.pipeline.report.html import compare_versions, is_report, run_rows, write_report
-from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, Options, add_options
 from turnwise.schemas.comparison import Comparison, PairedBy
 from turnwise.schemas.config import ConfigError
 from turnwise.schemas.jsonio import is_local

@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from turnwise.pipeline.cli.arguments import (
-    FLAG,
-    FORMAT,
-    Options,
-    add_judge_arguments,
-    add_options,
-    add_paths,
-    add_reading_arguments,
-)
+from turnwise.pipeline.cli.arguments import add_judge_arguments, add_paths, add_reading_arguments
 from turnwise.pipeline.io.files import (
     JoinedEvents,
     OpenedFile,
@@ -46,7 +38,7 @@ from turnwise.pipeline.report.conversion import (
 )
 from turnwise.pipeline.report.inspection import inspection_text, suggest_mapping
 from turnwise.pipeline.settings.extras import check_places
-from turnwise.pipeline.settings.options import OptionParser
+from turnwise.pipeline.settings.options import FLAG, FORMAT, OptionParser, Options, add_options
 from turnwise.pipeline.settings.run import MAX_RECORD_BYTES, read_config
 from turnwise.schemas.case import EvalCase
 from turnwise.schemas.config import ConfigError, EvalConfig
