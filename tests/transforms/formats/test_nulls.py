@@ -10,10 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.readings import FORMATS, read, read_file, read_value, turns
+from tests.readings import FORMATS, read, read_file, turns
 from tests.transforms.formats.messages import test_any_values as messages
-from tests.transforms.formats.test_examples import EXAMPLES as FILES
-from tests.transforms.formats.test_examples import LOGS
 from tests.transforms.formats.test_readings import READINGS
 from tests.transforms.formats.traces import test_containers as containers
 from turnwise.pipeline.io.files import file_records
@@ -57,7 +55,7 @@ CHAT = [
 ]  # fmt: skip
 EXAMPLES: dict[str, list[Any]] = {
     "a list of messages": [CHAT],
-    **{name: json.loads(FILES[name].read_text())["records"] for name in LOGS},
+    **{name: reading["records"] for name, reading in READINGS.items() if "conversations" in reading},
     **{name: [{key: held}] for name, (key, held) in messages.MESSAGES.items()},
     "exchanges": READINGS["messages/exchanges: requests of one conversation are joined in any order"][
         "records"
@@ -160,37 +158,6 @@ def test_examples_of_all_formats() -> None:
 @pytest.mark.skipif(not FORMATS.exists(), reason="no recordings")
 def test_recordings() -> None:
     check(recorded())
-
-
-@pytest.mark.parametrize("call_id", [None, ""])
-def test_no_id_of_a_call_makes_no_message_a_tools(call_id: str | None) -> None:
-    chat = [{"tool_call_id": call_id, "tool_calls": None, "name": None, **message} for message in CHAT[1:4]]
-    said = {"role": "assistant", "content": "It is in Bonn.", "tool_call_id": call_id, "tool_calls": []}
-    for value in ({"messages": [*chat, said]}, [*chat, said]):
-        [conversation] = read_value(value).conversations
-        assert turns(conversation) == [
-            ("Where is order 5?", [("find", {})], [("find", "Bonn")], "It is in Bonn.")
-        ]
-        assert conversation.turns[0].findings == []
-
-
-def test_null_is_a_value_in_arguments_and_results() -> None:
-    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": None}}}
-    chat = [CHAT[1], {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": '{"b": null}'}]  # fmt: skip
-    [conversation] = read_value({"messages": chat}).conversations
-    assert turns(conversation)[0][1:3] == ([("f", {"a": None})], [("f", {"b": None})])
-    use = {"type": "tool_use", "id": "1", "name": "f", "input": {"a": None}}
-    answer = {"type": "tool_result", "tool_use_id": "1", "content": '{"b": null}'}
-    [conversation] = read_value(
-        {
-            "messages": [
-                CHAT[1],
-                {"role": "assistant", "content": [use]},
-                {"role": "user", "content": [answer]},
-            ]
-        }
-    ).conversations
-    assert turns(conversation)[0][1:3] == ([("f", {"a": None})], [("f", {"b": None})])
 
 
 @pytest.mark.skipif(not REPORTED.exists(), reason="no shared fixtures")
