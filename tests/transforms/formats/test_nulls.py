@@ -13,7 +13,6 @@ import pytest
 from tests.readings import FORMATS, read, read_file, turns
 from tests.transforms.formats.messages import test_any_values as messages
 from tests.transforms.formats.test_readings import READINGS
-from tests.transforms.formats.traces import test_containers as containers
 from turnwise.pipeline.io.files import file_records
 from turnwise.schemas.conversation import Record
 from turnwise.schemas.jsonio import json_structure
@@ -65,8 +64,12 @@ EXAMPLES: dict[str, list[Any]] = {
         for place, reply in enumerate(messages.REPLIES)
     },
     "Codex": READINGS["messages/agents: a session of codex"]["records"],
-    **{name: [held] for name, held in containers.CONTAINERS.items()},
-    "LangSmith": [containers.BATCH],
+    **{
+        name: [held["records"]]
+        for name, held in READINGS.items()
+        if name.startswith("traces/containers: cont")
+    },
+    "LangSmith": READINGS["traces/containers: runs of LangSmith in every container, 2"]["records"],
 }
 
 

@@ -198,7 +198,8 @@ def read_today(reading: dict[str, Any]) -> dict[str, Any]:
     conversations, failures = read_value(*records, input_format=reading.get("format", "auto"))
     fails = {"fails": [each.message for each in failures]} if failures else {}
     if "conversations" in reading:
-        whole = {"conversations": [stated(one) for one in conversations], "scores": scored(records)}
+        scores = {} if "format" in reading or failures else {"scores": scored(records)}
+        whole = {"conversations": [stated(one) for one in conversations], **scores}
         return {**json.loads(json.dumps(whole)), **fails}
     return {**({"reads": list(map(reads, conversations))} if conversations else {}), **fails}
 
