@@ -54,7 +54,11 @@ CHAT = [
 ]  # fmt: skip
 EXAMPLES: dict[str, list[Any]] = {
     "a list of messages": [CHAT],
-    **{name: reading["records"] for name, reading in READINGS.items() if "conversations" in reading},
+    **{
+        name: reading["records"]
+        for name, reading in READINGS.items()
+        if name.startswith("records/examples: ") and "conversations" in reading
+    },
     **{name: [{key: held}] for name, (key, held) in messages.MESSAGES.items()},
     "exchanges": READINGS["messages/exchanges: requests of one conversation are joined in any order"][
         "records"
@@ -65,9 +69,7 @@ EXAMPLES: dict[str, list[Any]] = {
     },
     "Codex": READINGS["messages/agents: a session of codex"]["records"],
     **{
-        name: [held["records"]]
-        for name, held in READINGS.items()
-        if name.startswith("traces/containers: cont")
+        name: held["records"] for name, held in READINGS.items() if name.startswith("traces/containers: cont")
     },
     "LangSmith": READINGS["traces/containers: runs of LangSmith in every container, 2"]["records"],
 }

@@ -89,7 +89,11 @@ def test_messages(name, data):
     attempt(name, data.draw(changed({key: messages, "tools": []})))
 
 
-EXAMPLES = {name: reading["records"][0] for name, reading in READINGS.items() if "conversations" in reading}
+EXAMPLES = {
+    name: reading["records"][0]
+    for name, reading in READINGS.items()
+    if name.startswith("records/examples: ") and "conversations" in reading
+}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

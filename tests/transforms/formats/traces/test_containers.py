@@ -20,8 +20,7 @@ def test_the_config_names_the_attribute_of_the_resource_that_holds_the_app_versi
     config = {"traces": {"app_version_attribute": "vcs.ref.head.revision"}}
     stated = {"service.version": "v1", "vcs.ref.head.revision": "abc", "process.pid": 7}
     pairs = [{"key": key, "value": {"stringValue": str(value)}} for key, value in stated.items()]
-    exports, query, flat = map(held_by, ("OTLP", "Jaeger", "flat, Python's SDK"))
-    [exports], [query] = exports, query
+    [exports], [query], [flat] = map(held_by, ("OTLP", "Jaeger", "flat, Python's SDK"))
     exports["resourceSpans"][0]["resource"] = {"attributes": pairs}
     query["data"][0]["processes"]["p1"]["tags"] = [{"key": k, "value": v} for k, v in stated.items()]
     dumped = [{**each, "resource": {"attributes": stated}} for each in flat]
@@ -62,8 +61,18 @@ def test_ids(value: Any, found: str) -> None:
     assert as_id(value) == found
 
 
-@pytest.mark.parametrize("value", [START, str(START), START / 1000, START // 10**6, START / 10**9,
-                                   [1_760_000_000, 0], "2025-10-09T08:53:20Z", "2025-10-09 08:53:20"])  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        START,
+        str(START),
+        START / 1000,
+        START // 10**6,
+        START / 10**9,
+        [1_760_000_000, 0],
+        "2025-10-09T08:53:20Z",
+    ],
+)
 def test_times(value: Any) -> None:
     assert as_nanos(value) == START
 
