@@ -74,7 +74,7 @@ class _RolloutReader:
     def _event(self, payload: JsonObject) -> None:
         kind, log = kind_of(payload), self.log
         if kind == "token_count" and log.turns:
-            add_usage(log, as_object(as_object(payload.get("info")).get("last_token_usage")))
+            _add_usage(log, as_object(as_object(payload.get("info")).get("last_token_usage")))
         elif kind in _STARTS:
             self.is_running, log.failure = True, None
         elif kind in ("task_complete", "turn_complete") and log.turns:
@@ -105,10 +105,10 @@ class _RolloutReader:
             self.started[str(item.get("id"))] = kind_of(item)
         elif kind == "item.completed":
             self.started.pop(str(as_object(line.get("item")).get("id")), None)
-            add_item(as_object(line.get("item")), log)
+            _add_item(as_object(line.get("item")), log)
         elif kind == "turn.completed":
             self.is_running = False
-            add_usage(log, as_object(line.get("usage")))
+            _add_usage(log, as_object(line.get("usage")))
             log.finish = "stop"
         elif kind == "turn.failed":
             self.is_running = False
@@ -163,7 +163,7 @@ _EXIT = re.compile(r"^(?:Process exited with code|Exit code:?) (-?\d+)", re.IGNO
 _STEPLESS = ("reasoning", "todo_list")
 
 
-def add_item(item: JsonObject, log: Dialogue) -> None:
+def _add_item(item: JsonObject, log: Dialogue) -> None:
     """Adds a finished item: a text, or a call with its result."""
     kind = kind_of(item) or str(item.get("item_type"))
     call_id = item.get("id")
@@ -189,7 +189,7 @@ def add_item(item: JsonObject, log: Dialogue) -> None:
         log.unread.part(kind)
 
 
-def add_usage(log: Dialogue, usage: JsonObject) -> None:
+def _add_usage(log: Dialogue, usage: JsonObject) -> None:
     """Adds the tokens of one call of the model."""
     log.usage(
         {

@@ -216,7 +216,7 @@ def _decoded_own_results(value: JsonValue) -> JsonValue:
     return value if found is None else found
 
 
-def with_own_results(
+def _with_own_results(
     calls: Sequence[ToolCall],
     own: Sequence[ToolResponse | None],
     responses: list[ToolResponse],
@@ -226,12 +226,6 @@ def with_own_results(
 
     A response answers its call before the call's own result does. A failure that only the call states is
     added to it.
-
-    Args:
-        calls: The calls.
-        own: What each of them holds.
-        responses: The responses.
-        unread: Takes the findings: another result than the response, or no telling which call one is of.
     """
     if not any(own):
         return responses
@@ -256,9 +250,11 @@ def add_own_results(
     users: Sequence[ToolResponse | None],
     unread: Unread,
 ) -> None:
-    """Adds to a turn the results that its calls, and those of the user, hold; see `with_own_results`."""
-    turn.tool_responses = with_own_results(turn.tool_calls, own, turn.tool_responses, unread)
-    turn.user_tool_responses = with_own_results(turn.user_tool_calls, users, turn.user_tool_responses, unread)
+    """Adds to a turn the results that its calls, and those of the user, hold; see `_with_own_results`."""
+    turn.tool_responses = _with_own_results(turn.tool_calls, own, turn.tool_responses, unread)
+    turn.user_tool_responses = _with_own_results(
+        turn.user_tool_calls, users, turn.user_tool_responses, unread
+    )
 
 
 def _agree(call: ToolCall, held: ToolResponse, given: ToolResponse, unread: Unread) -> None:

@@ -41,7 +41,7 @@ def _is_output(value: JsonValue) -> bool:
     return isinstance(value, list) and any(isinstance(each, dict) and _fits(each) for each in value)
 
 
-def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
+def _read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for value in objects(messages, "messages"):
         listed(value.get("parts"), "parts")
@@ -74,8 +74,8 @@ register_dialect(
         keys=(("input_messages", "output_messages"),),
         help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
         fits=_fits,
-        read=read_messages,
-        reply=lambda record, log: read_messages(listed(_outputs(record), "output_messages"), log),
+        read=_read_messages,
+        reply=lambda record, log: _read_messages(listed(_outputs(record), "output_messages"), log),
         is_reply=lambda record: _outputs(record) is not None,
     )
 )

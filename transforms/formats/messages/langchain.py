@@ -56,8 +56,8 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
     Raises:
         ValueError: A value has the wrong type.
     """
-    given = joined_chunks([unwrapped(each) for each in objects(messages, "messages")])
-    for message in kept_messages(given, log):
+    given = _joined_chunks([_unwrapped(each) for each in objects(messages, "messages")])
+    for message in _kept_messages(given, log):
         role = _whose(message)
         if role == USER:
             log.user(_words(message, log, False))
@@ -96,7 +96,7 @@ _SERVER = part_types(LANGCHAIN_PARTS, HOSTED, RESULT)
 
 
 def _agent(message: JsonObject, log: Dialogue) -> None:
-    log.agent(_words(message, log, True) or refusal_of(message))
+    log.agent(_words(message, log, True) or _refusal_of(message))
     calls = list(objects(message.get("tool_calls"), "tool_calls"))
     for call in calls:
         args = call.get("args", call.get("arguments"))
@@ -115,7 +115,7 @@ def _agent(message: JsonObject, log: Dialogue) -> None:
     if isinstance(extra, dict) and not calls and not bad and not any(kind_of(b) in _CALLS for b in blocks):
         for made, own in zip(message_calls(extra), call_results(extra), strict=True):
             log.call(made.name, made.args, made.id, own=own)
-    add_usage(message, log)
+    _add_usage(message, log)
     log.finish = finish_reason(message)
     log.said(message)
 
@@ -151,7 +151,7 @@ LANGCHAIN = register_dialect(
 _ALL = "__remove_all__"
 
 
-def unwrapped(message: JsonObject) -> JsonObject:
+def _unwrapped(message: JsonObject) -> JsonObject:
     """Returns the fields of a message in any of the three spellings, with its type."""
     if isinstance(message.get("kwargs"), dict) and "lc" in message:
         names = message.get("id")
@@ -170,7 +170,7 @@ def _whose(message: JsonObject) -> str:
     return role_of(kind) or role_of(stated) or stated
 
 
-def joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
+def _joined_chunks(messages: list[JsonObject]) -> list[JsonObject]:
     """Returns messages with the chunks of each streamed one joined: they follow each other, with one id."""
     found: list[JsonObject] = []
     for message in messages:
@@ -208,7 +208,7 @@ def _calls(pieces: list[JsonObject]) -> list[JsonValue]:
     return [dict(call) for call in calls.values()]
 
 
-def kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
+def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]:
     """Returns the messages that no `remove` names, and says how many there are."""
     found: list[JsonObject] = []
     removed = 0
@@ -229,13 +229,13 @@ def kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject]
 _REASONS = ("finish_reason", "stop_reason", "stopReason")
 
 
-def refusal_of(message: JsonObject) -> str:
+def _refusal_of(message: JsonObject) -> str:
     """Returns a refusal or the transcript of speech, which integrations keep apart from an empty content."""
     extra = as_object(message.get("additional_kwargs"))
     return as_text(extra.get("refusal") or as_object(extra.get("audio")).get("transcript")) or ""
 
 
-def add_usage(message: JsonObject, log: Dialogue) -> None:
+def _add_usage(message: JsonObject, log: Dialogue) -> None:
     """Adds the tokens of a message, which older versions keep in the metadata of the response."""
     usage, about = as_object(message.get("usage_metadata")), as_object(message.get("response_metadata"))
     older = as_object(about.get("token_usage") or about.get("usage"))

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.messages.kinds import AGENT, SYSTEM
+from turnwise.transforms.formats.messages.streams import key_set
 from turnwise.transforms.formats.traces.dialect import (
     DIALECTS,
     Kind,
@@ -15,27 +16,13 @@ from turnwise.transforms.formats.traces.dialect import (
 from turnwise.transforms.formats.traces.span import APP_VERSION, SpanEvent, TraceSpan, loaded
 
 _EXCEPTIONS = ("exception.message", "exception.type")
-_LOOKS_LIKE_WORK = frozenset(
-    (
-        *(
-            "gen_ai",
-            "llm",
-            "openinference",
-            "traceloop",
-            "langsmith",
-            "langfuse",
-            "mlflow",
-            "ai",
-            "adk_events",
-        ),
-        *("claude", "lk", "haystack", "braintrust", "weave", "wandb", "crewai", "autogen", "dspy"),
-    )
+_LOOKS_LIKE_WORK = key_set(
+    "gen_ai llm openinference traceloop langsmith langfuse mlflow ai adk_events claude lk haystack "
+    "braintrust weave wandb crewai autogen dspy"
 )
-_NOISE = frozenset(
-    (
-        *("http", "url", "user_agent", "net", "network", "server", "client", "peer", "tls", "dns", "asgi"),
-        *("db", "redis", "rpc", "grpc", "messaging", "faas", "aws", "cloudevents", "graphql", "mcp"),
-    )
+_NOISE = key_set(
+    "http url user_agent net network server client peer tls dns asgi db redis rpc grpc messaging faas aws "
+    "cloudevents graphql mcp"
 )
 _LONGEST_WORD = 300
 _MERGED = ("(merged tools)", "(merged)")
@@ -62,7 +49,7 @@ def read_span(span: TraceSpan) -> SpanStep:
                 step.fill(found)
     if not words.isdisjoint(LABELLED):
         step = SpanStep() if step is _EMPTY else step
-        add_labels(span, words, step)
+        _add_labels(span, words, step)
     if step.kind == "tool" and step.name in _MERGED:
         step.kind = "other"
     if step.kind == "model":
@@ -71,7 +58,7 @@ def read_span(span: TraceSpan) -> SpanStep:
         # No request has no tokens: the writer did not know them.
         step.usage = None
     if step.error is None and step.kind in ("tool", "agent", "model", "chain"):
-        step.error = error_of(span)
+        step.error = _error_of(span)
     return step
 
 
@@ -135,7 +122,7 @@ def kind_of(span: TraceSpan) -> Kind | None:
                                events, scope=span.scope, is_log=span.is_log)).kind  # fmt: skip
 
 
-def error_of(span: TraceSpan) -> str | None:
+def _error_of(span: TraceSpan) -> str | None:
     """Returns what a span says of its error; None: its status is none."""
     kind = text_at(span.attributes, "error.type")
     if not span.error and not kind:
@@ -191,7 +178,7 @@ LABELLED = _WITH_METADATA | {"gen_ai"}
 """First words of the keys that name conversations, versions or tags."""
 
 
-def add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
+def _add_labels(span: TraceSpan, words: frozenset[str], step: SpanStep) -> None:
     """Adds the version and the tags that a span states, where there are none yet."""
     attributes = span.attributes
     step.version = step.version or text_at(attributes, *_VERSIONS)

@@ -60,7 +60,7 @@ class SpanNode(msgspec.Struct, eq=False, gc=False):
         return found
 
 
-def merged_spans(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
+def _merged_spans(spans: Iterable[TraceSpan]) -> list[TraceSpan]:
     """Returns one span an id: log records and repeated deliveries joined, pending copies dropped."""
     found: dict[tuple[str, str], TraceSpan] = {}
     for place, span in enumerate(spans):
@@ -103,7 +103,7 @@ def _merged(one: TraceSpan, other: TraceSpan) -> TraceSpan:
 def span_tree(spans: Iterable[TraceSpan]) -> list[SpanNode]:
     """Returns the spans in order, each below its parent; doubles are not marked."""
     nodes = {
-        span.key if span.id else id(span): SpanNode(span, read_span(span)) for span in merged_spans(spans)
+        span.key if span.id else id(span): SpanNode(span, read_span(span)) for span in _merged_spans(spans)
     }
     for node in nodes.values():
         parent = nodes.get((node.span.trace, node.span.parent)) if node.span.parent else None
