@@ -47,7 +47,7 @@ from turnwise.transforms.formats.endings import (
 )
 from turnwise.transforms.formats.fields import MISSING, UNREAD, Unread, check_calls, gaps
 from turnwise.transforms.formats.messages.kinds import snake
-from turnwise.transforms.formats.messages.streams import as_object, key_set, objects
+from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects
 from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.text.dates import time_seconds
@@ -348,7 +348,7 @@ def _event(row: JsonObject) -> JsonObject:
         own = {"id": row.get("id"), "invocation_id": row.get("invocation_id"), "timestamp": _time(row)}
         return {**{key: item for key, item in own.items() if item is not None}, **whole}
     given = {key: item for key, item in row.items() if key not in _OF_ROWS and item is not None}
-    event: JsonObject = {key: _plain(item) for key, item in given.items()}
+    event: JsonObject = {key: decoded(item) for key, item in given.items()}
     event["timestamp"] = _time(row)
     for key in ("partial", "turn_complete", "interrupted"):
         if isinstance(event.get(key), int):
@@ -357,11 +357,6 @@ def _event(row: JsonObject) -> JsonObject:
     if isinstance(tools, str) and tools:
         event["long_running_tool_ids"] = json_structure(tools)
     return {key: item for key, item in event.items() if item is not None}
-
-
-def _plain(value: JsonValue) -> JsonValue:
-    found = json_structure(value) if isinstance(value, str) else None
-    return value if found is None else found
 
 
 def _time(row: JsonObject) -> float | None:

@@ -1,7 +1,7 @@
 """OpenAI chat messages with tool calls, as canonical conversations; also tau-bench's and tau2's records."""
 
 from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import (
     agent_actions,
     as_text,
@@ -25,7 +25,7 @@ from turnwise.transforms.formats.messages.kinds import (
     part_types,
     role_of,
 )
-from turnwise.transforms.formats.messages.streams import as_object, key_set, objects, stated
+from turnwise.transforms.formats.messages.streams import as_object, decoded, key_set, objects, stated
 from turnwise.transforms.formats.problems import canonical
 
 _KEYS = key_set(
@@ -183,13 +183,7 @@ def _is_other(call: JsonValue) -> bool:
 def _answer_value(message: JsonObject) -> JsonValue:
     """Returns the response of a tool: an object, or the value of its JSON text, or the text."""
     content = message.get("content")
-    return content if isinstance(content, dict) else _decoded(words(message))
-
-
-def _decoded(text: str) -> JsonValue:
-    """Returns the object or array of a JSON text, or else the text, because a number may be an id."""
-    found = json_structure(text, allow_nan=False)
-    return text if found is None else found
+    return content if isinstance(content, dict) else decoded(words(message))
 
 
 def _unread_of(message: JsonObject, unread: Unread) -> None:

@@ -74,21 +74,18 @@ def _conversation(
         log.general.add("OtherBranch", said, calls=True)
     for kind in sorted({kind_of(e) for e in entries} - _STEPLESS - {"user", "assistant"}):
         log.general.add("UnreadPart", f"lines of the type {kind[:60]!r} are not read")
-    end = log.end({})
-    if _is_interrupted(kept[-1]):
-        end = End("user_left", str(_content_of(kept[-1]))[:100])
+    is_left = _is_interrupted(kept[-1])
+    end = End("user_left", str(_content_of(kept[-1]))[:100]) if is_left else None
     first, side = kept[0], all(entry.get("isSidechain") for entry in kept)
     stem = PurePosixPath(record.source).name.split(".")[0]
     name = as_text(first.get("sessionId")) or stem
-    return Conversation(
-        conversation_id=f"{name}/{stem}" if side else f"{name}/{place + 1}" if place else name,
-        source="claude_code",
+    return log.conversation(
+        f"{name}/{stem}" if side else f"{name}/{place + 1}" if place else name,
+        "claude_code",
+        end,
         app_version=as_text(first.get("version")),
         start_time=as_text(first.get("timestamp")),
         tags=["sub_agent"] if side else [],
-        turns=log.close(end),
-        ended=end.ended,
-        ended_detail=end.detail,
         meta={key: first[key] for key in ("cwd", "gitBranch") if key in first},
     )
 
@@ -266,14 +263,10 @@ class _StreamReader:
             log.general.add("SubAgent", f"{self.inner} calls and results of sub-agents are left out")
         if self.about and not self.is_over:
             log.check_end()
-        end = log.end({})
-        return Conversation(
-            conversation_id=self.session or place,
-            source="claude_stream",
+        return log.conversation(
+            self.session or place,
+            "claude_stream",
             app_version=as_text(self.about.get("claude_code_version")),
-            turns=log.close(end),
-            ended=end.ended,
-            ended_detail=end.detail,
             meta={key: self.about[key] for key in ("model", "cwd") if key in self.about},
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from turnwise.schemas.conversation import Conversation, Record
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
-from turnwise.transforms.formats.endings import End, as_text, failure_mark, length
+from turnwise.transforms.formats.endings import End, as_text, failure_mark, length, usage_fields
 from turnwise.transforms.formats.messages.dialogue import Dialogue
 from turnwise.transforms.formats.messages.messages_base import MISSING_HISTORY, NO_REQUEST
 from turnwise.transforms.formats.messages.openai_responses import read_items
@@ -124,15 +124,12 @@ class _RolloutReader:
             self.log.check_end()
         for kind in self.started.values():
             self.log.unread.part(kind or "an item without a type")
-        end = self.end or self.log.end({})
-        return Conversation(
-            conversation_id=as_text(self.about.get("id")) or place,
-            source="codex",
+        return self.log.conversation(
+            as_text(self.about.get("id")) or place,
+            "codex",
+            self.end,
             app_version=as_text(self.about.get("cli_version")),
             start_time=as_text(self.about.get("timestamp")),
-            turns=self.log.close(end),
-            ended=end.ended,
-            ended_detail=end.detail,
             meta={key: self.about[key] for key in ("cwd", "originator") if key in self.about},
         )
 
@@ -191,14 +188,8 @@ def _add_item(item: JsonObject, log: Dialogue) -> None:
 
 def _add_usage(log: Dialogue, usage: JsonObject) -> None:
     """Adds the tokens of one call of the model."""
-    log.usage(
-        {
-            "input_tokens": usage.get("input_tokens"),
-            "output_tokens": usage.get("output_tokens"),
-            "cached_tokens": usage.get("cached_input_tokens"),
-            "reasoning_tokens": usage.get("reasoning_output_tokens"),
-        }
-    )
+    cached, reasoning = usage.get("cached_input_tokens"), usage.get("reasoning_output_tokens")
+    log.usage({**usage_fields(usage), "cached_tokens": cached, "reasoning_tokens": reasoning})
 
 
 def marked(payload: JsonObject) -> JsonObject:

@@ -20,7 +20,7 @@ from turnwise.schemas.conversation import (
 )
 from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
 from turnwise.transforms.formats.fields import UNREAD, Unread
-from turnwise.transforms.formats.messages.streams import stated
+from turnwise.transforms.formats.messages.streams import decoded, stated
 from turnwise.transforms.matching.calls import pair_responses
 from turnwise.transforms.text.cleaning import states_failure
 
@@ -204,16 +204,7 @@ def own_result(call: JsonValue) -> ToolResponse | None:
     held = {**function, **call} if isinstance(function, dict) else call
     value = next((held[key] for key in VALUES if held.get(key) is not None), None)
     error = failure_mark(held)
-    return (
-        None
-        if value is None and error is None
-        else ToolResponse(response=_decoded_own_results(value), error=error)
-    )
-
-
-def _decoded_own_results(value: JsonValue) -> JsonValue:
-    found = json_structure(value, allow_nan=False) if isinstance(value, str) else None
-    return value if found is None else found
+    return None if value is None and error is None else ToolResponse(response=decoded(value), error=error)
 
 
 def _with_own_results(
@@ -260,9 +251,7 @@ def add_own_results(
 def _agree(call: ToolCall, held: ToolResponse, given: ToolResponse, unread: Unread) -> None:
     """Adds a failure that a call states to its response; another result than that is a finding."""
     given.error = given.error or held.error
-    if held.response is not None and _decoded_own_results(held.response) != _decoded_own_results(
-        given.response
-    ):
+    if held.response is not None and decoded(held.response) != decoded(given.response):
         shown = repr((call.name or "")[:_LONGEST_NAME])
         unread.add(UNREAD, f"the call {shown} holds another result than its tool response", calls=True)
 

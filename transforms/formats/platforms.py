@@ -54,16 +54,12 @@ def _join_platforms(session_id: str, values: Sequence[JsonObject]) -> Conversati
         is_over = _step(trace, log)
     if inner:
         log.general.add("SubAgent", f"{inner} steps of collaborators are left out")
-    end = log.end({})
     first = parts[0]
-    return Conversation(
-        conversation_id=session_id,
-        source="bedrock_agents",
+    return log.conversation(
+        session_id,
+        "bedrock_agents",
         app_version=as_text(first.get("agentVersion")),
         start_time=as_text(first.get("eventTime")),
-        turns=log.close(end),
-        ended=end.ended,
-        ended_detail=end.detail,
         meta={key: first[key] for key in ("agentId", "agentAliasId") if key in first},
     )
 
@@ -164,19 +160,17 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
         last = position
         end = _add_row(row, log) or end
     first = values[0]
-    turns = log.close(end)
-    for place, before, position in leaps:
-        add_leap(turns[min(place, len(turns) - 1)], before, position, first=1)
-    return Conversation(
-        conversation_id=session_id,
-        source="dialogflow_cx",
+    made = log.conversation(
+        session_id,
+        "dialogflow_cx",
+        end,
         language=as_text(first.get("language_code")),
         start_time=as_text(first.get("request_time")),
-        turns=turns,
-        ended=end.ended,
-        ended_detail=end.detail,
         meta={key: first[key] for key in ("project_id", "agent_id") if key in first},
     )
+    for place, before, position in leaps:
+        add_leap(made.turns[min(place, len(made.turns) - 1)], before, position, first=1)
+    return made
 
 
 register_format(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from turnwise.schemas.conversation import ToolCall, ToolResponse, Turn, Usage, decoded_arguments
+from turnwise.schemas.conversation import Conversation, ToolCall, ToolResponse, Turn, Usage, decoded_arguments
 from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.endings import (
     UNKNOWN,
@@ -205,6 +205,27 @@ class Dialogue:
             return users_end(self.steps[-1][1])
         has_answer = self.last == "agent" and not self._is_silent
         return reasons_end((*its, stated_reason(record)), not has_answer, has_answer)
+
+    def conversation(
+        self, conversation_id: str, source: str, end: End | None = None, **fields: Any
+    ) -> Conversation:
+        """Returns the conversation; to be called once.
+
+        Args:
+            conversation_id: Its id.
+            source: Name of its format.
+            end: How it ended; None: as its last message says.
+            fields: Other fields of a conversation.
+        """
+        end = self.end({}) if end is None else end
+        return Conversation(
+            conversation_id=conversation_id,
+            source=source,
+            turns=self.close(end),
+            ended=end.ended,
+            ended_detail=end.detail,
+            **fields,
+        )
 
     def close(self, end: End) -> list[Turn]:
         """Returns the turns with their findings; to be called once."""
