@@ -32,16 +32,8 @@ from turnwise.transforms.formats.traces.containers import (
     langfuse_spans,
     langsmith_spans,
 )
-from turnwise.transforms.formats.traces.dialect import DIALECTS
-from turnwise.transforms.formats.traces.otlp import (
-    flat_spans,
-    is_otlp,
-    is_span,
-    is_span_list,
-    otlp_spans,
-    otlp_text_spans,
-)
-from turnwise.transforms.formats.traces.read_span import (
+from turnwise.transforms.formats.traces.dialect import (
+    DIALECTS,
     conversation_of,
     is_foreign,
     is_noise,
@@ -49,6 +41,14 @@ from turnwise.transforms.formats.traces.read_span import (
     looks_like_work,
     says_something,
     words_of,
+)
+from turnwise.transforms.formats.traces.otlp import (
+    flat_spans,
+    is_otlp,
+    is_span,
+    is_span_list,
+    otlp_spans,
+    otlp_text_spans,
 )
 from turnwise.transforms.formats.traces.span import PENDING, TraceSpan, of_service
 from turnwise.transforms.formats.traces.turns import STEPS, join_spans

@@ -32,15 +32,21 @@ from turnwise.transforms.formats.traces.calls import (
     turn_calls,
 )
 from turnwise.transforms.formats.traces.containers import PENDING
-from turnwise.transforms.formats.traces.lines import TurnLine, tries_again, turn_lines
-from turnwise.transforms.formats.traces.read_span import (
+from turnwise.transforms.formats.traces.dialect import (
     configured_version,
     environment_of,
     service_version,
     user_of,
 )
 from turnwise.transforms.formats.traces.span import CUT, TraceSpan, is_cut
-from turnwise.transforms.formats.traces.tree import SpanNode, span_tree, work_units
+from turnwise.transforms.formats.traces.tree import (
+    SpanNode,
+    TurnLine,
+    span_tree,
+    tries_again,
+    turn_lines,
+    work_units,
+)
 
 STRANGER = "UnreadUserText"
 _SHOWN, _MOST_SHOWN = 80, 3
