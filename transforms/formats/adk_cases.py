@@ -321,7 +321,14 @@ def turn_context(invocations: Sequence[Invocation]) -> JsonObject:
     """
     context: JsonObject = {
         APP_DETAILS: [_agents(invocation.app_details) for invocation in invocations],
-        GROUNDING: [_grounding(invocation.intermediate_data) for invocation in invocations],
+        GROUNDING: [
+            [
+                step.grounding_metadata
+                for step in _steps(invocation.intermediate_data)
+                if step.grounding_metadata
+            ]
+            for invocation in invocations
+        ],
     }
     return {key: by_turn for key, by_turn in context.items() if any(by_turn)}
 
@@ -333,10 +340,6 @@ def _agents(app: AppDetails | None) -> JsonObject | None:
         name: {"instructions": agent.instructions, "tool_declarations": agent.tool_declarations}
         for name, agent in app.agent_details.items()
     }
-
-
-def _grounding(data: IntermediateData | InvocationEvents | None) -> list[JsonObject]:
-    return [step.grounding_metadata for step in _steps(data) if step.grounding_metadata]
 
 
 def stated_app_version(state: JsonObject) -> str | None:

@@ -599,7 +599,8 @@ def _session_end(events: Sequence[AdkEvent]) -> End:
     An invocation ends with a final response, in google-adk's sense; where none followed the user's message or
     the agent's last call, the agent failed. A pending call of a long-running tool is no end.
     """
-    last = next((event for event in reversed(events) if _has_end_mark(event)), None)
+    last = next((e for e in reversed(events) if parts_of(e.content) or e.error_code or e.error_message
+                 or e.finish_reason or e.interrupted), None)  # fmt: skip
     if last is None:
         return UNKNOWN
     if last.error_code or last.error_message:
@@ -647,11 +648,6 @@ def _is_final(event: AdkEvent) -> bool:
     parts = parts_of(event.content)
     works = any(part.function_call or part.function_response for part in parts)
     return not works and (not parts or parts[-1].code_execution_result is None)
-
-
-def _has_end_mark(event: AdkEvent) -> bool:
-    told = event.content is not None and event.content.parts
-    return bool(told or event.error_code or event.error_message or event.finish_reason or event.interrupted)
 
 
 def _missing(event: AdkEvent) -> str | None:

@@ -16,7 +16,6 @@ from turnwise.schemas.conversation import (
     Conversation,
     GroundedAnswer,
     Problem,
-    Record,
     ToolCall,
     ToolResponse,
     Turn,
@@ -42,7 +41,7 @@ from turnwise.transforms.formats.endings import UNKNOWN, End, as_text, name_of, 
 from turnwise.transforms.formats.fields import Unread
 from turnwise.transforms.formats.messages.kinds import snake
 from turnwise.transforms.formats.messages.streams import stated
-from turnwise.transforms.formats.registry import Format, ReadSettings, register_format
+from turnwise.transforms.formats.registry import Format, register_format
 
 PLACEHOLDERS: Mapping[str, JsonValue] = {"startIndex": -1, "endIndex": -1}
 """Replacement for an unreadable offset, which is outside every text."""
@@ -262,12 +261,6 @@ def _is_session(record: JsonObject) -> bool:
     )
 
 
-def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conversation]:
-    # Imported late: runs that read no answers do not wait for the classes of messages.
-
-    return [answer_conversation(value, settings.answers)]
-
-
 register_format(
     Format(
         name="discovery_engine",
@@ -275,7 +268,7 @@ register_format(
         keys=("answerText", "citations", "references"),
         rank=90,
         recognises=lambda record: _is_session(record) or _is_reply(record) or _is_answer(record),
-        read_log=_read,
+        read_log=lambda value, record, settings: [answer_conversation(value, settings.answers)],
         has_rubrics=False,
     )
 )

@@ -12,7 +12,6 @@ from turnwise.schemas.case import EvalCase
 from turnwise.schemas.conversation import (
     APP_DETAILS,
     Conversation,
-    Expectation,
     ExpectedOutcome,
     ExpectedTurn,
     ToolCall,
@@ -251,13 +250,10 @@ def _turn(value: JsonObject) -> JsonObject:
 def _expected_turn(value: JsonObject) -> JsonObject:
     fields = _read_fields(value, ExpectedTurn)
     _repair_each(fields, call_fields, "tool_calls")
-    _repair_each(fields, _expectation, "expectations")
+    for expectation in fields.get("expectations") or ():
+        if isinstance(expectation, dict):
+            _repair(expectation, call_fields, "tool_call")
     return fields
-
-
-def _expectation(value: JsonObject) -> JsonObject:
-    _repair(value, call_fields, "tool_call")
-    return value
 
 
 def _outcome(value: JsonObject) -> JsonObject:
@@ -467,7 +463,9 @@ def _strict_case(value: JsonObject) -> EvalCase:
         is_stated = holder is None or expectation.wire is not None or getattr(expectation, holder) is not None
         if not is_stated:
             raise ValueError(f"{_WHAT}: an expectation of the kind {expectation.kind} needs {holder}")
-    for call in _calls(case, expectations):
+    stated = [call for turn in case.turns for call in turn.tool_calls or ()]
+    made = [e.tool_call for e in expectations if e.tool_call is not None]
+    for call in (*stated, *made, *(case.actions or ())):
         check_directives(call.args or {}, f"the call of {call.name}")
     texts = (*case.outputs, *case.evaluation_expectations, *(rubric.text for rubric in case.rubrics))
     if not all(map(str.strip, texts)):
@@ -492,12 +490,6 @@ def _expects_something(case: EvalCase) -> bool:
         case.final_session_state,
     )
     return any(of_turns) or case.actions is not None or any(of_whole)
-
-
-def _calls(case: EvalCase, expectations: list[Expectation]) -> list[ToolCall]:
-    stated = [call for turn in case.turns for call in turn.tool_calls or ()]
-    made = [e.tool_call for e in expectations if e.tool_call is not None]
-    return [*stated, *made, *(case.actions or ())]
 
 
 # Finds misspelt and unread keys in the expectations of canonical records.

@@ -250,7 +250,10 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[
     for own in _row_groups(rows):
         try:
             _check_begun_once(own.begun_at, "row")
-            found.append(_case(_golden_of_rows(own.rows), settings))
+            golden = _golden_of_rows(own.rows)
+            case = eval_case(dump_json(golden.evaluation), settings.ces)
+            case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
+            found.append(case)
         except ValueError as error:
             found.append(error)
     return found
@@ -290,12 +293,6 @@ def _check_begun_once(begun_at: Sequence[int], unit: str) -> None:
             f"the {unit}s {places} and {begun_at[-1]} have the same display_name: state it in the first row "
             "of an evaluation only, and another one for each evaluation"
         )
-
-
-def _case(golden: GoldenRows, settings: ReadSettings) -> EvalCase:
-    case = eval_case(dump_json(golden.evaluation), settings.ces)
-    case.unread = f"not read: {', '.join(golden.unread)}" if golden.unread else None
-    return case
 
 
 def _golden_of_rows(rows: Sequence[JsonObject]) -> GoldenRows:

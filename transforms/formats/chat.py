@@ -128,14 +128,12 @@ def _is_answer(message: JsonObject) -> bool:
 
 def words(message: JsonObject) -> str:
     """Returns the texts of a message, a refusal and the transcript of speech among them, one a line."""
-    content = message.get("content") or message.get("refusal") or _transcript(message.get("audio"))
+    content = (
+        message.get("content") or message.get("refusal") or as_object(message.get("audio")).get("transcript")
+    )
     if isinstance(content, list):
         return "\n".join(text for part in content if (text := _text(part)))
     return content if isinstance(content, str) else ""
-
-
-def _transcript(audio: JsonValue) -> JsonValue:
-    return audio.get("transcript") if isinstance(audio, dict) else None
 
 
 def _text(part: JsonValue) -> str | None:
@@ -178,12 +176,6 @@ def call_results(message: JsonObject) -> list[ToolResponse | None]:
 def _is_other(call: JsonValue) -> bool:
     """Returns whether an entry of `tool_calls` is of a type that is not read."""
     return isinstance(call, dict) and call.get("type") not in (None, "function", "tool_call", "custom")
-
-
-def _answer_value(message: JsonObject) -> JsonValue:
-    """Returns the response of a tool: an object, or the value of its JSON text, or the text."""
-    content = message.get("content")
-    return content if isinstance(content, dict) else decoded(words(message))
 
 
 def _unread_of(message: JsonObject, unread: Unread) -> None:
@@ -253,7 +245,8 @@ def read_messages(messages: list[JsonValue], log: Dialogue) -> None:
             log.user(words(message), message.get("timestamp"), zip(calls, own, strict=True))
         elif _is_answer(message):
             call_id, by_users = message.get("tool_call_id") or message.get("id"), message.get("requestor")
-            value, error = _answer_value(message), failure_mark(message)
+            content, error = message.get("content"), failure_mark(message)
+            value = content if isinstance(content, dict) else decoded(words(message))
             log.result(value, call_id, message.get("name"), error, by_user=by_users == "user")
         else:
             if not log.turns:

@@ -18,7 +18,7 @@ from turnwise.schemas.conversation import (
     Turn,
     decoded_arguments,
 )
-from turnwise.schemas.jsonio import JsonObject, JsonValue, json_structure
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.transforms.formats.fields import UNREAD, Unread
 from turnwise.transforms.formats.messages.streams import decoded, stated
 from turnwise.transforms.matching.calls import pair_responses
@@ -398,14 +398,9 @@ def _ces_tool(tool: JsonObject, kind: str) -> Iterator[ToolDeclaration]:
         fields["effect"] = "read"
     for name in dict.fromkeys(name for name in names if isinstance(name, str)):
         yield from _one({**fields, "name": name}, "ces")
-    schema = _decoded(details.get("openApiSchema"))
-    if isinstance(schema.get("paths"), dict):
+    schema = decoded(details.get("openApiSchema"))
+    if isinstance(schema, dict) and isinstance(schema.get("paths"), dict):
         yield from _operations(schema["paths"])
-
-
-def _decoded(text: JsonValue) -> JsonObject:
-    value = json_structure(text) if isinstance(text, str) else text
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: JsonValue) -> str | None:

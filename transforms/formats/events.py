@@ -99,12 +99,14 @@ def may_hold_groups(input_format: str) -> bool:
 
 def in_order(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:
     """Returns events by turn index, then time, then place in their source."""
-    return sorted(events, key=_order)
-
-
-def _order(event: ConversationEvent) -> tuple[int, float, tuple[str, int, int]]:
-    time = event.event_time
-    return event.turn_index, -inf if time is None else time, _place(event)
+    return sorted(
+        events,
+        key=lambda event: (
+            event.turn_index,
+            -inf if event.event_time is None else event.event_time,
+            _place(event),
+        ),
+    )
 
 
 def distinct(events: Iterable[ConversationEvent]) -> list[ConversationEvent]:

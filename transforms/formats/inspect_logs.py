@@ -24,10 +24,6 @@ _ATTACHED = "attachment://"
 _STEPLESS = ("reasoning", "data")
 
 
-def _is_log(record: JsonObject) -> bool:
-    return isinstance(record.get("samples"), list) and isinstance(record.get("eval"), dict)
-
-
 def _read(value: JsonValue, record: Record, settings: ReadSettings) -> Sequence[Conversation | ValueError]:
     found: list[Conversation | ValueError] = []
     for sample in objects(as_object(value).get("samples"), "samples"):
@@ -143,7 +139,9 @@ register_format(
         keys=("eval", "samples", "version"),
         help="logs of Inspect (`.eval` and `.json`), a conversation a sample",
         rank=22,
-        recognises=_is_log,
+        recognises=lambda record: (
+            isinstance(record.get("samples"), list) and isinstance(record.get("eval"), dict)
+        ),
         read_log=_read,
         has_rubrics=False,
     )

@@ -218,10 +218,6 @@ def _states_calls(held: JsonValue, mapped: MappedRecord) -> bool:
     return "tool_calls" in held or ("content" in held and (has_place or mapped.holds(held)))
 
 
-def _place(value: JsonObject) -> tuple[str, int]:
-    return str(value[PART]["conversation_id"]), -1
-
-
 def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     parts = [value[PART] for value in values]
     orders = [part["order"] for part in parts]
@@ -344,7 +340,7 @@ register_format(
         help="parts of conversations, by the mapping of the config",
         rank=190,
         recognises=lambda record: isinstance(record.get(PART), dict),
-        events=EventReader(place=_place, join=_join),
+        events=EventReader(place=lambda value: (str(value[PART]["conversation_id"]), -1), join=_join),
         has_rubrics=False,
     )
 )

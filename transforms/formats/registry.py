@@ -127,14 +127,6 @@ CaseFunction: TypeAlias = Callable[
 ]
 
 
-def _none(value: JsonObject) -> JsonValue:
-    return None
-
-
-def _no_group(value: JsonObject) -> str:
-    return ""
-
-
 class EventReader(Struct, frozen=True, kw_only=True):
     """Functions that read and join the events of a format.
 
@@ -160,9 +152,9 @@ class EventReader(Struct, frozen=True, kw_only=True):
     place: Callable[[JsonObject], tuple[str, int]]
     join: Callable[[str, Sequence[JsonObject]], Conversation]
     is_end: Test = lambda value: False
-    own_id: Callable[[JsonObject], JsonValue] = _none
+    own_id: Callable[[JsonObject], JsonValue] = lambda value: None
     is_checked: bool = False
-    group: Callable[[JsonObject], str] = _no_group
+    group: Callable[[JsonObject], str] = lambda value: ""
     lend: Callable[[str, Sequence[bytes]], Sequence[Lent]] | None = None
 
 

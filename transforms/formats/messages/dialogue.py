@@ -269,11 +269,8 @@ def added(one: Usage | None, other: Usage | None) -> Usage | None:
         return one or other
     names = Usage.__struct_fields__
     pairs = {name: (getattr(one, name), getattr(other, name)) for name in names}
-    return Usage(**{name: _sum(*pair) for name, pair in pairs.items()})
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return one if other is None else other if one is None else one + other
+    known = {name: [count for count in pair if count is not None] for name, pair in pairs.items()}
+    return Usage(**{name: sum(counts) if counts else None for name, counts in known.items()})
 
 
 def _name(turn: Turn) -> None:

@@ -111,7 +111,10 @@ _SERVER = part_types(LANGCHAIN_PARTS, HOSTED, RESULT)
 
 
 def _agent(message: JsonObject, log: Dialogue) -> None:
-    log.agent(_words(message, log, True) or _refusal_of(message))
+    # Integrations keep a refusal, and the transcript of speech, apart from an empty content.
+    kwargs = as_object(message.get("additional_kwargs"))
+    heard = kwargs.get("refusal") or as_object(kwargs.get("audio")).get("transcript")
+    log.agent(_words(message, log, True) or as_text(heard) or "")
     calls = list(objects(message.get("tool_calls"), "tool_calls"))
     for call in calls:
         args = call.get("args", call.get("arguments"))
@@ -244,12 +247,6 @@ def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject
 _REASONS = ("finish_reason", "stop_reason", "stopReason")
 
 
-def _refusal_of(message: JsonObject) -> str:
-    """Returns a refusal or the transcript of speech, which integrations keep apart from an empty content."""
-    extra = as_object(message.get("additional_kwargs"))
-    return as_text(extra.get("refusal") or as_object(extra.get("audio")).get("transcript")) or ""
-
-
 def _add_usage(message: JsonObject, log: Dialogue) -> None:
     """Adds the tokens of a message, which older versions keep in the metadata of the response."""
     usage, about = as_object(message.get("usage_metadata")), as_object(message.get("response_metadata"))
@@ -336,15 +333,13 @@ def _conversation(snapshot: JsonObject, earlier: Sequence[JsonObject], name: str
     read_half(LANGCHAIN, snapshot, log)
     if any(steps != log.steps[: len(steps)] for steps in map(_steps, earlier)):
         log.general.add("OtherBranch", _BRANCH, calls=True)
-    log.failure = _failure(snapshot)
-    return conversation(LANGCHAIN, log, snapshot, name)
-
-
-def _failure(snapshot: JsonObject) -> JsonValue:
-    """Returns the error of a task that the snapshot still holds, so that its graph stopped there."""
+    # The graph stopped at a task whose error the snapshot still holds.
     tasks = snapshot.get("tasks")
-    given = tasks if isinstance(tasks, list) else []
-    return next((each["error"] for each in given if isinstance(each, dict) and each.get("error")), None)
+    errors = (
+        (task.get("error") for task in tasks if isinstance(task, dict)) if isinstance(tasks, list) else ()
+    )
+    log.failure = next(filter(None, errors), None)
+    return conversation(LANGCHAIN, log, snapshot, name)
 
 
 def _join(thread: str, values: Sequence[JsonObject]) -> Conversation:

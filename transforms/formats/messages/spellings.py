@@ -256,7 +256,9 @@ def read_message(value: JsonObject, role: str) -> list[SpanMessage]:
     elif kind in _EXECUTED and isinstance(value.get("content"), list):
         found.results += [result_of(each) for each in value["content"] if isinstance(each, dict)]
     elif found.role == TOOL and not isinstance(value.get("parts"), list) and not _has_results(value):
-        found.results.append(_tool_result(value))
+        result, name = result_of({**value, "name": value.get("name")}), value.get("name")
+        result.name = name if isinstance(name, str) else None
+        found.results.append(result)
     else:
         _add_content(found, value)
     found.keys += [name for name, item in value.items() if name not in _KEYS and may_hold_work(name, item)]
@@ -359,12 +361,6 @@ def _is_block(value: JsonObject) -> bool:
         return len(value) == 1
     names_call = "name" in value and not value.keys().isdisjoint(("input", "args", "arguments"))
     return _is_known(kind) or is_work(kind) or names_call
-
-
-def _tool_result(value: JsonObject) -> MessageResult:
-    found = result_of({**value, "name": value.get("name")})
-    name = value.get("name")
-    return MessageResult(found.response, found.id, name if isinstance(name, str) else None, found.error)
 
 
 def _has_results(value: JsonObject) -> bool:
@@ -526,11 +522,8 @@ def _outputs(record: JsonObject) -> JsonValue:
     found = [record.get(key) for key in _OUTPUTS]
     if messages_in(record)[0] == ATTRIBUTES[0]:
         found.append(decoded(record.get(ATTRIBUTES[1])))
-    return next((each for each in found if _is_output(each)), None)
-
-
-def _is_output(value: JsonValue) -> bool:
-    return isinstance(value, list) and any(isinstance(each, dict) and _fits(each) for each in value)
+    lists = (each for each in found if isinstance(each, list))
+    return next((each for each in lists if any(isinstance(one, dict) and _fits(one) for one in each)), None)
 
 
 def _read_messages(messages: list[JsonValue], log: Dialogue) -> None:

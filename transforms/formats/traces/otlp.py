@@ -314,7 +314,7 @@ def _flat_span(held: JsonObject) -> TraceSpan:
     scope, resource = first_of(held, _FLAT_SCOPES), loaded(first_of(held, _FLAT_RESOURCES))
     parent = first_of(held, _PARENTS) or held.get("parentSpanContext")
     parent = first_of(parent, _ID) if isinstance(parent, dict) else parent
-    start = as_nanos(first_of(held, _STARTS))
+    start, length = as_nanos(first_of(held, _STARTS)), held.get("Duration")  # of ClickHouse, in nanoseconds
     events = loaded(first_of(held, _EVENTS))
     attributes = loaded(first_of(held, _ATTRIBUTES))
     inner = stated(resource).get("attributes", resource) if isinstance(resource, dict) else {}
@@ -324,7 +324,8 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         parent=as_id(parent),
         name=as_text(first_of(held, _FLAT_NAMES)) or "",
         start=start,
-        end=as_nanos(first_of(held, _ENDS)) or _with_length(start, held.get("Duration")),
+        end=as_nanos(first_of(held, _ENDS))
+        or (start + length if start and isinstance(length, int) and length >= 0 else 0),
         attributes={**kind_beside(held), **dotted(attributes)},
         events=[_event(each) for each in events if isinstance(each, dict)]
         if isinstance(events, list)
@@ -337,11 +338,6 @@ def _flat_span(held: JsonObject) -> TraceSpan:
         resource=key_values(inner),
         dropped=dropped_count(held),
     )
-
-
-def _with_length(start: int, length: JsonValue) -> int:
-    """Returns the end by ClickHouse's duration in nanoseconds."""
-    return start + length if start and isinstance(length, int) and length >= 0 else 0
 
 
 def _context(held: JsonObject) -> JsonObject:

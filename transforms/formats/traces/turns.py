@@ -76,14 +76,19 @@ def _line_turn(line: TurnLine, index: int) -> Turn:
         tool_responses=responses,
         agent_messages=texts,
         transfers=transfers(line, calls),
-        spans=_timed_spans([*models, *line.tools]),
+        spans=[
+            _timed(node)
+            for node in sorted([*models, *line.tools], key=lambda node: node.order)
+            if _is_timed(node)
+        ],
         model_ms=_total_ms(models),
         tool_ms=_total_ms(line.tools),
         inference_calls=len(models) or None,
         usage=_usage(models),
     )
     _add_times(turn, line)
-    _add_losses(line, calls, turn)
+    for unread in (_cut(line, calls, turn), _dropped(line), _pending(line)):
+        unread.add_to(turn)
     _findings(line, calls).add_to(turn)
     return turn
 
@@ -206,7 +211,7 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     end = _end(lines[-1])
     conversation = Conversation(
         conversation_id=conversation_id,
-        source=_source(nodes),
+        source=f"spans ({', '.join(sorted({name for node in nodes for name in node.step.dialects}))})",
         app_version=_version(nodes, steps),
         user_id=next(filter(None, (user_of(node.span) for node in nodes)), None),
         start_time=_rfc3339_of(min((node.span.start for node in nodes if node.span.start), default=0)),
@@ -222,11 +227,6 @@ def join_spans(conversation_id: str, spans: Sequence[TraceSpan]) -> Conversation
     _add_unread_join(nodes, turns)
     check_calls(turns)
     return conversation
-
-
-def _source(nodes: Sequence[SpanNode]) -> str:
-    names = sorted({name for node in nodes for name in node.step.dialects})
-    return f"spans ({', '.join(names)})"
 
 
 def _version(nodes: Sequence[SpanNode], steps: Sequence[SpanNode]) -> str | None:
@@ -436,10 +436,6 @@ def _work_ms(nodes: Sequence[SpanNode]) -> float | None:
     return length(total / _MS) if total else None
 
 
-def _order(node: SpanNode) -> tuple[int, int, str, str]:
-    return node.order
-
-
 def _is_timed(node: SpanNode) -> bool:
     return 0 < node.span.start <= node.span.end
 
@@ -465,24 +461,12 @@ def _total_ms(nodes: Sequence[SpanNode]) -> float | None:
     return length(sum(lengths) / _MS) if any(lengths) and len(lengths) == len(nodes) else None
 
 
-def _timed_spans(nodes: Sequence[SpanNode]) -> list[TimedSpan]:
-    """Returns the calls of models and tools that state their times, in order."""
-    return [_timed(node) for node in sorted(nodes, key=_order) if _is_timed(node)]
-
-
 # What was lost of a trace on its way: cut off, dropped, or not in the export.
 
 MISSING_PARENT, MISSING_SPAN, UNFINISHED = "MissingParent", "MissingSpan", "UnfinishedRun"
 _CUT = "an attribute of a span that holds messages in JSON is cut off, and is not read"
 _CUT_ARGS = "the arguments of a call are JSON that is cut off"
 _CUT_RESULT = "the result of a call is JSON that is cut off"
-
-
-def _add_losses(line: TurnLine, calls: Sequence[TurnCall], turn: Turn) -> None:
-    """Adds to a turn what limits of the exporter took away of it."""
-    _cut(line, calls, turn).add_to(turn)
-    _dropped(line).add_to(turn)
-    _pending(line).add_to(turn)
 
 
 def _dropped(line: TurnLine) -> Unread:

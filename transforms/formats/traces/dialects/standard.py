@@ -342,7 +342,12 @@ def _reply(held: JsonObject) -> list[SpanMessage] | None:
         found = first_of_several(found)
     # Empty arguments are left out.
     stated = (
-        _stated_hosted(held)
+        {
+            call.id: call.args
+            for message in _value(held, "output", AGENT) or ()
+            for call in message.calls
+            if call.is_hosted
+        }
         if any(call.name in HOSTED for each in found or () for call in each.calls)
         else {}
     )
@@ -370,12 +375,6 @@ def _choices(reply: JsonValue) -> int:
     """Returns how many alternatives a model's reply holds."""
     held = (reply.get("choices") or reply.get("candidates")) if isinstance(reply, dict) else None
     return len(held) if isinstance(held, list) else 1
-
-
-def _stated_hosted(held: JsonObject) -> dict[str | None, JsonValue]:
-    """Returns the arguments of hosted tools by call, which stand in the reply alone."""
-    messages = _value(held, "output", AGENT) or []
-    return {call.id: call.args for each in messages for call in each.calls if call.is_hosted}
 
 
 def _automatic(held: JsonObject) -> list[SpanMessage] | None:
