@@ -43,8 +43,7 @@ _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _NORWAY = "NO"
 """In capitals it may be false or the code of a country."""
 _CAMEL_CASE = re.compile(r"[a-z]{2,}(?:[A-Z][a-z0-9]+)+")
-_DECIMAL_COMMA = re.compile(r"(\D{0,4}\d{1,3}(?:[. '’]?\d{3})*),(\d{1,2})(\D{0,5})")
-_THREE_AT_THE_END = re.compile(r"\D*\d{1,3}[.,]\d{3}\D*")
+_DECIMAL_COMMA = re.compile(r"(\D{0,4}\d{1,3}(?:[. '’]?\d{3})*),(\d\d)(\D{0,5})")
 Prose = Literal["unmet", "met", "ignored", "free"]
 """How prose counts that only a judge can compare: as different or as the same. Ignored: any prose is equal to
 any other, but not commands, code and the like; free: these too."""
@@ -237,12 +236,11 @@ def _compare_scalars(left: JsonValue, right: JsonValue, name: str) -> Likeness:
         return "same" if texts[0].strip() == texts[1].strip() else "different"
     first, second = _amount(left), _amount(right)
     if first and second:
-        if _may_be_thousands(left, second.value) or _may_be_thousands(right, first.value):
-            return "unclear"
-        is_open = bool(first.currency) != bool(second.currency)
-        return "different" if not same_amount(first, second) else "unclear" if is_open else "same"
+        if same_amount(first, second):
+            return "same" if bool(first.currency) == bool(second.currency) else "unclear"
+        return "unclear" if _may_be(left, second) or _may_be(right, first) else "different"
     likeness = likeness_of_dates(_dates(left, first), _dates(right, second))
-    if likeness == "different" and (first or second) and _lacks_unit(left, right):
+    if likeness == "different" and (_may_be(left, second) or _may_be(right, first)):
         return "unclear"
     if likeness != "different" or texts is None:
         return "same" if plain(left) == plain(right) else likeness
@@ -256,8 +254,11 @@ def _compare_short_texts(left: str, right: str, name: str) -> Likeness:
         return "unclear" if _CAMEL_CASE.fullmatch(left) or _CAMEL_CASE.fullmatch(right) else "same"
     if _spelled(left) == _spelled(right) or ((code := _code(left)) is not None and code == _code(right)):
         return "same"
-    likeness = compare_texts(left, right, name)
-    return "different" if likeness == "unclear" and not may_be_forms(left, right) else likeness
+    if " " in f"{left}{right}" or not left.isascii():
+        likeness = compare_texts(left, right, name)
+        if likeness != "unclear":
+            return likeness
+    return "unclear" if may_be_forms(left, right) else "different"
 
 
 def _may_spell_moment(text: str) -> bool:
@@ -278,20 +279,18 @@ def _amount(value: JsonValue) -> Amount | None:
     return amount(value if comma is None else re.sub(r"(?<=\d)\D", "", comma[1]) + "." + comma[2] + comma[3])
 
 
-def _may_be_thousands(value: JsonValue, other: float) -> bool:
-    """Returns whether a text is another number with the other separators: `1.250` may be 1250."""
-    number = amount(value) if isinstance(value, str) and _THREE_AT_THE_END.fullmatch(value) else None
-    return number is not None and other in (1_000 * number.value, number.value / 1_000)
-
-
-def _lacks_unit(left: JsonValue, right: JsonValue) -> bool:
-    """Returns whether one value is a number and the other the same number with words (`5`, `5 kg`)."""
-    number, text = (
-        (amount(left), right) if isinstance(right, str) and amount(right) is None else (amount(right), left)
+def _may_be(value: JsonValue, number: Amount | None) -> bool:
+    """Returns whether a text may state a number with words or other separators (`5 kg`, `1.250`)."""
+    if number is None or not isinstance(value, str) or value.isdecimal() or len(value) > _LONGEST_MOMENT:
+        return False
+    stated = [read_passage(value, language).mentions for language in (None, "de")]
+    return any(
+        len(found) == 1
+        and found[0].amount is not None
+        and not found[0].is_denied
+        and same_amount(found[0].amount, number)
+        for found in stated
     )
-    found = read_passage(text, None).mentions if isinstance(text, str) else []
-    stated = found[0].amount if len(found) == 1 and not found[0].is_denied else None
-    return number is not None and stated is not None and stated.value == number.value
 
 
 _SIGNED = re.compile(r"(?:^|\W|UTC|GMT)-\d|^\(\d+\)$", re.IGNORECASE)

@@ -12,8 +12,10 @@ from turnwise.transforms.effects.call_values import ValueVerdict, is_plain_word,
 from turnwise.transforms.effects.mentions import Mention, normalized, read_passage
 from turnwise.transforms.effects.prose_values import (
     NUMBERS_IN_WORDS,
+    STREETS,
     addresses_in,
     codes_in,
+    compact,
     compare_codes,
     spell_alike,
     without_codes,
@@ -103,10 +105,11 @@ def _is_german(text: str, found: Sequence[str]) -> bool:
 _PHRASE = FUNCTION_WORDS | NUMBERS_IN_WORDS.keys() | {"no", "not", "nicht", "kein", "keine"}
 
 _EXACT_NAMES = word_set(
-    "cmd column command cron expr expression field file filename filepath formula id identifier",
-    "key hash login passphrase passwd password path pattern regex regexp script secret selector shell slug",
-    "sql token uri url username variable xpath",
+    "bucket cmd column command cron expr expression field file filename filepath formula handle hash id",
+    "identifier key login namespace passphrase passwd password path pattern regex regexp repo repository",
+    "script secret selector shell slug sql token uri url username variable xpath",
 )
+_CODE_NAMES = word_set("code snippet source")
 _IN_ORDER = word_set(
     "arg argv argument cmd command direction instruction procedure queue ranking route sequence stage step",
     "waypoint",
@@ -140,11 +143,12 @@ _PROSE_SIGN = re.compile(
     r"|\w\.[a-z]\w{0,4}[,;:\"')]*$",
     re.IGNORECASE,
 )
-_SOFT_SIGN = re.compile(r"(?<!\S)[+&/=<>|](?!\S)|\w;(?!\S)|\$[a-z_]", re.IGNORECASE)
+_SOFT_SIGN = re.compile(r"(?<!\S)[+&/=<>|](?!\S)|[\w)+-];(?!\S)|\$[a-z_]", re.IGNORECASE)
 """Signs of code that prose has, too: they count only beside others."""
 _NOT_A_SIGN = re.compile(r"[$#]\s?\d\S*|</?[a-z][^<>]{0,200}>|[\"“”]")
 _PATH = re.compile(
-    r"(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}",
+    r"(?:[a-z][\w+.-]*://|\.{0,2}/|~/|[a-z]:\\)\S*|[\w.-]+(?:/[\w.-]+){2,}|\S*/\S*\.[a-z]\w{0,4}"
+    r"|--?[a-z][\w-]*(?:=\S*)?",
     re.IGNORECASE,
 )
 _LONGEST_PATH = 1_000
@@ -187,12 +191,13 @@ def is_structured(text: str, name: str = "") -> bool:
         bare = bare.replace(address, " ")
     tokens = bare.split()
     signs = sum(_PROSE_SIGN.search(token) is not None for token in tokens)
-    soft = len(_SOFT_SIGN.findall(bare)) if signs else 0
+    soft = len(_SOFT_SIGN.findall(bare))
     first = tokens[0] if len(tokens) > 1 else ""
     is_shell = signs or "$" in bare or all(map(str.isdecimal, tokens[1:]))
     if first in _COMMANDS or (first in _MAY_BE_COMMANDS and is_shell):
         return True
-    if _last_word(name).removesuffix("s") in _EXACT_NAMES:
+    word = _last_word(name).removesuffix("s")
+    if word in _EXACT_NAMES or (word in _CODE_NAMES and soft):
         return signs > 0 or not may_be_reworded(text)
     return len(tokens) > 1 and signs > 0 and signs + soft >= _SIGNS_IN_CODE * len(tokens)
 
@@ -290,8 +295,12 @@ def may_be_forms(expected: str, actual: str) -> bool:
     """Returns whether phrases have the same words but for order and endings, or one compounds the other's.
 
     As `flight delay` and `delayed flight`, or `Flugverspätung` and `Flug verspätet`. Phrases with digits or
-    signs have none in common, and neither have names.
+    signs have none in common, and neither have names, but `2 days` may be `48 hours`.
     """
+    texts = (mark_named_values(spell_alike(text), {}) for text in (expected, actual))
+    units, other_units = (set(_UNIT.findall(text)) for text in texts)
+    if units and other_units and units != other_units:
+        return True
     if not (_ONLY_WORDS.fullmatch(expected.strip()) and _ONLY_WORDS.fullmatch(actual.strip())):
         return False
     left, right = (
@@ -377,7 +386,7 @@ _DETERMINERS = {
 """Language -> determiners and polite words, which change nothing where one text leaves them out."""
 _DROPPED = re.compile(
     r"(?<=[^\W\d_])-(?=[^\W_])"
-    r"|[.,;:!…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
+    r"|[.,;:!¿¡…。、，！；：・「」『』“”„‟\"'‘’«»()\[\]（）【】–—`*]+"
 )
 _CHARACTER = f"[{CHARACTER_SCRIPTS}{UNSPACED_SCRIPTS}]"
 _PROSE_TOKEN = re.compile(rf"{_CHARACTER}|(?:(?!{_CHARACTER})[^\W_])+(?:['’][^\W_]+)*|[^\w\s]|_")
@@ -385,6 +394,7 @@ _NAME = re.compile(r"(?<=[^\W_] )[A-Z][\w-]+")
 _NO_NAMES = word_set("mr mrs ms miss dr prof sir madam monsieur madame señor señora herr frau herrn")
 _THOUSANDS = re.compile(r"\d[.,'’ ]\d{3}(?!\d)")
 _MARKED = re.compile(r"zq(month|weekday|unit|half)\d\d")
+_UNIT = re.compile(r"zqunit\d\d")
 _ONES = word_set("one ein eine einen einem einer un une una uno um uma 한 一")
 
 
@@ -416,7 +426,7 @@ class _TextValue(NamedTuple):
         if self.kind == other.kind and self.kind != "code":
             return False
         if "code" in (self.kind, other.kind):
-            short, long = sorted((_compact(self.spelled), _compact(other.spelled)), key=len)
+            short, long = sorted((compact(self.spelled), compact(other.spelled)), key=len)
             in_parts = sorted(self.parts) == sorted(other.parts)
             is_end = long.endswith(short) or ("number" in (self.kind, other.kind) and long.startswith(short))
             is_part = (len(short) > 2 and is_end) or short.lstrip("0") == long.rstrip(
@@ -455,10 +465,6 @@ _VERSION = re.compile(
     r"(?i)(\b(?:v|ver|version|release|build|update|chapter|kapitel|chapitre|section|abschnitt|python|java|ios"
     r"|android|macos|ubuntu)\.? ?)(\d+(?:\.\d+)+)"
 )
-
-
-def _compact(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
 
 
 class _TextReading:
@@ -520,7 +526,7 @@ def _apart(tokens: Sequence[object], language: str) -> tuple[list[object], list[
     for token in tokens:
         if token in determiners:
             gaps[-1].append(token)
-        elif token not in articles:
+        elif token not in articles or (len(tokens) == 2 and _is_value(tokens[1])):  # not in `A 1`
             kept.append(token)
             gaps.append([])
     return kept, gaps
@@ -531,20 +537,18 @@ def _are_replaced(wanted: Sequence[object], made: Sequence[object]) -> bool:
     apart = [pair for pair in zip(wanted, made, strict=False) if pair[0] != pair[1]]
     if len(wanted) != len(made) or not any(map(_is_value, (token for pair in apart for token in pair))):
         return False
-    if any(_may_be_one_day(*pair) for pair in apart):
+    if any(_may_be_one(*pair) for pair in apart):
         return False
     return all(token in _ONES or _is_value(token) for pair in apart for token in pair)
 
 
-def _may_be_one_day(one: object, other: object) -> bool:
-    """Returns whether the keys of two dates differ or not by the order of day and month in one of them."""
-    if (
-        not (isinstance(one, tuple) and isinstance(other, tuple))
-        or one[0] != "date"
-        or len(one) == len(other)
-    ):
+def _may_be_one(one: object, other: object) -> bool:
+    """Returns whether two keys may be one value: dates by the order of day and month, `1,000` and `1.000`."""
+    if not (isinstance(one, tuple) and isinstance(other, tuple)):
         return False
-    return bool({*one[1:]} & {*other[1:]})
+    if one[0] == other[0] == "date":
+        return len(one) != len(other) and bool({*one[1:]} & {*other[1:]})
+    return "date" not in (one[0], other[0]) and one[0] in (1_000 * other[0], other[0] / 1_000)
 
 
 def _is_value(token: object) -> bool:
@@ -626,10 +630,6 @@ _PERSONS = word_set(
     "guest passenger customer person recipient attendee patient contact user client surname first last full"
 )
 _KINDS = word_set("ending class room seat size shipping delivery color colour meal")
-_SHORT = {
-    **{"st": "street", "ave": "avenue", "rd": "road", "blvd": "boulevard", "ln": "lane", "dr": "drive"},
-    **{"apt": "apartment", "ct": "court", "pl": "place", "sq": "square", "hwy": "highway", "ste": "suite"},
-}
 _LEAST_SUFFIX, _LEAST_LONG = 4, 7
 
 
@@ -743,7 +743,7 @@ def _folded(word: str) -> str:
 
 def _is_alike(left: str, right: str) -> bool:
     """Returns whether two words are equal, with `ue` for `ü` and `st` for `street`."""
-    return _SHORT.get(left, left) == _SHORT.get(right, right) or _plain(left) == _plain(right)
+    return STREETS.get(left, left) == STREETS.get(right, right) or _plain(left) == _plain(right)
 
 
 def _plain(word: str) -> str:

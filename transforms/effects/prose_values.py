@@ -52,7 +52,7 @@ _DATES = [
     )
 ]
 _TIMES = [
-    re.compile(pattern)
+    re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?P<half>午前|午後|上午|下午|오전|오후)?\s?(?P<h>\d{1,2})\s?[時时点시](?![間间간])"
         r"(?:\s?(?:(?P<n>\d{1,2})\s?[分분]|(?P<thirty>[半반])))?",
@@ -321,13 +321,14 @@ def is_named(identifier: str, text: str) -> bool:
         return any(wanted == value.strip(_AROUND) for value in text.split(" | "))
     if re.search(rf"{before}{re.escape(wanted)}(?![a-z0-9])", text):
         return True
-    found = set(map(_joined, _IDENTIFIER.findall(text)))
+    found = set(map(compact, _IDENTIFIER.findall(text)))
     codes = codes_in(wanted) if " " in wanted else []
-    return _joined(wanted) in found or (bool(codes) and found.issuperset(codes))
+    return compact(wanted) in found or (bool(codes) and found.issuperset(codes))
 
 
-def _joined(identifier: str) -> str:
-    return "".join(filter(str.isalnum, identifier))
+def compact(text: str) -> str:
+    """Returns the letters and digits of a text, in lower case."""
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 # Compares the numbers and amounts of money that an agent states with those of a call.
@@ -564,6 +565,7 @@ NUMBERS_IN_WORDS = {
     },
     **{f"{unit}hundert": 100 * value for value, unit in enumerate(_GERMAN_UNITS, 1)},
     **{word: value for value, word in enumerate(_TWENTIES.split(), 21)},
+    "veintiún": 21,
     "one": 1,
     "hundert": 100,
 }
@@ -701,10 +703,12 @@ def _value(words: list[str]) -> int:
 
 # Writes texts that may be spelled in several ways in one of them.
 
-_STREETS = {
+STREETS = {
     **{"st": "street", "ave": "avenue", "rd": "road", "blvd": "boulevard", "ln": "lane", "dr": "drive"},
-    **{"ct": "court", "pl": "place", "sq": "square", "hwy": "highway", "str": "strasse"},
+    **{"apt": "apartment", "ct": "court", "pl": "place", "sq": "square", "hwy": "highway", "ste": "suite"},
+    "str": "strasse",
 }
+"""Abbreviation of a part of an address -> the word."""
 _OUR = (
     "arm|behavi|cand|clam|col|demean|endeav|fav|flav|harb|hon|hum|lab|neighb|od|parl|rig|rum|sav|splend|tum"
     "|val|vap|vig"
@@ -736,37 +740,60 @@ _SPELLINGS = [
         # 1.5 hours, ranges
         (r"\b(?:anderthalb|eineinhalb)\b", "1.5"),
         (r"(?<!\S)(?:an?|une?|una|1) (\w+) (?:and a half|et demie?|y medi[ao])\b", r"1.5 \1"),
-        (r"(?<![\d.,])(\d{1,3})(?: and a half| ?½|einhalb)(?!\w)", r"\1.5"),
+        (r"(?<![\d.,])(\d{1,3})(?: and a half| ?½)(?!\w)", r"\1.5"),
         (r"(?<!\S)half an? (\w+)", r"0.5 \1"),
         (r"(?<![\d.,])(\d{1,3})( ?(?:時間|시간|か月|ヶ月|개월|小时)) ?[半반]", r"\1.5\2"),
         (r"(?<![\w#])#(?=[\w-]*\d)", ""),
-        (r"(?<![\w-])(?!UTC|GMT)((?-i:[A-Z]){1,4})-(?=\d{2,}(?![\w-]))", r"\1"),
-        (r"(?<=\d),(?=\d\d? ?(?:€|%|eur\b|euros?\b|chf\b|prozent\b))", "."),
+        (
+            rf"(?<![\w-])(?!(?:UTC|GMT|{CURRENCY_CODES.pattern})-)((?-i:[A-Z]){{1,4}})-(?=\d{{2,}}(?![\w-]))",
+            r"\1",
+        ),
+        (r"(?<![\w-])(\d{1,4})-(?=(?-i:[a-z]{3}))", r"\1 "),
+        (
+            r"(?<![\d.,])(\d{1,9}),(?=\d\d? ?(?:[€%]|(?:eur|euros?|chf|prozent|kg|km|[gml]|liter|litres?"
+            r"|litros?|meter|stunden|heures?|horas?|tage|jours|d[ií]as)\b))",
+            r"\1.",
+        ),
+        (r"(?<=\d:\d\d) ?Uhr\b", ""),
     )
 ]
-_STREET = re.compile(rf"(?<=\w )({'|'.join(_STREETS)})\b\.?(?=\s*(?:$|[,;\d]))", re.IGNORECASE)
+_STREET = re.compile(rf"(?<=\w )({'|'.join(STREETS)})\b\.?(?=\s*(?:$|[,;\d]))", re.IGNORECASE)
 _RANGE = re.compile(
-    r"(?<![\w.,/:-])(\d{1,3})(?:[-–~〜]| [-–~〜] | ?(?:to|bis|à|から|에서|到) ?)"
+    r"(?a)(?<![\w.,/:-])(\d{1,3})(?:[-–~〜]| [-–~〜a] | ?(?:to|bis|à|から|에서|到) ?)"
     r"(?=(\d{1,3})(?![\w/:-]|[.,]\d))"
 )
-_PHONE = re.compile(r"(?<![\w.,/-])(?:\+|00)?\(?\d(?:[ ()./-]{0,2}\d){7,15}(?![\w/-]|[.,]\d)")
+_PHONE = re.compile(r"(?a)(?<![\w.,/-])(?:\+|00)?\(?\d(?:[ ()./-]{0,2}\d){7,15}(?![\w/:-]|[.,]\d)")
+_DECIMALS_OR_DATE = re.compile(r"\d+\.\d+$|\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d\d)\b")
 _US_PHONE = re.compile(r"\(?\d{3}\)?[ .-]{1,2}\d{3}[ .-]\d{4}|(?:\d{4}[ -]){3}\d{4}")
 
 
+@lru_cache(maxsize=512)
 def spell_alike(text: str) -> str:
     """Writes a text in one of several spellings that mean the same.
 
     Numbers in digits, English as in the United States, titles and streets in full, ranges as `5 to 10`, phone
     and card numbers without spaces, codes without signs (`#W-123`).
     """
-    text = _PHONE.sub(_without_gaps, with_digits(normalize("NFKC", text)))
+    text = with_digits(re.sub(r"(?<=\w)einhalb\b", " and a half", normalize("NFKC", text)))
+    text = _PHONE.sub(_without_gaps, text)
+    for pattern in (_TIMES[0], _TIMES[3]):
+        text = pattern.sub(_clock, text)
     for found, written in _SPELLINGS:
         text = found.sub(written, text)
-    text = _STREET.sub(lambda found: _STREETS[found[1].lower()], text)
+    text = _STREET.sub(lambda found: STREETS[found[1].lower()], text)
     return _RANGE.sub(lambda found: f"{found[1]} to " if int(found[1]) < int(found[2]) else found[0], text)
+
+
+def _clock(found: re.Match[str]) -> str:
+    """Writes a time after noon, or of which half of the day it is in, as `14:00`; `2 Uhr` may be another."""
+    groups = {name: value for name, value in found.groupdict().items() if value}
+    minutes = _minutes(groups)
+    is_sure = minutes and ("half" in groups or minutes[0] >= 720)
+    return f" {minutes[0] // 60}:{minutes[0] % 60:02} " if is_sure else found[0]
 
 
 def _without_gaps(found: re.Match[str]) -> str:
     number = found[0]
     is_one = number.startswith(("+", "0", "(0")) or _US_PHONE.fullmatch(number)
-    return re.sub(r"[ ()./-]", "", number) if is_one and not read_dates(plain(number)) else number
+    is_other = _DECIMALS_OR_DATE.match(number)
+    return re.sub(r"[ ()./-]", "", number) if is_one and not is_other else number
