@@ -101,7 +101,7 @@ def _add_runs_arguments(parser: ArgumentParser) -> None:
 
 
 def _list_runs(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import listed_runs
+    from turnwise.pipeline.store.maintenance import listed_runs
 
     with _opened(options, read_only=True) as store:
         runs = store.read(lambda connection: listed_runs(connection, options.app))
@@ -148,7 +148,7 @@ def _add_prune_arguments(parser: ArgumentParser) -> None:
 
 
 def _prune(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import count_rows_of, old_runs, prune
+    from turnwise.pipeline.store.maintenance import count_rows_of, old_runs, prune
     from turnwise.schemas.proto.scalars import nanos_timestamp
 
     age = _AGE.fullmatch(options.older_than)
@@ -174,7 +174,7 @@ def _prune(options: Namespace) -> int:
 
 def _overwrite(store: "Store") -> list[str]:
     """Overwrites what was deleted; returns where it is left, one line each."""
-    from turnwise.pipeline.store.erasure import overwrite_deleted
+    from turnwise.pipeline.store.maintenance import overwrite_deleted
     from turnwise.pipeline.store.urls import StoreError
 
     try:
@@ -223,7 +223,7 @@ def _delete(options: Namespace) -> int:
 
 def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str]]:
     """Deletes what is named; returns table -> number of rows, and what of it is left, one line each."""
-    from turnwise.pipeline.store.erasure import (
+    from turnwise.pipeline.store.maintenance import (
         delete_evaluation,
         delete_subject,
         evaluations_naming,
@@ -246,7 +246,7 @@ def _deleted(store: "Store", options: Namespace) -> tuple[Counter[str], list[str
 
 
 def _deleted_run(store: "Store", options: Namespace) -> Counter[str]:
-    from turnwise.pipeline.store.pruning import count_rows_of, delete_run, find_run
+    from turnwise.pipeline.store.maintenance import count_rows_of, delete_run, find_run
 
     names = store.read(partial(find_run, run=options.id, app=options.app))
     counts = store.read(lambda connection: count_rows_of(connection, names))
@@ -260,7 +260,7 @@ def _add_backup_arguments(parser: ArgumentParser) -> None:
 
 
 def _back_up(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import back_up
+    from turnwise.pipeline.store.maintenance import back_up
 
     if not is_sqlite_url(options.store):
         raise ConfigError("backup: is for SQLite; copy PostgreSQL by pg_dump")
@@ -271,7 +271,7 @@ def _back_up(options: Namespace) -> int:
 
 
 def _check(options: Namespace) -> int:
-    from turnwise.pipeline.store.pruning import problems_of
+    from turnwise.pipeline.store.maintenance import problems_of
 
     with _opened(options, read_only=True) as store:
         found = problems_of(store)

@@ -29,8 +29,8 @@ from turnwise.pipeline.store.database import (
     key_text,
     read_page,
     run_name,
+    version_id,
 )
-from turnwise.pipeline.store.lost import last_run, lost_of_runs
 from turnwise.pipeline.store.rows import (
     RunPart,
     VersionMetric,
@@ -40,7 +40,6 @@ from turnwise.pipeline.store.rows import (
     names_of,
     scores_of,
     verdict_counts,
-    version_id,
     version_metrics,
 )
 from turnwise.pipeline.store.runs import (
@@ -48,6 +47,8 @@ from turnwise.pipeline.store.runs import (
     count_by_evaluation,
     count_rows,
     is_empty,
+    last_run,
+    lost_of_runs,
     run_key,
     run_state,
     run_states,

@@ -29,8 +29,8 @@ from turnwise.pipeline.store.database import (
     Store,
     open_store,
 )
-from turnwise.pipeline.store.lost import last_run
 from turnwise.pipeline.store.rows import RunPart, conversations_to_read, names_of, scores_of, verdict_counts
+from turnwise.pipeline.store.runs import last_run
 from turnwise.schemas.ces.resources import CreateEvaluationRequest, ListEvaluationResultsRequest
 from turnwise.schemas.ces.results import EvaluationResult
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest
