@@ -818,7 +818,11 @@ def full_result(row: ResultRow, app: str) -> JsonObject:
         result = {**result, "evaluationRun": run}
     short, version = result["name"].rsplit("/", 1)[-1], result.get("appVersion", "")
     result = {**result, "name": marked(f"{parent}/results/{short}", run, version)}
-    scored = ", ".join(text.rsplit("/", 1)[-1] for text in (run, version) if text)
+    scored = [text.rsplit("/", 1)[-1] for text in (run, version) if text]
     if scored and "displayName" in result:
-        result["displayName"] += f" ({scored})"
+        display, end = result["displayName"], f" - {row['conversation_id']}"
+        # A file names the version alone, before the conversation.
+        if display.endswith(f" ({scored[-1]}){end}"):
+            display = display.removesuffix(f" ({scored[-1]}){end}") + end
+        result["displayName"] = f"{display} ({', '.join(scored)})"
     return result

@@ -48,7 +48,7 @@ def stored(store: Store, table: Any) -> dict[str, Any]:
 
 
 def by_conversation(results: Any) -> dict[str, Any]:
-    return {result["displayName"].rsplit(" result - ")[-1]: result for result in results}
+    return {result["displayName"].rsplit(" - ", 1)[-1]: result for result in results}
 
 
 @pytest.fixture
@@ -106,7 +106,8 @@ def test_a_store_gets_what_the_files_get(stored_sample: Callable[[str], Any], sa
     )
     for result in written:
         of = (result["evaluationRun"], result.get("appVersion", ""))
-        told = own[f"{result['displayName']} ({', '.join(one.rsplit('/', 1)[-1] for one in of if one)})"]
+        scored = [one.rsplit("/", 1)[-1] for one in of if one]
+        told = own[f"{result['displayName'].replace(f' ({scored[-1]}) - ', ' - ')} ({', '.join(scored)})"]
         assert told.keys() == result.keys()
         assert all(told[key] == result[key] for key in result if key not in names)
         assert unmarked(told["name"]) == result["name"].rsplit("/", 1)[1]
