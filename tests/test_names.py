@@ -13,13 +13,13 @@ from turnwise.schemas.config import DEFAULT_CRITERIA
 from turnwise.transforms.criteria.base import CRITERIA
 from turnwise.transforms.decisions.conversion import TARGETS
 from turnwise.transforms.formats.registry import FORMATS
-from turnwise.transforms.judging.judges_base import JUDGES
+from turnwise.transforms.judging.judges import JUDGES
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = [
     (CRITERIA, "transforms/criteria/"),
     (FORMATS, "transforms/formats/"),
-    (JUDGES, "transforms/judging/judges"),
+    (JUDGES, "transforms/judging/"),
     (SINKS, "pipeline/io/sinks/"),
 ]
 ALLOWED = {

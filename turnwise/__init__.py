@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from turnwise.transforms.formats.registry import EventReader, Format, register_format
     from turnwise.transforms.judging.ask import Ask, JudgeModelOptions, JudgeSample, Question, ask_all
     from turnwise.transforms.judging.backends.base import Backend, Fault, RawReply
-    from turnwise.transforms.judging.judges_base import JudgeKind, register_judge
+    from turnwise.transforms.judging.judges import JudgeKind, register_judge
     from turnwise.transforms.judging.prompts import Reply, Section, fill
     from turnwise.transforms.matching.sample import Sample, TurnPair
 
@@ -150,7 +150,7 @@ _MODULES = {
     "transforms.formats.registry": ("EventReader", "Format", "register_format"),
     "transforms.judging.ask": ("Ask", "JudgeModelOptions", "JudgeSample", "Question", "ask_all"),
     "transforms.judging.backends.base": ("Backend", "Fault", "RawReply"),
-    "transforms.judging.judges_base": ("JudgeKind", "register_judge"),
+    "transforms.judging.judges": ("JudgeKind", "register_judge"),
     "transforms.judging.prompts": ("Reply", "Section", "fill"),
     "transforms.matching.sample": ("Sample", "TurnPair"),
     "transforms.decisions.conversion": ("Codec", "Target", "register_target"),

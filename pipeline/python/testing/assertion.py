@@ -13,7 +13,7 @@ from turnwise.transforms.ces.result import unmet_turns
 from turnwise.transforms.criteria.base import Criterion
 from turnwise.transforms.criteria.trajectory import ToolTrajectory
 from turnwise.transforms.judging.backends.base import Backend
-from turnwise.transforms.judging.judges_base import JudgeKind
+from turnwise.transforms.judging.judges import JudgeKind
 from turnwise.transforms.scoring.evaluate import CriterionScores
 
 _MOST_TURNS = 10

@@ -19,7 +19,7 @@ from turnwise.schemas.conversation import (
 from turnwise.schemas.run import RunInfo
 from turnwise.transforms.ces.result import evaluation_result, justification, result_parts
 from turnwise.transforms.criteria.base import CRITERIA
-from turnwise.transforms.judging.judges_base import LocalJudge
+from turnwise.transforms.judging.judges import LocalJudge
 from turnwise.transforms.judging.prompts import MAX_REFERENCES, asked_sections, facts
 from turnwise.transforms.scoring.conversation import RULES
 from turnwise.transforms.scoring.evaluate import Verdict, conversation_verdict, score_conversation
