@@ -24,7 +24,7 @@ from turnwise.pipeline.store.rows import (
 )
 from turnwise.pipeline.store.summaries import RunKey, Summaries, UnsummarisedError, counted_runs
 from turnwise.schemas.ces.names import app_of
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation
 from turnwise.schemas.config import CesConfig
 from turnwise.schemas.jsonio import JsonObject, dump_json
 from turnwise.schemas.proto.masks import parse_filter

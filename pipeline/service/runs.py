@@ -57,7 +57,7 @@ from turnwise.pipeline.store.runs import (
 from turnwise.pipeline.store.summaries import keep_summaries
 from turnwise.pipeline.store.urls import Broken
 from turnwise.schemas.ces.names import checked_name
-from turnwise.schemas.ces.results import Evaluation, EvaluationResult
+from turnwise.schemas.ces.result import Evaluation, EvaluationResult
 from turnwise.schemas.ces.tools import (
     CompareAppVersionsResponse,
     ConversationBrief,

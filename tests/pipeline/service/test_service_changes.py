@@ -15,7 +15,7 @@ from turnwise.pipeline.service.serve import ServiceError
 from turnwise.pipeline.store.database import Store
 from turnwise.pipeline.store.evaluations import find_evaluation
 from turnwise.schemas.ces.resources import CreateEvaluationRequest
-from turnwise.schemas.ces.results import Evaluation
+from turnwise.schemas.ces.result import Evaluation
 
 SCRIPT: Any = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}]}
 GOLDEN = {"turns": [{"steps": [{"userInput": {"text": "hi"}}]}, {"steps": [{"userInput": {"text": "bye"}}]}]}

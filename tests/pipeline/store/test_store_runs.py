@@ -32,14 +32,14 @@ from turnwise.pipeline.store.database import (
 from turnwise.pipeline.store.rows import RunPart, conversations_to_read, names_of, scores_of, verdict_counts
 from turnwise.pipeline.store.runs import last_run
 from turnwise.schemas.ces.resources import CreateEvaluationRequest, ListEvaluationResultsRequest
-from turnwise.schemas.ces.results import EvaluationResult
+from turnwise.schemas.ces.result import EvaluationResult
 from turnwise.schemas.ces.tools import CompareAppVersionsRequest
 from turnwise.transforms.review.problems import cluster_sizes, to_read
 
 ROOT = Path(__file__).parents[3]
 PLAIN = ("--judge", "none")
 NUMBERS = count()
-LOADED_LATE = (*("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg"), *("turnwise.schemas.ces.results",))
+LOADED_LATE = (*("sqlalchemy", "mcp", "starlette", "uvicorn", "psycopg"), *("turnwise.schemas.ces.result",))
 
 
 def stored(store: Store, table: Any) -> dict[str, Any]:
