@@ -265,12 +265,6 @@ def test_what_is_not_there(service: Any, app: str, put_result: Any, create: Any)
     assert len(results(service, f"{app}/evaluations/three")["evaluationResults"]) == 1
 
 
-@pytest.mark.parametrize("name", ["", "projects/p/locations/l/apps/a/evaluations/-", "projects/\0"])
-def test_malformed_names(service: Any, name: str) -> None:
-    assert refusal(get_evaluation, service, name) == ("INVALID_ARGUMENT", "name")
-    assert refusal(get_evaluation_result, service, name) == ("INVALID_ARGUMENT", "name")
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_no_text_breaks_a_query(service: Any, value: str, other: str) -> None:
