@@ -45,7 +45,7 @@ from turnwise.pipeline.store.rows import (
 from turnwise.pipeline.store.runs import (
     RunState,
     count_by_evaluation,
-    count_rows,
+    counts_of,
     is_empty,
     last_run,
     lost_of_runs,
@@ -225,12 +225,6 @@ def _listed(service: Service, request: ListEvaluationRunsRequest, told: _Told) -
     return service.store.read(work)
 
 
-def _counted(connection: Connection, row: RowMapping) -> JsonObject:
-    """Returns the counts of a run: those of its end, else of its rows as they are now."""
-    known = row["results"] is not None
-    return dict(row) if known else count_rows(connection, row["name"], row["execution"])
-
-
 def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) -> list[JsonObject]:
     lost = lost_of_runs(connection, app, [row["name"] for row in rows])
     return [_run_value(connection, row, lost[row["name"].rsplit("/", 1)[-1]]) for row in rows]
@@ -238,7 +232,7 @@ def _run_values(connection: Connection, app: str, rows: Sequence[RowMapping]) ->
 
 def _run_value(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
     """Returns an EvaluationRun in proto3 JSON; what was lost has no result and counts as an error."""
-    counts = _counted(connection, row)
+    counts = counts_of(connection, row)
     progress = {
         "totalCount": counts["results"] + lost,
         "errorCount": lost,
@@ -279,7 +273,7 @@ def run_summaries(connection: Connection, app: str, rows: Sequence[RowMapping]) 
 
 
 def _summary(connection: Connection, row: RowMapping, lost: int) -> JsonObject:
-    counts, times = _counted(connection, row), ("create", "update", "end")
+    counts, times = counts_of(connection, row), ("create", "update", "end")
     known = {
         **{name: row[name] for name in ("name", "run_id", "state", "day", "exit_status", "cost")},
         **{f"{name}_time": nanos_timestamp(row[f"{name}_nanos"]) for name in times if row[f"{name}_nanos"]},

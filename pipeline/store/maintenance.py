@@ -48,6 +48,7 @@ from turnwise.pipeline.store.runs import (
     RECENT_NANOS,
     REMOVED,
     count_rows,
+    counts_of,
     delete_forgotten,
     forget_run,
     lock_executions,
@@ -490,8 +491,7 @@ def listed_runs(connection: Connection, app: str) -> list[ListedRun]:
 
 
 def _listed(connection: Connection, row: RowMapping, lost: int) -> ListedRun:
-    # A run that has not ended has the counts of its rows as they are now.
-    counts = row if row["results"] is not None else count_rows(connection, row["name"], row["execution"])
+    counts = counts_of(connection, row)
     return ListedRun(
         **{name: row[name] for name in ("name", "app", "run_id", "state", "cost", "exit_status", "error")},
         **{name: counts[name] for name in _COUNTS},

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    RowMapping,
     Select,
     Table,
     case,
@@ -443,6 +444,12 @@ def count_rows(connection: Connection, run: str, execution: int) -> JsonObject:
         "conversations": _conversations(connection, run, execution),
         **_failures(connection, run, execution),
     }
+
+
+def counts_of(connection: Connection, row: RowMapping) -> JsonObject:
+    """Returns the counts of a run: those of its end, else of its rows as they are now."""
+    is_known = row["results"] is not None
+    return dict(row) if is_known else count_rows(connection, row["name"], row["execution"])
 
 
 def count_by_evaluation(connection: Connection, run: str, execution: int) -> dict[str, dict[str, int]]:
