@@ -234,6 +234,7 @@ def _actions(actions: JsonObject) -> JsonObject:
     return found
 
 
+# For example {"sessionEvents": [{"name": ".../sessions/7/events/1", "author": "user", "content": {...}}]}
 register_format(
     Format(
         name="agent_engine",

@@ -407,6 +407,7 @@ def _is_turn_event(record: JsonObject) -> bool:
     return "conversation_id" in record and bool(record.keys() & _OF_TURN_EVENTS) and not holds_messages
 
 
+# For example {"conversation_id": "c", "turns": [{"user": "Hi", "agent": "Hello", "tool_calls": []}]}
 register_format(
     Format(
         name="turnwise",
@@ -420,6 +421,7 @@ register_format(
         read_cases=lambda value, record, settings: [read_case(record.data)],
     )
 )
+# For example {"conversation_id": "c", "turn_index": 0, "turn": {"user": "Hi", "agent": "Hello"}}
 register_format(
     Format(
         name="turn_event",

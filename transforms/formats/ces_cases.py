@@ -353,6 +353,7 @@ def _object(row: JsonObject, key: str) -> JsonObject:
     return found
 
 
+# For example {"display_name": "", "turn_index": "1", "action_type": "INPUT_TEXT", "text_content": "Hi"}
 register_format(
     Format(
         name="ces_golden_rows",
@@ -395,6 +396,7 @@ def _place(value: JsonObject) -> tuple[str, int]:
     return session_id, one_based - 1
 
 
+# For example {"goldenResult": {"turnReplayResults": [...]}, "evaluationStatus": "COMPLETED"}
 register_format(
     Format(
         name="ces_evaluation_result",
@@ -405,6 +407,7 @@ register_format(
         recognises=lambda record: bool(record.keys() & _OF_RESULTS) or "/results/" in name_of(record),
     )
 )
+# For example {"displayName": "Refund", "golden": {"turns": [{"steps": [{"userInput": {"text": "Hi"}}]}]}}
 register_format(
     Format(
         name="ces_evaluation",
@@ -416,6 +419,7 @@ register_format(
         read_cases=lambda value, record, settings: [eval_case(wire_evaluation(value), settings.ces)],
     )
 )
+# For example {"labels": {"session_id": "s"}, "jsonPayload": {"turnIndex": 1, "text": "Hello"}}
 register_format(
     Format(
         name="ces_session_output",
@@ -433,6 +437,7 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example {"name": ".../conversations/c", "turns": [{"messages": [{"role": "user", "chunks": [...]}]}]}
 register_format(
     Format(
         name="ces_conversation",
@@ -563,6 +568,7 @@ def _checks(name: str, case: JsonObject, state: JsonObject) -> EvalCase:
     return EvalCase(name, dialect="ces", display_name=name, tags=tags, turns=[turn], session_state=state)
 
 
+# For example {"conversations": [{"conversation": "Refund", "turns": [{"user": "Hi", "agent": "Hello"}]}]}
 register_format(
     Format(
         name="ces_goldens",
@@ -611,6 +617,7 @@ def _scenarios(value: JsonObject) -> Iterator[EvalCase]:
         )
 
 
+# For example {"evals": [{"name": "Refund", "steps": [{"goal": "get it", "response_guide": "agree"}]}]}
 register_format(
     Format(
         name="ces_simulations",

@@ -136,6 +136,7 @@ def _measure(log: Dialogue, usage: dict[str, tuple[int, JsonValue]]) -> None:
         turn.inference_calls = (turn.inference_calls or 0) + 1
 
 
+# For example {"type": "user", "uuid": "2", "parentUuid": "1", "sessionId": "s", "message": {...}}
 register_format(
     Format(
         name="claude_code",
@@ -271,6 +272,7 @@ class _StreamReader:
         )
 
 
+# For example {"type": "assistant", "session_id": "s", "message": {"role": "assistant", "content": [...]}}
 register_format(
     Format(
         name="claude_stream",

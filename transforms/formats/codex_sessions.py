@@ -134,6 +134,7 @@ class _RolloutReader:
         )
 
 
+# For example {"type": "response_item", "payload": {"type": "message", "role": "user", ...}}
 register_format(
     Format(
         name="codex",

@@ -323,6 +323,7 @@ def _conversation(turns: list[Turn], fields: JsonObject, name: str, end: End) ->
     return canonical(Conversation, given, _WHAT)
 
 
+# For example any record, such as {"call": "c", "lines": [{"asked": "Hi", "said": "Hello"}]}
 register_format(
     Format(
         name=MAPPING,
@@ -334,6 +335,7 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example any row, such as {"chat": "c", "n": 1, "from": "human", "text": "Hi"}
 register_format(
     Format(
         name=PART,
@@ -495,6 +497,7 @@ def _holds(value: JsonObject, key: str) -> bool:
     return isinstance(first, dict) and isinstance(first.get(key), dict)
 
 
+# For example {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 CHAT = register_format(
     Format(
         name="openai_chat",

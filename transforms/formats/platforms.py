@@ -118,6 +118,7 @@ def _observation(given: JsonObject, log: Dialogue) -> bool:
     return is_over
 
 
+# For example {"sessionId": "s", "trace": {"orchestrationTrace": {"observation": {"finalResponse": {...}}}}}
 register_format(
     Format(
         name="bedrock_agents",
@@ -173,6 +174,7 @@ def _join(session_id: str, values: Sequence[JsonObject]) -> Conversation:
     return made
 
 
+# For example {"conversation_name": "c", "turn_position": 1, "request": {...}, "response": {...}}
 register_format(
     Format(
         name="dialogflow_cx",

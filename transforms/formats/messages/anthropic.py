@@ -123,6 +123,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     log.finish = reply.get("stop_reason")
 
 
+# For example {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]}
 register_dialect(
     Dialect(
         name="anthropic_messages",

@@ -174,6 +174,7 @@ def _reply(reply: JsonObject, log: Dialogue) -> None:
     log.finish = reply.get("stopReason")
 
 
+# For example {"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [{"text": "Bonn"}]}}]}
 register_dialect(
     Dialect(
         name="bedrock_converse",

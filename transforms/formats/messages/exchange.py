@@ -138,6 +138,7 @@ def _add_measures(log: Dialogue, other: Dialogue) -> None:
             turn.model_ms = (turn.model_ms or 0.0) + its.model_ms
 
 
+# For example {"request": {"model": "m", "messages": [...]}, "response": {"choices": [{"message": {...}}]}}
 register_format(
     Format(
         name="model_exchange",
@@ -264,6 +265,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     return [conversation(dialect, log, reply, record_place(record))]
 
 
+# For example {"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": "Hi"}}]}
 register_format(
     Format(
         name="model_reply",

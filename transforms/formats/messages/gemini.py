@@ -206,6 +206,7 @@ def _finish(reason: JsonValue) -> JsonValue:
     return f"FINISH_REASON_{reason}"
 
 
+# For example {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "find", "args": {}}}]}]}
 register_dialect(
     Dialect(
         name="gemini_contents",

@@ -152,6 +152,7 @@ def _block(block: JsonObject, log: Dialogue, has_none: bool) -> None:
         log.call(block.get("name"), args, block.get("call_id") or block.get("id"))
 
 
+# For example {"type": "ai", "content": "", "tool_calls": [{"name": "find", "args": {"id": 5}, "id": "1"}]}
 LANGCHAIN = register_dialect(
     Dialect(
         name="langchain_messages",
@@ -361,6 +362,7 @@ def _read(value: JsonValue, record: Record, settings: ReadSettings) -> list[Conv
     return [_conversation(found[i], (), each) for (_, i), each in zip(kept, names, strict=True)]
 
 
+# For example {"values": {"messages": [...]}, "next": [], "config": {"configurable": {"thread_id": "7"}}}
 register_format(
     Format(
         name="langgraph_thread",
@@ -375,6 +377,7 @@ register_format(
         has_rubrics=False,
     )
 )
+# For example [{"values": {"messages": [{"type": "human", "content": "Hi"}]}, "next": []}]
 register_format(
     Format(
         name="langgraph_history",

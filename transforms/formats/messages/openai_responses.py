@@ -204,6 +204,7 @@ def _join(events: list[JsonObject]) -> JsonObject:
     return {"object": "response", "output": items}
 
 
+# For example {"input": [{"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}]}
 register_dialect(
     Dialect(
         name="openai_responses",

@@ -553,6 +553,7 @@ def _add(message: SpanMessage, log: Dialogue) -> None:
     log.finish = message.finish
 
 
+# For example {"role": "user", "parts": [{"type": "text", "content": "Hi"}]}
 register_dialect(
     Dialect(
         name="genai_messages",
