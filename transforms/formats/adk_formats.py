@@ -34,8 +34,6 @@ from turnwise.transforms.formats.problems import one_line_problems
 from turnwise.transforms.formats.registry import EventReader, Format, ReadSettings, register_format
 from turnwise.transforms.matching.sample import broke_off
 
-# google-adk's eval results, as canonical conversations.
-
 
 def eval_result_conversations(value: JsonValue) -> list[Conversation]:
     """Returns one conversation per case result of an EvalSetResult, or of one EvalCaseResult.

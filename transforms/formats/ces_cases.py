@@ -220,8 +220,6 @@ def _scenario_expectation(message: ScenarioExpectation) -> Expectation:
     raise ValueError("Evaluation.scenario: an expectation names neither a tool call nor an agent response")
 
 
-# Goldens in the CSV form that CES imports: rows of evaluations, and below each the rows of its turns.
-
 _NEEDED = frozenset(("display_name", "turn_index", "action_type"))
 _TEXT = ("text_content", "response_agent", "expectation_note")
 _READ = frozenset((*_NEEDED, *_TEXT, "tool_name", "updated_variables_json"))
@@ -367,8 +365,6 @@ register_format(
 )
 
 
-# The formats of Customer Engagement Suite (CES), as objects.
-
 _OF_RESULTS = spelt("golden_result", "scenario_result", "execution_state")
 _SCRIPTS = frozenset(("golden", "scenario"))
 _TURN, _DIAGNOSIS = spelt("turn_index"), spelt("diagnostic_info")
@@ -450,8 +446,6 @@ register_format(
     )
 )
 
-
-# Goldens and checks of turns in the YAML files of the CES command line, as eval cases.
 
 _EVENT = re.compile(r"<event>(.*)</event>")
 _GREETING = "welcome"
@@ -579,9 +573,6 @@ register_format(
         read_cases=_read_community,
     )
 )
-
-
-# Simulations in the YAML files of the CES command line, as eval cases.
 
 
 def _is_simulations(record: JsonObject) -> bool:

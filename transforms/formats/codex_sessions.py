@@ -150,8 +150,6 @@ register_format(
 )
 
 
-# Items of `codex exec --json`, and Codex's counts of tokens.
-
 _OF_THE_TOOL = re.compile(
     r"\s*(?:# AGENTS\.md instructions.*"
     r"|<(environment_context|user_instructions|turn_\w+|permissions)\b[^>]*>.*</\1[^>]*>\s*)",

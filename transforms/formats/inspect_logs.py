@@ -149,8 +149,6 @@ register_format(
 )
 
 
-# Event logs of Anthropic's managed agents: events, or calls of the client as `[method, payload]`.
-
 LINE = "line"
 """Key of a line that is an array, as an object."""
 _CLIENT = "client.beta.sessions"

@@ -135,9 +135,6 @@ register_format(
 )
 
 
-# Interaction logs of Dialogflow CX: one row a turn, by the documented columns.
-
-
 def _place(value: JsonObject) -> tuple[str, int]:
     name, position = as_text(value.get("conversation_name")), value.get("turn_position")
     try:
@@ -188,8 +185,6 @@ register_format(
     )
 )
 
-
-# What one row of a Dialogflow CX interaction log says and does.
 
 _STEPLESS = key_set(
     "conversation_success output_audio_text mixed_audio play_audio telephony_transfer_call "
@@ -289,9 +284,6 @@ def _message(message: JsonObject, log: Dialogue) -> End | None:
         elif kind not in _STEPLESS:
             log.unread.part(kind)
     return end
-
-
-# Calls in traces of Amazon Bedrock Agents.
 
 
 def _add_calls(given: JsonObject, log: Dialogue) -> None:

@@ -139,9 +139,6 @@ register_dialect(
 )
 
 
-# Blocks of Anthropic's messages: calls, results, and what they hold.
-
-
 def as_blocks(content: JsonValue) -> list[JsonObject]:
     """Returns the blocks of a content, which may be a text; raises ValueError for anything else."""
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content

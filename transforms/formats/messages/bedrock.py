@@ -22,8 +22,6 @@ from turnwise.transforms.formats.messages.streams import (
     text_at,
 )
 
-# Streams of Amazon Bedrock's Converse API.
-
 _EVENTS = (
     "messageStart",
     "contentBlockStart",

@@ -152,9 +152,6 @@ register_format(
 )
 
 
-# Requests that continue each other because the server keeps the history: which record follows which.
-
-
 class _Link(NamedTuple):
     value: JsonObject
     time: float
@@ -200,8 +197,6 @@ def _chain(place: int, links: Sequence[_Link], places: dict[str, int]) -> list[i
     return chain[::-1]
 
 
-# The two halves of a request with its reply, and their dialect.
-
 _TRIED = 50
 
 
@@ -227,9 +222,6 @@ def _halves(value: JsonObject) -> tuple[JsonObject, JsonValue, list[JsonObject]]
     """Returns a record's request, its reply, and the events of the reply if it is a stream."""
     request, reply = _body(value.get("request")), _body(value.get("response"))
     return request if isinstance(request, dict) else {}, reply, events_of(reply)
-
-
-# A model's reply without its request, whole or as the events of a stream.
 
 
 def _is_event(value: JsonObject) -> bool:

@@ -165,8 +165,6 @@ LANGCHAIN = register_dialect(
 )
 
 
-# What a LangChain message is, in each of its spellings.
-
 _ALL = "__remove_all__"
 
 
@@ -243,8 +241,6 @@ def _kept_messages(messages: list[JsonObject], log: Dialogue) -> list[JsonObject
     return found
 
 
-# What a LangChain message of a model holds beside its content: tokens, the finish reason, a refusal.
-
 _REASONS = ("finish_reason", "stop_reason", "stopReason")
 
 
@@ -270,8 +266,6 @@ def finish_reason(message: JsonObject) -> str | None:
     reason = next((about[key] for key in _REASONS if about.get(key)), None)
     return as_text(reason or as_object(about.get("incomplete_details")).get("reason"))
 
-
-# Snapshots of a LangGraph thread, newest and earlier ones, as `get_state_history` lists them.
 
 _OWN = ("next", "parent_config", "parent_checkpoint")
 _FIELDS = ("values", "next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts")

@@ -23,8 +23,6 @@ from turnwise.transforms.formats.messages.streams import (
     text_at,
 )
 
-# Calls among the items of OpenAI's Responses API: functions, and tools that OpenAI hosts.
-
 HOSTED = {
     "file_search_call": ("queries",),
     "web_search_call": ("action",),

@@ -251,8 +251,6 @@ def _join_parts(conversation_id: str, values: Sequence[JsonObject]) -> Conversat
     return join_spans(conversation_id, spans)
 
 
-# Exports of spans, as input formats.
-
 _PARTS = "trace_part"
 
 
