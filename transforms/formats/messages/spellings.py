@@ -34,6 +34,7 @@ from turnwise.transforms.formats.messages.openai_responses import OUTPUTS, STEPL
 from turnwise.transforms.formats.messages.parts import (
     AGAIN,
     FURTHER_CHOICE,
+    INTERIM,
     OBJECT,
     STEPS,
     UNKNOWN,
@@ -522,10 +523,12 @@ def _outputs(record: JsonObject) -> JsonValue:
     return next((each for each in lists if any(isinstance(one, dict) and _fits(one) for one in each)), None)
 
 
-def _read_messages(messages: list[JsonValue], log: Dialogue) -> None:
+def read_dialogue(messages: list[JsonValue], log: Dialogue) -> None:
     """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
     for value in objects(messages, "messages"):
-        listed(value.get("parts"), "parts")
+        for key in ("parts", "content"):
+            if not isinstance(value.get(key), str):
+                list(objects(value.get(key), key))
         for message in read_message(value, USER):
             if message.role != SYSTEM:
                 _add(message, log)
@@ -534,18 +537,24 @@ def _read_messages(messages: list[JsonValue], log: Dialogue) -> None:
 
 
 def _add(message: SpanMessage, log: Dialogue) -> None:
-    by_user = message.role in (USER, TOOL) and bool(message.texts or message.parts or not message.results)
+    holds_results = message.results or INTERIM in message.parts
+    says_more = message.texts or any(part != INTERIM for part in message.parts)
+    by_user = message.role in (USER, TOOL) and bool(says_more or not holds_results)
+    # What stands before a call that the model's service runs is no answer.
+    before = message.answer_from if any(call.is_hosted for call in message.calls) else len(message.texts)
     for result in message.results if by_user else ():
         log.result(result.response, result.id, result.name, result.error)
     if message.role == USER and by_user and (message.is_users or message.results or not message.texts):
         log.user(message.text)
     elif message.role == AGENT:
-        log.agent(message.text)
+        log.agent("\n".join(message.texts[:before]))
     for call in message.calls:
-        log.call(call.name, call.args, call.id)
+        log.call(call.name, call.args, call.id, own=call.own)
     for result in () if by_user else message.results:
         log.result(result.response, result.id, result.name, result.error)
-    message.add_unread(log.unread, message.role != USER)
+    if message.role == AGENT:
+        log.agent("\n".join(message.texts[before:]))
+    message.add_unread(log.unread, message.role not in (USER, TOOL))
     log.finish = message.finish
 
 
@@ -556,8 +565,8 @@ register_dialect(
         keys=(("input_messages", "output_messages"),),
         help="messages of OpenTelemetry's conventions for generative AI, outside of spans",
         fits=_fits,
-        read=_read_messages,
-        reply=lambda record, log: _read_messages(listed(_outputs(record), "output_messages"), log),
+        read=read_dialogue,
+        reply=lambda record, log: read_dialogue(listed(_outputs(record), "output_messages"), log),
         is_reply=lambda record: _outputs(record) is not None,
     )
 )
