@@ -10,6 +10,7 @@ from turnwise.transforms.formats.messages.kinds import (
     MEDIA,
     RESULT,
     THOUGHT,
+    USER,
     part_types,
     snake,
 )
@@ -32,7 +33,7 @@ def _plain(part: JsonObject) -> JsonObject:
 
 
 def _read_contents(contents: list[JsonValue], log: Dialogue) -> None:
-    read_dialogue(_with_texts(contents), log)
+    read_dialogue(_with_texts(contents), log, USER)
 
 
 def _with_texts(contents: list[JsonValue]) -> list[JsonValue]:

@@ -190,6 +190,7 @@ STEPS = [name for each in (*part_types(GEMINI_PARTS, CALL, HOSTED_PART, RESULT),
                             "toolCallResult") for name in (each, snake(each))]  # fmt: skip
 _NESTED = ("tool_call", "toolCall", "function", "custom")
 """Keys under which a part holds its call, beside the id of it."""
+_STEPS = frozenset(STEPS) - {"tool_call", "toolCall"}
 _PART_KEYS = OF_PARTS | BLOCK_KEYS | frozenset((
     *_WORDS, *_ARGS, *_CALL_IDS, *_NAMES, *_VALUES, *STEPS, *_THOUGHT_KEYS, "block_type", "state",
     "errorText", "approval", "rawInput", "title", "guardContent", "citationsContent",
@@ -235,8 +236,10 @@ def add_part(message: SpanMessage, part: JsonValue) -> None:
             _add_both(message, both)
         elif known != THOUGHT:
             message.parts.append(kind)
-        if not part.keys() <= _PART_KEYS:
-            others = ((name, item) for name, item in part.items() if name not in _PART_KEYS)
+        is_typed = isinstance(kind, str) and part_kind(kind) not in (CALL, HOSTED_PART, RESULT)
+        keys = _PART_KEYS - _STEPS if is_typed else _PART_KEYS
+        if not part.keys() <= keys:
+            others = ((name, item) for name, item in part.items() if name not in keys)
             message.keys += [name for name, item in others if may_hold_work(name, item)]
     elif part is not None:
         message.parts.append(type(part).__name__)
@@ -302,8 +305,8 @@ def call_of(call: JsonObject) -> MessageCall:
         elif key == "function" and isinstance(inner, str):
             call = {"name": inner, **call}
     args = first_of(call, _ARGS)
-    if args is None and call.get("type") == "custom_tool_call":
-        args = outer.get("input")
+    if outer.get("type") in ("custom", "custom_tool_call") and isinstance(args, str):
+        args = {"input": args}
     args = None if isinstance(args, str) and args in HIDDEN else args
     name, call_id = as_text(first_of(call, _NAMES)), as_text(first_of(call, _CALL_IDS[::-1][:1] + _CALL_IDS))
     return MessageCall(name, args, call_id, own=own_result(call))

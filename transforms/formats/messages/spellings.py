@@ -322,22 +322,38 @@ def _add_content(found: SpanMessage, value: JsonObject) -> None:
     for part in content if isinstance(content, list) else _blocks(content):
         add_part(found, part)
     found.keys += [key for key, item in held.items() if isinstance(item, list | dict)]
+    add_calls(found, value.get("tool_calls"))
+    _add_older_calls(found, value, "function_call")
     extra = value.get("additional_kwargs")
-    add_calls(
-        found, value.get("tool_calls") or (extra.get("tool_calls") if isinstance(extra, dict) else None)
-    )
-    legacy = loaded(value.get("function_call"))
-    if isinstance(legacy, dict) and not found.calls:
-        found.calls.append(call_of(legacy))
-    elif legacy and not isinstance(legacy, dict):
-        found.keys.append("function_call")
+    if isinstance(extra, dict):
+        # They repeat the calls of a message, or hold what stands nowhere else.
+        names = {call.name for call in found.calls}
+        beside = SpanMessage(found.role)
+        add_calls(beside, extra.get("tool_calls"))
+        _add_older_calls(beside, extra, "function_call")
+        found.calls += [call for call in beside.calls if call.name not in names]
     add_text(found, value.get("refusal"))
+    audio = value.get("audio")
+    if isinstance(audio, dict) and not found.texts:
+        add_text(found, audio.get("transcript"))
+        found.parts += [] if found.texts else ["audio"]
     if found.results and found.role == USER and not found.texts:
         found.role = TOOL
     if found.role == TOOL and found.texts and not found.results:
         # Its texts are the result.
         found.results.append(result_of({**value, "content": found.text}))
         found.texts = []
+
+
+def _add_older_calls(found: SpanMessage, value: JsonObject, key: str) -> None:
+    """Adds the single call of older messages, unless it repeats another."""
+    older = loaded(value.get(key))
+    if isinstance(older, dict):
+        call = call_of(stated(older))
+        if all((call.name, loaded(call.args)) != (made.name, loaded(made.args)) for made in found.calls):
+            found.calls.append(call)
+    elif older:
+        found.keys.append(key)
 
 
 def _blocks(content: JsonValue) -> list[JsonValue]:
@@ -523,13 +539,22 @@ def _outputs(record: JsonObject) -> JsonValue:
     return next((each for each in lists if any(isinstance(one, dict) and _fits(one) for one in each)), None)
 
 
-def read_dialogue(messages: list[JsonValue], log: Dialogue) -> None:
-    """Adds messages to a dialogue, in order; raises ValueError for a value of the wrong type."""
+def read_dialogue(messages: list[JsonValue], log: Dialogue, role: str = UNKNOWN) -> None:
+    """Adds messages to a dialogue, in order.
+
+    Args:
+        messages: The messages.
+        log: The dialogue.
+        role: The role of what states none.
+
+    Raises:
+        ValueError: A value has the wrong type.
+    """
     for value in objects(messages, "messages"):
         for key in ("parts", "content"):
             if not isinstance(value.get(key), str):
                 list(objects(value.get(key), key))
-        for message in read_message(value, USER):
+        for message in read_message(value, role):
             if message.role != SYSTEM:
                 _add(message, log)
             if message.role == AGENT:
