@@ -61,7 +61,7 @@ from turnwise.transforms.formats.fields import (
     unknown_fields,
 )
 from turnwise.transforms.formats.mapped import is_chat
-from turnwise.transforms.formats.problems import canonical
+from turnwise.transforms.formats.problems import canonical, check_text
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.matching.calls import check_directives
 from turnwise.transforms.matching.sample import contained_case, inline_case
@@ -93,15 +93,17 @@ def read_conversation(data: bytes) -> Conversation:
     something is named in `unread`.
 
     Raises:
-        ValueError: It is still no conversation, or a key of its expectations is misspelt; one line with the
-            path of the first problem.
+        ValueError: It is still no conversation, a key of its expectations is misspelt, or an object states
+            one key twice; one line with the path of the first problem.
     """
+    decoded: Conversation | None = None
     try:
-        conversation = _DECODER.decode(data)
+        decoded = conversation = _DECODER.decode(data)
         if _dropped_something(conversation):
             conversation = _repaired(data)
     except (ValueError, RecursionError):
         conversation = _repaired(data)
+    check_text(data, decoded)
     _number(conversation.turns)
     check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
