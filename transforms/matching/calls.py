@@ -186,8 +186,14 @@ def pair_responses(calls: Sequence[ToolCall], responses: Sequence[ToolResponse])
     Returns:
         One entry per call; None: it has no response.
     """
-    if len(calls) == len(responses) and all(map(_is_same, calls, responses)):
-        return list(responses)
+    if not responses:
+        return [None] * len(calls)
+    if len(calls) == len(responses):
+        for call, response in zip(calls, responses, strict=True):
+            if call.id != response.id or call.name != response.name:
+                break
+        else:
+            return list(responses)
     partners = _by_unique_id(calls, responses)
     _add_same_names(calls, responses, partners)
     _add_nameless(calls, responses, partners)
@@ -261,10 +267,6 @@ def _by_unique_id(calls: Sequence[ToolCall], responses: Sequence[ToolResponse]) 
 
 def _stands_beside(call: ToolCall, response: ToolResponse) -> bool:
     return call.id == response.id and (call.id is not None or call.name == response.name)
-
-
-def _is_same(call: ToolCall, response: ToolResponse) -> bool:
-    return call.id == response.id and call.name == response.name
 
 
 # Compares arguments of tool calls: exactly, by a matcher of the config, or by a directive of the case.
