@@ -5,6 +5,7 @@ from math import inf
 from typing import Annotated, Any
 
 import msgspec
+import orjson
 from msgspec import Meta
 from pydantic_core import from_json
 
@@ -61,7 +62,7 @@ from turnwise.transforms.formats.fields import (
     unknown_fields,
 )
 from turnwise.transforms.formats.mapped import is_chat
-from turnwise.transforms.formats.problems import canonical, check_text
+from turnwise.transforms.formats.problems import canonical, check_keys
 from turnwise.transforms.formats.registry import EventReader, Format, register_format
 from turnwise.transforms.matching.calls import check_directives
 from turnwise.transforms.matching.sample import contained_case, inline_case
@@ -96,14 +97,15 @@ def read_conversation(data: bytes) -> Conversation:
         ValueError: It is still no conversation, a key of its expectations is misspelt, or an object states
             one key twice; one line with the path of the first problem.
     """
-    decoded: Conversation | None = None
     try:
-        decoded = conversation = _DECODER.decode(data)
+        conversation = _DECODER.decode(data)
+        states_once = _states_once(data, conversation)
         if _dropped_something(conversation):
             conversation = _repaired(data)
     except (ValueError, RecursionError):
-        conversation = _repaired(data)
-    check_text(data, decoded)
+        conversation, states_once = _repaired(data), False
+    if not states_once:
+        _check_keys(data)
     _number(conversation.turns)
     check_calls(conversation.turns)
     if APP_DETAILS in conversation.meta:
@@ -111,6 +113,40 @@ def read_conversation(data: bytes) -> Conversation:
         others = context_tools(conversation.meta[APP_DETAILS])
         conversation.tools += [tool for tool in others if tool.name not in named]
     return conversation
+
+
+# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
+_DEEPEST = 200
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{")
+_ENCODER = msgspec.json.Encoder()
+_NUMBERED = b'"turn_index"'
+
+
+def _states_once(data: bytes, conversation: Conversation) -> bool:
+    """Returns whether a record surely states no key twice, by what it was decoded into; False: it may.
+
+    Written without defaults, the conversation has as many colons: every key of the record is one of its own.
+    The numbers of turns do not count, because 0 is a default that logs state.
+    """
+    if len(data.translate(None, _NO_BRACKETS)) > _DEEPEST:
+        return False
+    try:
+        again = _ENCODER.encode(conversation)
+    except OverflowError:  # an integer of more than 64 bits
+        return False
+    colons = data.count(b":") - again.count(b":")
+    return colons == data.count(_NUMBERED) - again.count(_NUMBERED)
+
+
+def _check_keys(data: bytes) -> None:
+    """Raises ValueError if an object of a record states one key twice, or it is nested too deeply."""
+    if len(data.translate(None, _NO_BRACKETS)) <= _DEEPEST:
+        try:
+            check_keys(data, orjson.loads(data))
+            return
+        except orjson.JSONDecodeError:
+            pass
+    check_keys(data, from_json(data))
 
 
 def _number(turns: Sequence[Turn]) -> None:

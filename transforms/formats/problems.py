@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import msgspec
-import orjson
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
@@ -74,49 +73,6 @@ def check_keys(data: bytes, value: JsonValue) -> None:
     key = key_twice(data, value)
     if key is not None:
         raise ValueError(f"the key {key[:60]!r} stands twice in one object, with different values")
-
-
-# What is nested more deeply than this could be read and then not be written; the general parser refuses it.
-_DEEPEST = 200
-_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{")
-_ENCODER = msgspec.json.Encoder()
-_NUMBERED = b'"turn_index"'
-
-
-def check_text(data: bytes, conversation: Conversation | None = None) -> None:
-    """Checks that no object of a record states one key twice, and that it is not nested too deeply.
-
-    Args:
-        data: The record.
-        conversation: What it was decoded into, unchanged; None: it could not be decoded as it is. The record
-            is parsed again unless the conversation, written without defaults, has as many colons: then every
-            key of the record is one of the conversation's.
-
-    Raises:
-        ValueError: One does, with different values; or it is nested too deeply.
-    """
-    if len(data.translate(None, _NO_BRACKETS)) > _DEEPEST:
-        check_keys(data, from_json(data))
-        return
-    if conversation is not None and _colons(data) == _colons(_written(conversation)):
-        return
-    try:
-        value = orjson.loads(data)
-    except ValueError:
-        value = from_json(data)
-    check_keys(data, value)
-
-
-def _written(conversation: Conversation) -> bytes:
-    try:
-        return _ENCODER.encode(conversation)
-    except (ValueError, OverflowError):  # an integer of more than 64 bits
-        return b""
-
-
-def _colons(data: bytes) -> int:
-    """Returns the number of colons, without those of the numbers of turns: 0 is a default that logs state."""
-    return data.count(b":") - data.count(_NUMBERED)
 
 
 @contextmanager
