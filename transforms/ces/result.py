@@ -84,7 +84,10 @@ class ConversationResult(msgspec.Struct):
     def parts(self) -> list[SumPart]:
         """Returns what the result adds to the sums behind AggregatedMetrics; nothing if not COMPLETED."""
         if self.turns is not None:
-            return [part for turn in self.turns for part in _turn_parts(turn)]
+            of_turns: list[SumPart] = []
+            for turn in self.turns:
+                of_turns += _turn_parts(turn)
+            return of_turns
         if self.scenario is None:
             return []
         spans = [span for turn in self.scored.sample.conversation.turns for span in turn.spans]
@@ -104,7 +107,9 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict) -> Conversat
     if sample.conversation.ended == "environment_error":
         result.state = "ERROR"
         return result
-    is_judged = any(entry.criterion.name in NAMES for entry in scored.scores)
+    is_judged = False
+    for entry in scored.scores:
+        is_judged = is_judged or entry.criterion.name in NAMES
     judgements = Judgements(scored.scores) if is_judged else UNJUDGED
     if is_judged:
         result.statements = judgements.statements()
@@ -114,7 +119,10 @@ def evaluation_result(scored: ScoredConversation, verdict: Verdict) -> Conversat
         result.scenario = scenario_result(sample, judgements)
         result.engine = engine_scores(scored) if sample.has_answers else ()
         return result
-    result.turns = [_measured_turn(sample, pair) for pair in sample.pairs]
+    result.turns = []
+    for pair in sample.pairs:
+        replay = sample.replay(pair) if pair.expected is not None or pair.label else None
+        result.turns.append(TurnResult(pair, replay, replay.outcomes if replay else ()))
     if is_judged or sample.has_answers or (verdict.status == "FAIL" and case.dialect == "ces"):
         _complete_turns(result.turns, result, judgements)
     return result
@@ -131,12 +139,6 @@ def _complete_turns(turns: Sequence[TurnResult], result: ConversationResult, jud
     if result.verdict.status == "FAIL" and sample.eval_case and sample.eval_case.dialect == "ces":
         for turn in turns:
             turn.unmet = _unmet(turn, sample, judgements)
-
-
-def _measured_turn(sample: Sample, pair: TurnPair) -> TurnResult:
-    is_golden = pair.expected is not None or pair.label
-    replay = sample.replay(pair) if is_golden else None
-    return TurnResult(pair, replay, replay.outcomes if replay else ())
 
 
 def _add_judgements(turn: TurnResult, sample: Sample, judgements: Judgements) -> None:
@@ -175,11 +177,10 @@ def _turn_parts(turn: TurnResult) -> list[SumPart]:
     index, actual = turn.pair.index, turn.pair.actual
     parts: list[SumPart] = []
     for outcome in turn.outcomes:
-        place, expectation = _PLACES.get(outcome.outcome), outcome.expectation
-        if place is not None:
-            call = outcome.observed if expectation is None else expectation.tool_call
-            if isinstance(call, ToolCall):
-                parts.append(((index, "tool", call.resource or call.name or ""), *place))
+        expectation = outcome.expectation
+        call = outcome.observed if expectation is None else expectation.tool_call
+        if isinstance(call, ToolCall) and (place := _PLACES.get(outcome.outcome)) is not None:
+            parts.append(((index, "tool", call.resource or call.name or ""), *place))
     if turn.similarity is not None:
         parts += _score_parts(index, "semantic", turn.similarity[0])
     if turn.hallucination is not None:
@@ -236,10 +237,15 @@ def result_message(result: ConversationResult, run: RunInfo) -> JsonObject:
 
 def _add_own(message: JsonObject, result: ConversationResult) -> None:
     """Adds the `goldenResult` or the `scenarioResult`."""
-    statements = [messages.statement_result(item) for item in result.statements]
+    statements: list[JsonObject] = []
+    for item in result.statements:
+        statements.append(messages.statement_result(item))
     own: JsonObject
     if result.scenario is None:
-        own = {"turnReplayResults": [_turn_message(turn, result) for turn in result.turns or ()]}
+        turns: list[JsonObject] = []
+        for turn in result.turns or ():
+            turns.append(_turn_message(turn, result))
+        own = {"turnReplayResults": turns}
         if statements:
             own["evaluationExpectationResults"] = statements
         message["goldenResult"] = own
@@ -275,7 +281,7 @@ def _turn_message(turn: TurnResult, result: ConversationResult) -> JsonObject:
     pair, replay, actual = turn.pair, turn.replay, turn.pair.actual
     message: JsonObject = {"conversation": result.scored.sample.conversation.conversation_id}
     if turn.outcomes:
-        message["expectationOutcome"] = [messages.golden_outcome(outcome) for outcome in turn.outcomes]
+        message["expectationOutcome"] = messages.golden_outcomes(turn.outcomes)
     if replay is not None and replay.tool_score is not None and not replay.is_partial:
         ordered = replay.ordered_score or 0.0
         message |= messages.tool_scores(replay.tool_score, ordered, replay.tool_outcome)

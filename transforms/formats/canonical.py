@@ -151,15 +151,14 @@ def _check_keys(data: bytes) -> None:
 
 def _number(turns: Sequence[Turn]) -> None:
     """Numbers turns by their position; where the record numbers them, a leap is a finding of its turn."""
-    stated = [turn.turn_index for turn in turns]
-    if not any(stated):
-        for i, turn in enumerate(turns):
-            turn.turn_index = i
-        return
+    are_stated, before = False, -1
+    for turn in turns:
+        are_stated = are_stated or turn.turn_index != 0
     for i, turn in enumerate(turns):
-        turn.turn_index, before = i, stated[i - 1] if i else -1
-        if stated[i] != before + 1:
-            add_leap(turn, before, stated[i])
+        stated, turn.turn_index = turn.turn_index, i
+        if are_stated and stated != before + 1:
+            add_leap(turn, before, stated)
+        before = stated
 
 
 def read_recording(data: bytes) -> Conversation:
@@ -169,9 +168,10 @@ def read_recording(data: bytes) -> Conversation:
         ValueError: It is no conversation, or holds expectations without recorded answers.
     """
     conversation = read_conversation(data)
-    turns = conversation.turns
-    was_run = any(turn.agent is not None or turn.tool_calls or turn.agent_messages for turn in turns)
-    if turns and not was_run and inline_case(conversation):
+    for turn in conversation.turns:
+        if turn.agent is not None or turn.tool_calls or turn.agent_messages:
+            return conversation
+    if conversation.turns and inline_case(conversation):
         raise ValueError(
             "expectations without recorded answers; eval cases go to --eval_cases (in Python: cases)"
         )
@@ -205,7 +205,7 @@ def _with_canonical_tools(value: JsonObject) -> JsonObject:
 
 def _dropped_something(conversation: Conversation) -> bool:
     """Returns whether a record that validates states its tools, usage or end in another spelling."""
-    if any(tool.effect is None for tool in conversation.tools):
+    if conversation.tools and any(tool.effect is None for tool in conversation.tools):
         return True
     if conversation.meta and not conversation.meta.keys().isdisjoint(TERMINATIONS):
         return True

@@ -8,10 +8,11 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from turnwise.schemas.conversation import ToolCall, ToolResponse
-from turnwise.schemas.jsonio import JsonObject, JsonValue, same_json
+from turnwise.schemas.jsonio import JsonObject, JsonValue
 from turnwise.schemas.proto.scalars import float32
 from turnwise.schemas.score import Outcome
 from turnwise.transforms.matching.alignment import best_assignment, equal_matches
@@ -358,8 +359,13 @@ def same_value(expected: JsonValue, actual: JsonValue) -> bool:
 
 def _same_kinds_of_equal(expected: JsonValue, actual: JsonValue) -> bool:
     # Most equal values are equal as JSON, which costs less than to look at every part.
-    has_parts = type(expected) in (dict, list)
-    return (has_parts and same_json(expected, actual)) or _same_kinds(expected, actual)
+    if type(expected) in (dict, list):
+        try:
+            if orjson.dumps(expected) == orjson.dumps(actual):
+                return True
+        except TypeError:  # integers of more than 64 bits
+            pass
+    return _same_kinds(expected, actual)
 
 
 def _same_kinds(expected: JsonValue, actual: JsonValue) -> bool:

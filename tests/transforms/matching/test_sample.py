@@ -28,8 +28,10 @@ from turnwise.transforms.matching.sample import (
     inline_case,
 )
 from turnwise.transforms.scoring.config import build_criteria, parse_config
-from turnwise.transforms.scoring.conversation import evaluate_sample
+from turnwise.transforms.scoring.conversation import decide
+from turnwise.transforms.scoring.evaluate import evaluate
 from turnwise.transforms.scoring.panels import gap_reasons, record_findings
+from turnwise.transforms.scoring.selection import Criteria
 
 LONG = "projects/p/locations/us/apps/a/evaluations/"
 
@@ -306,7 +308,7 @@ def verdict(record, case=None):
     source = Record("log.jsonl", 1, json.dumps(record).encode())
     (found,) = LogReader().read(source)
     sample = Sample(found, case or inline_case(found), source)
-    return evaluate_sample(sample, CALLS, RunInfo("r", "2026-01-01T00:00:00Z")).verdict
+    return decide(evaluate(sample, Criteria(CALLS))[0], RunInfo("r", "2026-01-01T00:00:00Z")).verdict
 
 
 def chat(*messages, actions=(), **fields):
